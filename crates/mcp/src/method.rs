@@ -1,0 +1,73 @@
+//! Names of the methods that a gateway has to know; every other method passes unread.
+
+/// Opens a session: version and capabilities.
+pub const INITIALIZE: &str = "initialize";
+/// The client has understood the answer to [`INITIALIZE`].
+pub const INITIALIZED: &str = "notifications/initialized";
+/// Asks whether the other side lives.
+pub const PING: &str = "ping";
+
+/// Lists tools.
+pub const TOOLS_LIST: &str = "tools/list";
+/// Calls a tool.
+pub const TOOLS_CALL: &str = "tools/call";
+/// The list of tools has changed.
+pub const TOOLS_LIST_CHANGED: &str = "notifications/tools/list_changed";
+
+/// Lists resources.
+pub const RESOURCES_LIST: &str = "resources/list";
+/// Lists resource templates.
+pub const RESOURCES_TEMPLATES_LIST: &str = "resources/templates/list";
+/// Reads a resource.
+pub const RESOURCES_READ: &str = "resources/read";
+/// Asks to hear of changes of a resource.
+pub const RESOURCES_SUBSCRIBE: &str = "resources/subscribe";
+/// Ends [`RESOURCES_SUBSCRIBE`].
+pub const RESOURCES_UNSUBSCRIBE: &str = "resources/unsubscribe";
+/// The list of resources has changed.
+pub const RESOURCES_LIST_CHANGED: &str = "notifications/resources/list_changed";
+/// A resource has changed.
+pub const RESOURCES_UPDATED: &str = "notifications/resources/updated";
+
+/// Lists prompts.
+pub const PROMPTS_LIST: &str = "prompts/list";
+/// Fills in a prompt.
+pub const PROMPTS_GET: &str = "prompts/get";
+/// The list of prompts has changed.
+pub const PROMPTS_LIST_CHANGED: &str = "notifications/prompts/list_changed";
+
+/// Completes an argument of a prompt or a template.
+pub const COMPLETION_COMPLETE: &str = "completion/complete";
+/// Says which log messages the client wants.
+pub const LOGGING_SET_LEVEL: &str = "logging/setLevel";
+/// A log message.
+pub const MESSAGE: &str = "notifications/message";
+/// How far a request has come.
+pub const PROGRESS: &str = "notifications/progress";
+/// A request is no longer wanted.
+pub const CANCELLED: &str = "notifications/cancelled";
+
+/// The server asks the client's model.
+pub const SAMPLING_CREATE_MESSAGE: &str = "sampling/createMessage";
+/// The server asks the client's person.
+pub const ELICITATION_CREATE: &str = "elicitation/create";
+/// What was to be done at a URL is done.
+pub const ELICITATION_COMPLETE: &str = "notifications/elicitation/complete";
+/// The server asks for the client's roots.
+pub const ROOTS_LIST: &str = "roots/list";
+/// The client's roots have changed.
+pub const ROOTS_LIST_CHANGED: &str = "notifications/roots/list_changed";
+
+/// Asks how a task stands.
+pub const TASKS_GET: &str = "tasks/get";
+/// Lists tasks.
+pub const TASKS_LIST: &str = "tasks/list";
+/// Takes a task's result.
+pub const TASKS_RESULT: &str = "tasks/result";
+/// Ends a task.
+pub const TASKS_CANCEL: &str = "tasks/cancel";
+/// A task's state has changed.
+pub const TASKS_STATUS: &str = "notifications/tasks/status";
+
+/// What an upstream could be made to do: their whole `params` are read strictly.
+pub const STRICT: [&str; 3] = [TOOLS_CALL, PROMPTS_GET, RESOURCES_READ];

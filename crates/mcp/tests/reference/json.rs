@@ -1,0 +1,202 @@
+//! A slow and simple second opinion on what an agent may send: reads the whole text into a tree
+//! that keeps every key, and applies the rules one after another. Shared with the fuzz targets.
+
+use serde_json::value::RawValue;
+
+/// A value as it was sent. Numbers and literals are told apart only as far as the rules need.
+#[derive(Debug)]
+pub(crate) enum Json {
+    Object(Vec<(Text, Json)>),
+    Array(Vec<Json>),
+    String(Text),
+    Number,
+    Null,
+    Bool,
+}
+
+/// `None`: it has a lone surrogate, so there is no text.
+pub(crate) type Text = Option<String>;
+
+pub(crate) const ENVELOPE: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
+pub(crate) const PARAMS: [&str; 7] =
+    ["name", "arguments", "uri", "_meta", "task", "requestState", "inputResponses"];
+pub(crate) const STRICT: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
+
+/// The tree of a text; `None` if it is not JSON.
+pub(crate) fn parse(text: &str) -> Option<Json> {
+    serde_json::from_str::<&RawValue>(text).ok()?;
+    let mut reader = Reader { chars: text.chars().collect(), at: 0 };
+    Some(reader.value())
+}
+
+/// Whether a single message of an agent is let in.
+pub(crate) fn accepts(json: &Json, depth: usize) -> bool {
+    let Json::Object(members) = json else { return false };
+    let keys = || members.iter().map(|(key, _)| key.as_deref());
+    let find = |name: &str| members.iter().find(|(key, _)| key.as_deref() == Some(name));
+    let find = |name: &str| find(name).map(|(_, value)| value);
+    let string = |value: Option<&Json>| match value {
+        Some(Json::String(Some(text))) => Some(text.clone()),
+        _ => None,
+    };
+    let id_fits = matches!(find("id"), Some(Json::Number | Json::String(Some(_))));
+    let method = string(find("method"));
+    let shape = match (find("method"), find("result"), find("error")) {
+        (Some(_), None, None) => {
+            method.is_some()
+                && (id_fits || find("id").is_none())
+                && matches!(find("params"), None | Some(Json::Object(_) | Json::Array(_)))
+        }
+        (None, Some(_), None) | (None, None, Some(_)) => id_fits,
+        _ => false,
+    };
+    let strict = method.as_deref().is_some_and(|method| STRICT.contains(&method));
+    shape
+        && string(find("jsonrpc")).as_deref() == Some("2.0")
+        && keys().all(|key| key.is_some_and(|key| !imitates(key, &ENVELOPE)))
+        && !has_twice(members)
+        && depth_of(json) <= depth
+        && !method.is_some_and(|method| imitates(&method, &STRICT))
+        && (!strict || unambiguous(json))
+        && (!strict || !find("params").is_some_and(params_imitate))
+}
+
+/// Whether no object in it has a key twice and no string in it a lone surrogate.
+pub(crate) fn unambiguous(json: &Json) -> bool {
+    match json {
+        Json::Object(members) => {
+            !has_twice(members)
+                && members.iter().all(|(key, value)| key.is_some() && unambiguous(value))
+        }
+        Json::Array(items) => items.iter().all(unambiguous),
+        Json::String(text) => text.is_some(),
+        Json::Number | Json::Null | Json::Bool => true,
+    }
+}
+
+/// Case, and the few other forms that the tests use.
+pub(crate) fn imitates(key: &str, names: &[&str]) -> bool {
+    let folded: String = key
+        .chars()
+        .map(|c| match c {
+            'ſ' => 's',
+            '\u{212a}' => 'k',
+            '\u{ff01}'..='\u{ff5e}' => char::from_u32(c as u32 - 0xfee0).unwrap_or(c),
+            _ => c,
+        })
+        .map(|c| c.to_ascii_lowercase())
+        .collect();
+    names.iter().any(|name| folded == name.to_ascii_lowercase() && key != *name)
+}
+
+fn params_imitate(params: &Json) -> bool {
+    match params {
+        Json::Object(members) => {
+            members.iter().any(|(key, _)| key.as_ref().is_some_and(|key| imitates(key, &PARAMS)))
+        }
+        _ => false,
+    }
+}
+
+fn has_twice(members: &[(Text, Json)]) -> bool {
+    members
+        .iter()
+        .enumerate()
+        .any(|(index, (key, _))| members.iter().take(index).any(|(other, _)| other == key))
+}
+
+fn depth_of(json: &Json) -> usize {
+    match json {
+        Json::Object(members) => {
+            1 + members.iter().map(|(_, value)| depth_of(value)).max().unwrap_or(0)
+        }
+        Json::Array(items) => 1 + items.iter().map(depth_of).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// Reads JSON that is known to be valid.
+struct Reader {
+    chars: Vec<char>,
+    at: usize,
+}
+
+impl Reader {
+    fn next(&mut self) -> char {
+        let c = self.chars[self.at];
+        self.at += 1;
+        c
+    }
+
+    fn peek(&mut self) -> char {
+        while matches!(self.chars[self.at], ' ' | '\t' | '\n' | '\r') {
+            self.at += 1;
+        }
+        self.chars[self.at]
+    }
+
+    fn value(&mut self) -> Json {
+        match self.peek() {
+            '{' => Json::Object(self.list('}', |reader| {
+                reader.peek();
+                let key = reader.string();
+                reader.peek();
+                assert_eq!(reader.next(), ':');
+                (key, reader.value())
+            })),
+            '[' => Json::Array(self.list(']', Self::value)),
+            '"' => Json::String(self.string()),
+            'n' => self.word(Json::Null),
+            't' | 'f' => self.word(Json::Bool),
+            _ => self.word(Json::Number),
+        }
+    }
+
+    fn list<T>(&mut self, close: char, mut item: impl FnMut(&mut Self) -> T) -> Vec<T> {
+        let mut items = Vec::new();
+        self.next();
+        while self.peek() != close {
+            items.push(item(self));
+            if self.peek() == ',' {
+                self.next();
+            }
+        }
+        self.next();
+        items
+    }
+
+    fn word(&mut self, json: Json) -> Json {
+        let in_word = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+        while self.chars.get(self.at).is_some_and(in_word) {
+            self.at += 1;
+        }
+        json
+    }
+
+    fn string(&mut self) -> Text {
+        let mut units = Vec::new();
+        assert_eq!(self.next(), '"');
+        loop {
+            let unit = match self.next() {
+                '"' => return String::from_utf16(&units).ok(),
+                '\\' => match self.next() {
+                    'u' => {
+                        let hex: String = (0..4).map(|_| self.next()).collect();
+                        u16::from_str_radix(&hex, 16).unwrap()
+                    }
+                    'b' => 8,
+                    'f' => 12,
+                    'n' => 10,
+                    'r' => 13,
+                    't' => 9,
+                    c => c as u16,
+                },
+                c => {
+                    units.extend_from_slice(c.encode_utf16(&mut [0; 2]));
+                    continue;
+                }
+            };
+            units.push(unit);
+        }
+    }
+}
