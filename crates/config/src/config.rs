@@ -1,0 +1,272 @@
+//! The configuration as a whole: from bytes to validated settings.
+//!
+//! Order: decode, tree, typed sections, then what sections say about one another. Every step
+//! collects its problems; only a file without a tree ends the reading early.
+//! Start at [`Config::parse`].
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::problem::{Problem, Severity, code};
+use crate::reader::{At, Read as _, Reader};
+use crate::settings::RawConfig;
+use crate::settings::approvals::ApprovalsConfig;
+use crate::settings::audit::AuditConfig;
+use crate::settings::grants::{GrantConfig, Holder, Known};
+use crate::settings::limits::{AgentSessions, Limits};
+use crate::settings::listen::{Listen, Tls};
+use crate::settings::people::PersonConfig;
+use crate::settings::policies::PolicyConfig;
+use crate::settings::servers::ServerConfig;
+use crate::settings::sessions::SessionsConfig;
+use crate::source::{Finding, Source, decode};
+use crate::surroundings::Surroundings;
+use crate::tree::{self, Kind, Node, Span};
+use crate::value::{Cidr, HttpOrigin, Period, TokenHash, within};
+
+/// Everything that `toolgate.yaml` may say, validated and with defaults filled in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// The data folder, if the file names one.
+    pub data: Option<PathBuf>,
+    /// Where toolgate listens.
+    pub listen: Listen,
+    /// Host names by which clients reach the listeners, lower-case.
+    pub hosts: Vec<String>,
+    /// Origins that browsers may come from.
+    pub origins: Vec<HttpOrigin>,
+    /// Networks of reverse proxies.
+    pub behind_proxy: Vec<Cidr>,
+    /// Certificate and key.
+    pub tls: Option<Tls>,
+    /// Whether local mode is allowed.
+    pub local: bool,
+    /// How long running calls may finish at the end.
+    pub shutdown_grace: Duration,
+    /// Limits of what is accepted and returned.
+    pub limits: Limits,
+    /// Agents' MCP sessions.
+    pub agent_sessions: AgentSessions,
+    /// MCP servers, in the order of the file.
+    pub servers: Vec<ServerConfig>,
+    /// Policies, in the order of the file.
+    pub policies: Vec<PolicyConfig>,
+    /// Grants, in the order of the file.
+    pub grants: Vec<GrantConfig>,
+    /// People, in the order of the file.
+    pub people: Vec<PersonConfig>,
+    /// The reverse WebSocket.
+    pub sessions: SessionsConfig,
+    /// The audit log.
+    pub audit: AuditConfig,
+    /// Approvals by people.
+    pub approvals: ApprovalsConfig,
+}
+
+/// A configuration that can be used, and what somebody should look at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Loaded {
+    /// The configuration.
+    pub config: Config,
+    /// Problems of severity warning, in the order of the file.
+    pub warnings: Vec<Problem>,
+}
+
+impl Config {
+    /// Reads, decodes and parses `file`.
+    pub fn load(file: &Path, surroundings: &dyn Surroundings) -> Result<Loaded, Vec<Problem>> {
+        let bytes = surroundings.read(file).map_err(|error| vec![unreadable(file, &error)])?;
+        let source = decode(file.to_owned(), &bytes).map_err(|problem| vec![*problem])?;
+        parse(source, surroundings)
+    }
+
+    /// Parses the text of `file`, whose folder is where relative paths begin. On failure every
+    /// problem is returned, warnings too, in the order of the file (at most 200 of each).
+    pub fn parse(
+        text: &str,
+        file: &Path,
+        surroundings: &dyn Surroundings,
+    ) -> Result<Loaded, Vec<Problem>> {
+        let source = decode(file.to_owned(), text.as_bytes()).map_err(|problem| vec![*problem])?;
+        parse(source, surroundings)
+    }
+}
+
+/// The configuration without a file.
+impl Default for Config {
+    fn default() -> Self {
+        let mut reader = Reader {
+            findings: Vec::new(),
+            text: "",
+            folder: PathBuf::from("."),
+            surroundings: &Nothing,
+        };
+        lower(RawConfig::default(), &mut reader)
+    }
+}
+
+struct Nothing;
+
+impl Surroundings for Nothing {
+    fn env(&self, _: &str) -> Option<String> {
+        None
+    }
+    fn read(&self, _: &Path) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+}
+
+fn parse(mut source: Source, surroundings: &dyn Surroundings) -> Result<Loaded, Vec<Problem>> {
+    let mut findings = Vec::new();
+    let root = tree::parse(&source, &mut findings);
+    let mut config = None;
+    if let Some(root) = root {
+        source.mask_by(&root);
+        let folder = source.file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new(".")).to_owned();
+        let mut reader = Reader { findings, text: &source.text, folder, surroundings };
+        config = read_root(&root, &mut reader);
+        findings = reader.findings;
+    }
+    let problems = ordered(findings).into_iter().map(|finding| source.problem(finding)).collect();
+    conclude(config, problems)
+}
+
+fn conclude(config: Option<Config>, problems: Vec<Problem>) -> Result<Loaded, Vec<Problem>> {
+    let failed = problems.iter().any(|problem| problem.severity == Severity::Error);
+    match config {
+        Some(config) if !failed => Ok(Loaded { config, warnings: problems }),
+        _ => Err(problems),
+    }
+}
+
+fn ordered(mut findings: Vec<Finding>) -> Vec<Finding> {
+    findings.sort_by_key(|finding| (finding.span.line, finding.span.column));
+    findings
+}
+
+fn read_root(root: &Node, reader: &mut Reader<'_>) -> Option<Config> {
+    let raw = match root.kind {
+        Kind::Null => RawConfig::default(),
+        _ => RawConfig::read(root, reader)?,
+    };
+    check_version(&raw, root.span, reader);
+    Some(lower(raw, reader))
+}
+
+fn check_version(raw: &RawConfig, span: Span, reader: &mut Reader<'_>) {
+    match &raw.version {
+        Some(version) if version.value.0 != 1 => {
+            let message = format!("version {} of this format is not known", version.value.0);
+            reader.error_hint(code::INVALID_VALUE, version.span, message, "write `version: 1`");
+        }
+        Some(_) => {}
+        None if raw.unreadable.contains(&"version") => {}
+        None => {
+            let span = Span { end: span.start, ..span };
+            let hint = "begin the file with `version: 1`";
+            reader.error_hint(code::MISSING_KEY, span, "`version` is missing", hint);
+        }
+    }
+}
+
+/// Sections with problems come out incomplete; the problems keep them from being used.
+fn lower(raw: RawConfig, reader: &mut Reader<'_>) -> Config {
+    let grace = (Period::secs(0), Period::secs(3600));
+    let (sessions, session_tokens) = value(raw.sessions).lower(reader);
+    let entries = value(raw.servers).entries;
+    let names: Vec<_> = entries.iter().map(|(name, _)| name.value.clone()).collect();
+    let servers = entries.into_iter().filter_map(|(name, raw)| raw.value.lower(&name, reader));
+    let servers = servers.collect();
+    let policies: Vec<_> = value(raw.policies)
+        .entries
+        .into_iter()
+        .map(|(name, raw)| PolicyConfig { name: name.value, source: raw.0 })
+        .collect();
+    let known = Known {
+        servers: names.iter().map(String::as_str).collect(),
+        policies: policies.iter().map(|policy| policy.name.as_str()).collect(),
+    };
+    let grants = value(raw.grants).into_iter();
+    let grants: Vec<_> =
+        grants.filter_map(|raw| raw.value.lower(raw.span, &known, reader)).collect();
+    let people = value(raw.people).into_iter();
+    let people: Vec<_> = people.filter_map(|raw| raw.value.lower(raw.span, reader)).collect();
+    check_unique(&grants, &people, session_tokens, reader);
+    Config {
+        data: raw.data.map(|at| reader.path(at.value.0)),
+        listen: value(raw.listen).lower(reader),
+        hosts: value(raw.hosts).into_iter().map(|host| host.0).collect(),
+        origins: value(raw.origins),
+        behind_proxy: value(raw.behind_proxy),
+        tls: raw.tls.and_then(|at| at.value.lower(at.span, reader)),
+        local: raw.local.is_none_or(|at| at.value.0),
+        shutdown_grace: within(raw.shutdown_grace, grace, Period::secs(30), reader).0,
+        limits: value(raw.limits).lower(reader),
+        agent_sessions: value(raw.agent_sessions).lower(reader),
+        servers,
+        policies,
+        grants: grants.into_iter().map(|grant| grant.value).collect(),
+        people: people.into_iter().map(|person| person.value).collect(),
+        sessions,
+        audit: value(raw.audit).lower(reader),
+        approvals: value(raw.approvals).lower(),
+    }
+}
+
+fn value<T: Default>(section: Option<At<T>>) -> T {
+    section.map(|at| at.value).unwrap_or_default()
+}
+
+/// Labels and names are unique in their lists, tokens everywhere: a token must say who comes.
+fn check_unique(
+    grants: &[Holder<GrantConfig>],
+    people: &[Holder<PersonConfig>],
+    sessions: Vec<(TokenHash, Span)>,
+    reader: &mut Reader<'_>,
+) {
+    let labels: Vec<_> = grants.iter().map(|grant| (&grant.value.label, grant.name)).collect();
+    let names: Vec<_> = people.iter().map(|person| (&person.value.name, person.name)).collect();
+    for (what, list) in [("grant", labels), ("person", names)] {
+        for (label, span) in repeated(list) {
+            let message = format!("there is already a {what} `{label}`");
+            reader.error_hint(code::NOT_UNIQUE, span, message, "give each its own name");
+        }
+    }
+    let grants = grants.iter().map(|grant| (grant.value.token, grant.token));
+    let people = people.iter().map(|person| (person.value.token, person.token));
+    for (_, span) in repeated(grants.chain(people).chain(sessions).collect()) {
+        let hint = "make another with `openssl rand -hex 32`";
+        reader.error_hint(code::NOT_UNIQUE, span, "this token is already used above", hint);
+    }
+}
+
+/// The entries that are equal to one before them.
+fn repeated<T: PartialEq + Copy>(list: Vec<(T, Span)>) -> Vec<(T, Span)> {
+    let mut seen = Vec::new();
+    let mut again = Vec::new();
+    for (item, span) in list {
+        if seen.contains(&item) {
+            again.push((item, span));
+        }
+        seen.push(item);
+    }
+    again
+}
+
+fn unreadable(file: &Path, error: &io::Error) -> Problem {
+    Problem {
+        code: code::UNREADABLE,
+        severity: Severity::Error,
+        file: file.to_owned(),
+        line: 0,
+        column: 0,
+        message: match error.kind() {
+            io::ErrorKind::NotFound => "no such file".to_owned(),
+            kind => format!("cannot read the file: {kind}"),
+        },
+        hint: Some("check the path given with `--config` or `TOOLGATE_CONFIG`".to_owned()),
+        snippet: None,
+    }
+}

@@ -1,0 +1,37 @@
+//! The configuration of toolgate: reads `toolgate.yaml` strictly, reports every problem in one run,
+//! and lowers it to validated settings.
+//!
+//! Invariant: the world is reached only through [`Surroundings`]; nothing here opens a socket or
+//! reads a variable by itself.
+//! Invariant: no secret shows in `Debug`, `Display` or a [`Problem`].
+//! Start at [`Config::load`]; sections are under `settings/`, kinds of values under `value/`.
+//! Tested by `tests/valid`, `tests/invalid` (with golden output) and every file under `examples/`.
+
+mod config;
+mod problem;
+mod reader;
+mod schema;
+mod settings;
+mod source;
+mod suggest;
+mod surroundings;
+mod tree;
+mod value;
+
+pub use config::{Config, Loaded};
+pub use problem::{CODES, Problem, Severity, Snippet, render};
+pub use schema::schema;
+pub use settings::approvals::{ApprovalsConfig, FourEyes};
+pub use settings::audit::{AuditArguments, AuditConfig, Durability};
+pub use settings::grants::{GrantConfig, SessionFilter};
+pub use settings::limits::{AgentSessions, Limits};
+pub use settings::listen::{Listen, Tls};
+pub use settings::people::{PersonConfig, Role};
+pub use settings::policies::{PolicyConfig, PolicySource};
+pub use settings::servers::{
+    Http, HttpFlavour, Instances, Names, Pin, ServerConfig, ServerUrl, Stdio, Transport,
+};
+pub use settings::sessions::{Idle, KindSettings, SchemaConflict, SessionToken, SessionsConfig};
+pub use settings::tools::{RiskClass, ToolConfig};
+pub use surroundings::{Process, Surroundings};
+pub use value::{Cidr, Expanded, Glob, HttpOrigin, Secret, TokenHash};

@@ -1,0 +1,89 @@
+//! The sections of the file, one module each: what may be written (`Raw…`), and what it means.
+//!
+//! Every `Raw…` type is a `section!`: its doc comments become the schema and the reference page.
+//! Its `lower` turns it into the validated public type and reports what does not fit together.
+//! Start at [`RawConfig`].
+
+pub(crate) mod approvals;
+pub(crate) mod audit;
+pub(crate) mod grants;
+pub(crate) mod limits;
+pub(crate) mod listen;
+pub(crate) mod people;
+pub(crate) mod policies;
+pub(crate) mod servers;
+pub(crate) mod sessions;
+pub(crate) mod tools;
+
+use crate::reader::{At, Named, section};
+use crate::value::{Cidr, HostName, HttpOrigin, Period, Switch, Text, Whole};
+
+section! {
+    foreign = FOREIGN;
+    /// The configuration file of toolgate, `toolgate.yaml`.
+    ///
+    /// Relative paths begin at the folder of the file. Keys beginning `x-` are ignored in every
+    /// section. A key with nothing after it counts as absent.
+    #[schemars(rename = "Config")]
+    struct RawConfig {
+        /// The version of this format: `1`.
+        #[schemars(required, extend("const" = 1))]
+        version: Whole,
+        /// The data folder: audit, showcase, keys. Default: `$XDG_DATA_HOME/toolgate`.
+        data: Text,
+        /// Where toolgate listens.
+        listen: listen::RawListen,
+        /// Host names by which clients reach the listeners, besides loopback names and addresses.
+        hosts: Vec<HostName>,
+        /// Origins that browsers may come from, besides loopback ones.
+        origins: Vec<HttpOrigin>,
+        /// Networks of reverse proxies that end TLS in front of toolgate.
+        behind_proxy: Vec<Cidr>,
+        /// Certificate and key for TLS.
+        tls: listen::RawTls,
+        /// Whether local mode (calls without a token on loopback) is allowed while no grant exists.
+        #[schemars(extend("default" = "on"))]
+        local: Switch,
+        /// How long running calls may finish when toolgate stops.
+        #[schemars(extend("default" = "30s"))]
+        shutdown_grace: Period,
+        /// Limits of what is accepted and returned.
+        limits: limits::RawLimits,
+        /// Agents' MCP sessions.
+        agent_sessions: limits::RawAgentSessions,
+        /// MCP servers behind the gate, by name. The order decides collisions of bare tool names.
+        servers: Named<servers::ServerName, At<servers::RawServer>>,
+        /// Policies by name: a file, or the document itself.
+        policies: Named<policies::PolicyName, policies::RawPolicy>,
+        /// Tokens of agents, what they may reach, and their policy.
+        grants: Vec<At<grants::RawGrant>>,
+        /// Tokens of people for console, CLI and admin API.
+        people: Vec<At<people::RawPerson>>,
+        /// Programs that connect over WebSocket and publish tools.
+        sessions: sessions::RawSessions,
+        /// The audit log.
+        audit: audit::RawAudit,
+        /// Approvals by people.
+        approvals: approvals::RawApprovals,
+    }
+}
+
+/// Top-level keys of other programs.
+const FOREIGN: &[(&str, &str)] = &[
+    ("mcpServers", "did you mean `servers`? its entries are accepted as they are"),
+    ("mcp_servers", "did you mean `servers`?"),
+    ("context_servers", "did you mean `servers`?"),
+    ("inputs", "write secrets as `env:NAME` or `file:PATH` where they are used"),
+    ("port", "did you mean `listen: { mcp: 127.0.0.1:PORT }`?"),
+    (
+        "tokens",
+        "tokens of agents are `grants:`, of people `people:`, of sessions `sessions: { tokens: [] }`",
+    ),
+    ("workPath", V8_PROJECT),
+    ("mcp", V8_PROJECT),
+    ("toolsCache", V8_PROJECT),
+    ("tools_cache", V8_PROJECT),
+];
+
+const V8_PROJECT: &str =
+    "this looks like v8project.yaml: read it with `toolgate import v8project.yaml`";

@@ -1,0 +1,86 @@
+//! `audit`: how safely rows are kept, and what they hold of arguments.
+
+use std::time::Duration;
+
+use crate::reader::{Reader, section};
+use crate::value::{Period, Whole, within, words};
+
+/// The audit log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditConfig {
+    /// When an intent counts as written.
+    pub durability: Durability,
+    /// What rows hold of the arguments of calls.
+    pub arguments: AuditArguments,
+    /// A checkpoint is signed after so many rows at the latest.
+    pub checkpoint_rows: u64,
+    /// A checkpoint is signed after so long at the latest.
+    pub checkpoint_every: Duration,
+}
+
+words! {
+    /// When an intent counts as written.
+    pub enum Durability {
+        /// It has reached the operating system: survives a killed process.
+        Process = "process",
+        /// It has reached the disk: survives a power cut.
+        Power = "power",
+        /// No rows at all, for measuring.
+        Off = "off",
+    }
+}
+
+words! {
+    /// What rows hold of the arguments of calls.
+    pub enum AuditArguments {
+        /// Only the names of arguments.
+        Keys = "keys",
+        /// Values at paths that active policies name.
+        Facts = "facts",
+        /// A keyed hash of each value.
+        Hashed = "hashed",
+        /// Everything.
+        Full = "full",
+    }
+}
+
+section! {
+    /// The audit log.
+    #[schemars(rename = "Audit")]
+    struct RawAudit {
+        /// When a call counts as recorded: `process` (survives kill -9), `power` (survives a power cut), `off` (no rows; for measuring).
+        #[schemars(extend("default" = "process"))]
+        durability: Durability,
+        /// What rows hold of arguments: `keys` (names), `facts` (values that policies look at), `hashed`, `full`.
+        #[schemars(extend("default" = "keys"))]
+        arguments: AuditArguments,
+        /// When checkpoints are signed.
+        checkpoints: RawCheckpoints,
+    }
+}
+
+section! {
+    /// When checkpoints are signed: whichever comes first.
+    #[schemars(rename = "Checkpoints")]
+    struct RawCheckpoints {
+        /// After so many rows.
+        #[schemars(extend("default" = 1000))]
+        rows: Whole,
+        /// After so long.
+        #[schemars(extend("default" = "60s"))]
+        every: Period,
+    }
+}
+
+impl RawAudit {
+    pub(crate) fn lower(self, reader: &mut Reader<'_>) -> AuditConfig {
+        let checkpoints = self.checkpoints.map(|at| at.value).unwrap_or_default();
+        let (rows, every) = ((Whole(1), Whole(1_000_000)), (Period::secs(1), Period::days(1)));
+        AuditConfig {
+            durability: self.durability.map_or(Durability::Process, |at| at.value),
+            arguments: self.arguments.map_or(AuditArguments::Keys, |at| at.value),
+            checkpoint_rows: within(checkpoints.rows, rows, Whole(1000), reader).0,
+            checkpoint_every: within(checkpoints.every, every, Period::secs(60), reader).0,
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! `grants`: tokens of agents, what they may reach, and their policy.
+
+use jiff::Timestamp;
+
+use crate::problem::code;
+use crate::reader::{At, Reader, section};
+use crate::suggest;
+use crate::tree::Span;
+use crate::value::{Date, Glob, Sha256Hex, Text, TokenHash, TokenReference, one_token};
+
+/// A grant of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GrantConfig {
+    /// Unique label.
+    pub label: String,
+    /// The hash of the token.
+    pub token: TokenHash,
+    /// On whose behalf the agent acts.
+    pub identity: Option<String>,
+    /// Groups, for policies.
+    pub groups: Vec<String>,
+    /// The servers it may reach; `None` is all.
+    pub servers: Option<Vec<String>>,
+    /// The sessions it may reach.
+    pub sessions: SessionFilter,
+    /// Its policy; without one every call is denied.
+    pub policy: Option<String>,
+    /// From then on the token is worth nothing.
+    pub expires: Option<Timestamp>,
+}
+
+/// Which sessions a grant may reach: all that match every list; `None` matches everything.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct SessionFilter {
+    /// Globs for the infobase name.
+    pub infobase_name: Option<Vec<Glob>>,
+    /// Globs for the kind.
+    pub kind: Option<Vec<Glob>>,
+    /// Globs for the session id.
+    pub session_id: Option<Vec<Glob>>,
+}
+
+section! {
+    foreign = &[("name", "did you mean `label`?"), ("policies", "a grant has one policy: `policy: NAME`")];
+    /// A grant: what an agent with this token may reach.
+    #[schemars(rename = "Grant", extend("oneOf" = [{"required": ["token"]}, {"required": ["token_sha256"]}]))]
+    struct RawGrant {
+        /// Unique label; `local` is taken.
+        #[schemars(required)]
+        label: Text,
+        /// The token, at least 20 characters, as `env:NAME` or `file:PATH`.
+        token: TokenReference,
+        /// In place of `token`: its SHA-256 in hexadecimal.
+        token_sha256: Sha256Hex,
+        /// On whose behalf the agent acts.
+        identity: Text,
+        /// Groups of that identity, for policies.
+        groups: Vec<Text>,
+        /// Servers it may reach, by name. Default: all.
+        servers: Vec<At<Text>>,
+        /// Sessions it may reach. Default: all.
+        sessions: RawSessionFilter,
+        /// Name of its policy. Without one every call is denied.
+        policy: Text,
+        /// The day from which (00:00 UTC) the token is worth nothing.
+        expires: Date,
+    }
+}
+
+section! {
+    foreign = &[("infobase", "did you mean `infobase_name`?"), ("kinds", "did you mean `kind`?")];
+    /// Which sessions a grant may reach: those that match every list given here. Globs: `*`, `?`, `[a-z]`, `[!a]`.
+    #[schemars(rename = "SessionFilter")]
+    struct RawSessionFilter {
+        /// Globs for the infobase name.
+        infobase_name: Vec<Glob>,
+        /// Globs for the kind.
+        kind: Vec<Glob>,
+        /// Globs for the session id.
+        session_id: Vec<Glob>,
+    }
+}
+
+/// A grant or person with the places of name and token, for what must be unique.
+pub(crate) struct Holder<T> {
+    pub(crate) value: T,
+    pub(crate) name: Span,
+    pub(crate) token: Span,
+}
+
+/// Names that grants may refer to.
+pub(crate) struct Known<'a> {
+    pub(crate) servers: Vec<&'a str>,
+    pub(crate) policies: Vec<&'a str>,
+}
+
+impl RawGrant {
+    pub(crate) fn lower(
+        self,
+        span: Span,
+        known: &Known<'_>,
+        reader: &mut Reader<'_>,
+    ) -> Option<Holder<GrantConfig>> {
+        let label = reader.require(self.label, "label", span, &self.unreadable);
+        if let Some(label) = &label {
+            check_label(label, "local", reader);
+        }
+        let (token, hash) = (self.token.as_ref(), self.token_sha256.as_ref());
+        let token = one_token(token, hash, span, &self.unreadable, reader);
+        for server in self.servers.iter().flat_map(|at| &at.value) {
+            check_known("server", server, &known.servers, reader);
+        }
+        if let Some(policy) = &self.policy {
+            check_known("policy", policy, &known.policies, reader);
+        }
+        let (label, token) = (label?, token?);
+        let (name, token_at) = (label.span, token.span);
+        let value = GrantConfig {
+            label: label.value.0,
+            token: token.value,
+            identity: self.identity.map(|at| at.value.0),
+            groups: self
+                .groups
+                .into_iter()
+                .flat_map(|at| at.value)
+                .map(|Text(group)| group)
+                .collect(),
+            servers: self.servers.map(|at| at.value.into_iter().map(|name| name.value.0).collect()),
+            sessions: self.sessions.map(|at| at.value.lower()).unwrap_or_default(),
+            policy: self.policy.map(|at| at.value.0),
+            expires: self.expires.map(|at| at.value.0),
+        };
+        Some(Holder { value, name, token: token_at })
+    }
+}
+
+impl RawSessionFilter {
+    fn lower(self) -> SessionFilter {
+        SessionFilter {
+            infobase_name: self.infobase_name.map(|at| at.value),
+            kind: self.kind.map(|at| at.value),
+            session_id: self.session_id.map(|at| at.value),
+        }
+    }
+}
+
+/// Labels of grants and names of people: short, printable, and not toolgate's own.
+pub(crate) fn check_label(label: &At<Text>, taken: &str, reader: &mut Reader<'_>) {
+    let Text(text) = &label.value;
+    if text == taken {
+        let message = format!("`{text}` is taken by toolgate itself");
+        reader.error_hint(code::INVALID_NAME, label.span, message, "choose another name");
+    } else if text.chars().count() > 64 || text.contains(char::is_control) || text.trim() != text {
+        let hint = "at most 64 characters, no control characters, no space around it";
+        reader.error_hint(code::INVALID_NAME, label.span, "not a good name", hint);
+    }
+}
+
+/// Names may also live in the store, so one that the file does not have is only a warning.
+fn check_known(what: &str, name: &At<Text>, known: &[&str], reader: &mut Reader<'_>) {
+    let Text(text) = &name.value;
+    if known.contains(&text.as_str()) {
+        return;
+    }
+    let hint = suggest::nearest(text, known.iter().copied()).map_or_else(
+        || "it counts only if it was made in the console, CLI or API".to_owned(),
+        |near| format!("did you mean `{near}`?"),
+    );
+    reader.warn(code::UNKNOWN_NAME, name.span, format!("no {what} `{text}` in this file"), hint);
+}

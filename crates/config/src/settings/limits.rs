@@ -1,0 +1,103 @@
+//! `limits`, `agent_sessions`: how much is accepted.
+
+use std::time::Duration;
+
+use crate::reader::{Reader, section};
+use crate::value::{Period, Size, Whole, within};
+
+/// Limits of what is accepted and returned. Sizes are bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    /// Body of a request from an agent.
+    pub body: u64,
+    /// Body of an answer from a server.
+    pub result: u64,
+    /// Nesting of JSON.
+    pub depth: u64,
+    /// The header block of a request.
+    pub headers: u64,
+    /// Time for the header block to arrive.
+    pub header_read: Duration,
+    /// Connections at once, on each listener.
+    pub connections: u64,
+}
+
+/// Agents' MCP sessions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentSessions {
+    /// How many at once.
+    pub max: u64,
+    /// How long one may be quiet.
+    pub idle: Duration,
+}
+
+section! {
+    foreign = &[("max_body", "did you mean `body`?"), ("timeout", "`timeout` is a key of a server")];
+    /// Limits of what is accepted and returned. Sizes: `4MiB`, `512KiB`, or bytes.
+    #[schemars(rename = "Limits")]
+    struct RawLimits {
+        /// Body of a request from an agent.
+        #[schemars(extend("default" = "4MiB"))]
+        body: Size,
+        /// Body of an answer from a server.
+        #[schemars(extend("default" = "64MiB"))]
+        result: Size,
+        /// Nesting of JSON.
+        #[schemars(extend("default" = 64))]
+        depth: Whole,
+        /// Header block of a request.
+        #[schemars(extend("default" = "32KiB"))]
+        headers: Size,
+        /// Time for the header block to arrive.
+        #[schemars(extend("default" = "10s"))]
+        header_read: Period,
+        /// Connections at once, on each listener.
+        #[schemars(extend("default" = 4096))]
+        connections: Whole,
+    }
+}
+
+section! {
+    /// Agents' MCP sessions.
+    #[schemars(rename = "AgentSessions")]
+    struct RawAgentSessions {
+        /// How many at once.
+        #[schemars(extend("default" = 1024))]
+        max: Whole,
+        /// How long one may be quiet before it is closed.
+        #[schemars(extend("default" = "15m"))]
+        idle: Period,
+    }
+}
+
+impl RawLimits {
+    pub(crate) fn lower(self, reader: &mut Reader<'_>) -> Limits {
+        let sizes = (Size::kib(1), Size::mib(1024));
+        let blocks = (Size::kib(1), Size::mib(1));
+        let reading = (Period::millis(100), Period::secs(300));
+        Limits {
+            body: within(self.body, sizes, Size::mib(4), reader).0,
+            result: within(self.result, sizes, Size::mib(64), reader).0,
+            depth: within(self.depth, (Whole(8), Whole(512)), Whole(64), reader).0,
+            headers: within(self.headers, blocks, Size::kib(32), reader).0,
+            header_read: within(self.header_read, reading, Period::secs(10), reader).0,
+            connections: within(
+                self.connections,
+                (Whole(1), Whole(1_000_000)),
+                Whole(4096),
+                reader,
+            )
+            .0,
+        }
+    }
+}
+
+impl RawAgentSessions {
+    pub(crate) fn lower(self, reader: &mut Reader<'_>) -> AgentSessions {
+        let idle = (Period::secs(1), Period::days(30));
+        AgentSessions {
+            max: within(self.max, (Whole(1), Whole(1_000_000)), Whole(1024), reader).0,
+            idle: within(self.idle, idle, Period::secs(900), reader).0,
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! `listen`, `tls`: the doors of the gate.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use crate::problem::code;
+use crate::reader::{At, Reader, section};
+use crate::tree::Span;
+use crate::value::{Listener, Text};
+
+/// Where toolgate listens; `None` is off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listen {
+    /// Agents, MCP over HTTP.
+    pub mcp: Option<SocketAddr>,
+    /// Sessions, WebSocket.
+    pub sessions: Option<SocketAddr>,
+    /// People: console, admin API, metrics.
+    pub admin: Option<SocketAddr>,
+    /// One more address for `/metrics` alone.
+    pub metrics: Option<SocketAddr>,
+}
+
+/// Certificate and key of the listeners.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tls {
+    /// The certificate chain, PEM.
+    pub cert: PathBuf,
+    /// The private key, PEM.
+    pub key: PathBuf,
+}
+
+section! {
+    /// Where toolgate listens: `HOST:PORT` with an IP address or `localhost` (IPv6 in brackets), or `off`. Port 0 picks a free one.
+    #[schemars(rename = "Listen")]
+    struct RawListen {
+        /// Agents: MCP over HTTP.
+        #[schemars(extend("default" = "127.0.0.1:4001"))]
+        mcp: Listener,
+        /// Sessions: WebSocket.
+        #[schemars(extend("default" = "127.0.0.1:4000"))]
+        sessions: Listener,
+        /// People: console, admin API, metrics.
+        #[schemars(extend("default" = "127.0.0.1:4002"))]
+        admin: Listener,
+        /// One more address for `/metrics` alone.
+        #[schemars(extend("default" = "off"))]
+        metrics: Listener,
+    }
+}
+
+section! {
+    foreign = &[("certificate", "did you mean `cert`?"), ("private_key", "did you mean `key`?")];
+    /// TLS of the listeners.
+    #[schemars(rename = "Tls")]
+    struct RawTls {
+        /// File with the certificate chain, PEM.
+        #[schemars(required)]
+        cert: Text,
+        /// File with the private key, PEM.
+        #[schemars(required)]
+        key: Text,
+    }
+}
+
+impl RawListen {
+    pub(crate) fn lower(self, reader: &mut Reader<'_>) -> Listen {
+        let usual = |port| Some(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+        let mut taken = Vec::new();
+        Listen {
+            mcp: lower_one("mcp", self.mcp, usual(4001), &mut taken, reader),
+            sessions: lower_one("sessions", self.sessions, usual(4000), &mut taken, reader),
+            admin: lower_one("admin", self.admin, usual(4002), &mut taken, reader),
+            metrics: lower_one("metrics", self.metrics, None, &mut taken, reader),
+        }
+    }
+}
+
+/// The address of one listener, after checking that no listener before it has the same.
+fn lower_one(
+    name: &'static str,
+    written: Option<At<Listener>>,
+    usual: Option<SocketAddr>,
+    taken: &mut Vec<(SocketAddr, &'static str)>,
+    reader: &mut Reader<'_>,
+) -> Option<SocketAddr> {
+    let span = written.as_ref().map(|listener| listener.span);
+    let address = written.map_or(usual, |listener| listener.value.0)?;
+    if let (Some((_, other)), Some(span)) = (taken.iter().find(|(a, _)| *a == address), span) {
+        let message = format!("`{address}` is already the address of `{other}`");
+        reader.error_hint(code::NOT_UNIQUE, span, message, "give each listener its own port");
+    }
+    if address.port() != 0 {
+        taken.push((address, name));
+    }
+    Some(address)
+}
+
+impl RawTls {
+    pub(crate) fn lower(self, span: Span, reader: &mut Reader<'_>) -> Option<Tls> {
+        let cert = reader.require(self.cert, "cert", span, &self.unreadable);
+        let key = reader.require(self.key, "key", span, &self.unreadable);
+        Some(Tls { cert: reader.path(cert?.value.0), key: reader.path(key?.value.0) })
+    }
+}

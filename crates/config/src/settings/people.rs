@@ -1,0 +1,91 @@
+//! `people`: named tokens for people.
+
+use jiff::Timestamp;
+
+use super::grants::{Holder, check_label};
+use crate::problem::code;
+use crate::reader::{Reader, section};
+use crate::tree::Span;
+use crate::value::{Date, Sha256Hex, Text, TokenHash, TokenReference, one_token, words};
+
+/// A person of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PersonConfig {
+    /// Unique name.
+    pub name: String,
+    /// The hash of the token.
+    pub token: TokenHash,
+    /// What the person may do, at least one.
+    pub roles: Vec<Role>,
+    /// Groups, for approvals.
+    pub groups: Vec<String>,
+    /// From then on the token is worth nothing.
+    pub expires: Option<Timestamp>,
+}
+
+words! {
+    /// What a person may do.
+    pub enum Role {
+        /// Looks.
+        Viewer = "viewer",
+        /// Looks and answers approvals.
+        Approver = "approver",
+        /// Looks, changes policies and attaches them to grants.
+        PolicyManager = "policy_manager",
+        /// Everything.
+        Admin = "admin",
+    }
+}
+
+section! {
+    foreign = &[("role", "did you mean `roles: [viewer]`?"), ("label", "did you mean `name`?")];
+    /// A person: a named token for console, CLI and admin API.
+    #[schemars(rename = "Person", extend("oneOf" = [{"required": ["token"]}, {"required": ["token_sha256"]}]))]
+    struct RawPerson {
+        /// Unique name; `admin` is taken.
+        #[schemars(required)]
+        name: Text,
+        /// The token, at least 20 characters, as `env:NAME` or `file:PATH`.
+        token: TokenReference,
+        /// In place of `token`: its SHA-256 in hexadecimal.
+        token_sha256: Sha256Hex,
+        /// `viewer`, `approver` (answers approvals), `policy_manager` (changes policies), `admin` (everything).
+        #[schemars(required, length(min = 1))]
+        roles: Vec<Role>,
+        /// Groups, for policies that name approvers.
+        groups: Vec<Text>,
+        /// The day from which (00:00 UTC) the token is worth nothing.
+        expires: Date,
+    }
+}
+
+impl RawPerson {
+    pub(crate) fn lower(self, span: Span, reader: &mut Reader<'_>) -> Option<Holder<PersonConfig>> {
+        let name = reader.require(self.name, "name", span, &self.unreadable);
+        if let Some(name) = &name {
+            check_label(name, "admin", reader);
+        }
+        let (token, hash) = (self.token.as_ref(), self.token_sha256.as_ref());
+        let token = one_token(token, hash, span, &self.unreadable, reader);
+        let roles = reader.require(self.roles, "roles", span, &self.unreadable);
+        if let Some(roles) = roles.as_ref().filter(|roles| reader.is_empty_list(roles.span)) {
+            let message = "a person without roles can do nothing";
+            reader.error_hint(code::INVALID_VALUE, roles.span, message, "give at least `viewer`");
+        }
+        let (name, token, roles) = (name?, token?, roles?);
+        let (name_at, token_at) = (name.span, token.span);
+        let value = PersonConfig {
+            name: name.value.0,
+            token: token.value,
+            roles: roles.value,
+            groups: self
+                .groups
+                .into_iter()
+                .flat_map(|at| at.value)
+                .map(|Text(group)| group)
+                .collect(),
+            expires: self.expires.map(|at| at.value.0),
+        };
+        Some(Holder { value, name: name_at, token: token_at })
+    }
+}

@@ -1,0 +1,269 @@
+//! `servers`: MCP servers behind the gate. An entry of a client's `mcpServers` is valid as it is.
+
+mod foreign;
+mod http;
+mod stdio;
+
+use std::time::Duration;
+
+pub use self::http::{Http, HttpFlavour, ServerUrl};
+pub use self::stdio::{Instances, Stdio};
+use super::tools::{RawTool, TIMEOUTS, ToolConfig, ToolName, lower_tools};
+use crate::problem::code;
+use crate::reader::{At, KeyRule, Named, Reader, section};
+use crate::tree::{Key, Span};
+use crate::value::{Period, Scalar, Switch, Text, within, words};
+
+/// An MCP server of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerConfig {
+    /// Unique name.
+    pub name: String,
+    /// How it is reached.
+    pub transport: Transport,
+    /// Deadline of calls.
+    pub timeout: Duration,
+    /// How long its start and handshake may take.
+    pub start_timeout: Duration,
+    /// How its tools are named on `/mcp`.
+    pub names: Names,
+    /// What happens when a tool's definition is new or changes.
+    pub pin: Pin,
+    /// Whether arguments are checked against the tool's schema before the call.
+    pub validate: bool,
+    /// The operator's word about single tools.
+    pub tools: Vec<ToolConfig>,
+}
+
+/// How a server is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transport {
+    /// A child process.
+    Stdio(Stdio),
+    /// Streamable HTTP or legacy HTTP+SSE.
+    Http(Http),
+}
+
+words! {
+    /// How tools are named on `/mcp`.
+    pub enum Names {
+        /// `<server>__<tool>`.
+        Prefixed = "prefixed",
+        /// By the tool's own name.
+        Bare = "bare",
+    }
+}
+
+words! {
+    /// What happens when a tool's definition is new or changes.
+    pub enum Pin {
+        /// The first definition seen is approved; a changed one is quarantined.
+        First = "first",
+        /// Every definition waits for a person.
+        Strict = "strict",
+        /// Nothing is quarantined.
+        Off = "off",
+    }
+}
+
+words! {
+    /// `type` of a client's entry.
+    pub(crate) enum TransportWord {
+        /// A child process.
+        Stdio = "stdio",
+        /// Streamable HTTP.
+        Http = "http" | "streamable-http" | "streamableHttp",
+        /// Legacy HTTP+SSE.
+        Sse = "sse",
+    }
+}
+
+section! {
+    foreign = foreign::KEYS;
+    /// An MCP server. What MCP clients call an `mcpServers` entry can be pasted as it is. Exactly one of `command` and `url`.
+    ///
+    /// In `command`, `args`, `env`, `url` and `headers`, `${NAME}`, `${NAME:-default}` and `${env:NAME}` are replaced; a whole value may be `env:NAME` or, but for `command` and `args`, `file:PATH`.
+    #[schemars(rename = "Server", extend("oneOf" = [{"required": ["command"]}, {"required": ["url"]}]))]
+    struct RawServer {
+        /// The transport, as clients write it; must agree with `command` or `url`.
+        transport as "type": TransportWord,
+        /// The program to start: the server speaks over stdio.
+        command: Text,
+        /// Its arguments.
+        args: Vec<At<Scalar>>,
+        /// Environment variables for it.
+        env: Named<AnyName, At<Scalar>>,
+        /// The folder it starts in. Default: the folder of this file.
+        cwd: Text,
+        /// Address of a streamable HTTP or legacy SSE server; the query string is kept.
+        url: Text,
+        /// Headers for every request to it. Secrets only as references.
+        headers: Named<AnyName, At<Scalar>>,
+        /// One child per agent session, or one for all. Default: `per-agent`.
+        instances: Instances,
+        /// Deadline of calls.
+        #[schemars(extend("default" = "60s"))]
+        timeout: Period,
+        /// How long start and handshake may take.
+        #[schemars(extend("default" = "60s"))]
+        start_timeout: Period,
+        /// How its tools are named on `/mcp`: `prefixed` (`server__tool`) or `bare`.
+        #[schemars(extend("default" = "prefixed"))]
+        names: Names,
+        /// `first`: the first definition of a tool is approved, a changed one quarantined; `strict`: each waits for a person; `off`.
+        #[schemars(extend("default" = "first"))]
+        pin: Pin,
+        /// Check arguments against the tool's schema before the call.
+        #[schemars(extend("default" = false))]
+        validate: Switch,
+        /// Single tools, by their own names.
+        tools: Named<ToolName, RawTool>,
+    }
+}
+
+/// Server names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ServerName;
+
+const TAKEN: [&str; 3] = ["sessions", "session", "toolgate"];
+
+impl KeyRule for ServerName {
+    const PATTERN: &'static str = "^(?!(sessions|session|toolgate)$)[a-z0-9][a-z0-9-]{0,31}$";
+
+    fn check(key: &Key, reader: &mut Reader<'_>) {
+        let name = key.text.as_str();
+        if TAKEN.contains(&name) {
+            let message = format!("`{name}` is taken by toolgate itself");
+            let hint = format!("choose another name: `{name}-server`");
+            reader.error_hint(code::INVALID_NAME, key.span, message, hint);
+        } else if !is_server_name(name) {
+            let message = format!("`{name}` cannot be the name of a server");
+            let fixed = fixed_name(name);
+            let hint = if is_server_name(&fixed) {
+                format!("did you mean `{fixed}`?")
+            } else {
+                "up to 32 lower-case letters, digits and `-`, the first no `-`".to_owned()
+            };
+            reader.error_hint(code::INVALID_NAME, key.span, message, hint);
+        }
+    }
+}
+
+fn is_server_name(name: &str) -> bool {
+    name.len() <= 32
+        && !name.starts_with('-')
+        && !name.is_empty()
+        && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+/// `My Server_2` becomes `my-server-2`.
+fn fixed_name(name: &str) -> String {
+    let dashed = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    name.chars().map(dashed).collect::<String>().trim_matches('-').to_owned()
+}
+
+/// Keys that are checked where they are used.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AnyName;
+
+impl KeyRule for AnyName {
+    const PATTERN: &'static str = "^.+$";
+    fn check(_: &Key, _: &mut Reader<'_>) {}
+}
+
+impl RawServer {
+    pub(crate) fn lower(
+        mut self,
+        name: &At<String>,
+        reader: &mut Reader<'_>,
+    ) -> Option<ServerConfig> {
+        let transport = self.lower_transport(name, reader);
+        let start = (Period::millis(100), Period::secs(3600));
+        let server = ServerConfig {
+            name: name.value.clone(),
+            timeout: within(self.timeout, TIMEOUTS, Period::secs(60), reader).0,
+            start_timeout: within(self.start_timeout, start, Period::secs(60), reader).0,
+            names: self.names.map_or(Names::Prefixed, |at| at.value),
+            pin: self.pin.map_or(Pin::First, |at| at.value),
+            validate: self.validate.is_some_and(|at| at.value.0),
+            tools: lower_tools(self.tools, reader),
+            transport: transport?,
+        };
+        Some(server)
+    }
+
+    fn lower_transport(&mut self, name: &At<String>, reader: &mut Reader<'_>) -> Option<Transport> {
+        let word = self.transport.take();
+        match (self.command.take(), self.url.take()) {
+            (Some(_), Some(url)) => {
+                let message = "`command` and `url` do not go together";
+                let hint = "a program to start has `command`, a server on the network has `url`";
+                reader.error_hint(code::CONFLICT, url.span, message, hint);
+                None
+            }
+            (Some(command), None) => {
+                let fits = |word| word == TransportWord::Stdio;
+                check_type(word, fits, "command", reader);
+                refuse(self.headers.as_ref().map(|at| at.span), "headers", "url", reader);
+                self.lower_stdio(&command, reader).map(Transport::Stdio)
+            }
+            (None, Some(url)) => {
+                let flavour = word.as_ref().map(|at| at.value);
+                check_type(word, |word| word != TransportWord::Stdio, "url", reader);
+                self.refuse_stdio_keys(reader);
+                self.lower_http(&url, flavour, reader).map(Transport::Http)
+            }
+            (None, None) => {
+                let silent = ["command", "url"].iter().any(|key| self.unreadable.contains(key));
+                if !silent {
+                    let message =
+                        format!("server `{}` has neither `command` nor `url`", name.value);
+                    let hint = "add `command: PROGRAM` or `url: https://…`";
+                    reader.error_hint(code::MISSING_KEY, name.span, message, hint);
+                }
+                None
+            }
+        }
+    }
+
+    fn refuse_stdio_keys(&self, reader: &mut Reader<'_>) {
+        let keys = [
+            ("args", self.args.as_ref().map(|at| at.span)),
+            ("env", self.env.as_ref().map(|at| at.span)),
+            ("cwd", self.cwd.as_ref().map(|at| at.span)),
+            ("instances", self.instances.as_ref().map(|at| at.span)),
+        ];
+        for (key, span) in keys {
+            refuse(span, key, "command", reader);
+        }
+    }
+}
+
+/// The part of a bad header or variable name that can be quoted: `API_KEY=value` is a common slip.
+fn quotable(name: &str) -> &str {
+    name.split(['=', ':', ' ']).next().unwrap_or_default()
+}
+
+fn refuse(span: Option<Span>, key: &str, needs: &str, reader: &mut Reader<'_>) {
+    if let Some(span) = span {
+        let message = format!("`{key}` goes only with `{needs}`");
+        reader.error_hint(code::CONFLICT, span, message, format!("remove `{key}`"));
+    }
+}
+
+fn check_type(
+    word: Option<At<TransportWord>>,
+    fits: impl Fn(TransportWord) -> bool,
+    key: &str,
+    reader: &mut Reader<'_>,
+) {
+    if let Some(At { value, span }) = word.filter(|word| !fits(word.value)) {
+        let message = format!("type `{}` does not fit `{key}`", value.as_str());
+        reader.error_hint(
+            code::CONFLICT,
+            span,
+            message,
+            format!("leave `type` out: `{key}` says it"),
+        );
+    }
+}

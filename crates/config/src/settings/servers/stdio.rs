@@ -1,0 +1,92 @@
+//! Servers that are child processes.
+
+use std::path::PathBuf;
+
+use super::{RawServer, quotable};
+use crate::problem::code;
+use crate::reader::{At, Reader};
+use crate::value::{Expanded, Scalar, Scope, Secret, Text, expand, secret_name, words};
+
+/// A server that is a child process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stdio {
+    /// The program.
+    pub command: Expanded,
+    /// Its arguments.
+    pub args: Vec<Expanded>,
+    /// Variables set for it, in the order of the file.
+    pub env: Vec<(String, Secret)>,
+    /// The folder it starts in.
+    pub cwd: PathBuf,
+    /// Who shares a child.
+    pub instances: Instances,
+}
+
+words! {
+    /// Who shares a child.
+    pub enum Instances {
+        /// One child per agent session.
+        PerAgent = "per-agent",
+        /// One child for all.
+        Shared = "shared",
+    }
+}
+
+impl RawServer {
+    pub(super) fn lower_stdio(
+        &mut self,
+        command: &At<Text>,
+        reader: &mut Reader<'_>,
+    ) -> Option<Stdio> {
+        let program = expand(&command.value.0, command.span, Scope::Program, reader);
+        let args = self.args.take().map(|at| at.value).unwrap_or_default();
+        let args: Vec<_> = args
+            .into_iter()
+            .map(|arg| expand(&arg.value.0, arg.span, Scope::Program, reader))
+            .collect();
+        let env = self.lower_env(reader);
+        let cwd = match self.cwd.take() {
+            None => Some(reader.folder.clone()),
+            Some(cwd) => expand(&cwd.value.0, cwd.span, Scope::Program, reader)
+                .map(|cwd| reader.path(cwd.expose())),
+        };
+        Some(Stdio {
+            command: program?,
+            args: args.into_iter().collect::<Option<_>>()?,
+            env: env?,
+            cwd: cwd?,
+            instances: self.instances.take().map_or(Instances::PerAgent, |at| at.value),
+        })
+    }
+
+    fn lower_env(&mut self, reader: &mut Reader<'_>) -> Option<Vec<(String, Secret)>> {
+        let entries = self.env.take().map(|at| at.value.entries).unwrap_or_default();
+        let lowered: Vec<_> =
+            entries.into_iter().map(|(name, value)| lower_variable(name, &value, reader)).collect();
+        lowered.into_iter().collect()
+    }
+}
+
+fn lower_variable(
+    name: At<String>,
+    value: &At<Scalar>,
+    reader: &mut Reader<'_>,
+) -> Option<(String, Secret)> {
+    if name.value.is_empty() || name.value.contains(['=', '\0']) {
+        let message = format!(
+            "what begins with `{}` cannot be the name of a variable",
+            quotable(&name.value)
+        );
+        let hint = "write `NAME: value`";
+        reader.error_hint(code::INVALID_NAME, name.span, message, hint);
+        return None;
+    }
+    let expanded = expand(&value.value.0, value.span, Scope::Value, reader)?;
+    let literal = !expanded.has_reference() && !expanded.expose().is_empty();
+    if literal && secret_name(&name.value) {
+        let message = format!("`{}` looks like a secret and stands in the file itself", name.value);
+        let hint = format!("write `{0}: env:{0}` or `{0}: file:PATH`", name.value);
+        reader.warn(code::LITERAL_SECRET, value.span, message, hint);
+    }
+    Some((name.value, Secret::new(expanded.expose())))
+}

@@ -1,0 +1,107 @@
+//! What the operator says about single tools, of servers and of sessions.
+
+use std::time::Duration;
+
+use crate::problem::code;
+use crate::reader::{At, KeyRule, Named, Reader, section};
+use crate::tree::Key;
+use crate::value::{Period, Whole, within, words};
+
+/// The bounds of every timeout of a call.
+pub(crate) const TIMEOUTS: (Period, Period) = (Period::millis(1), Period::days(7));
+
+/// The operator's word about one tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ToolConfig {
+    /// The tool's own name.
+    pub name: String,
+    /// Its deadline, if not its server's or kind's.
+    pub timeout: Option<Duration>,
+    /// Its risk class, if not the catalogue's.
+    pub class: Option<RiskClass>,
+    /// How many calls at once; only for tools of sessions.
+    pub concurrency: Option<u64>,
+}
+
+words! {
+    /// The risk class of a tool.
+    pub enum RiskClass {
+        /// Reads.
+        Read = "read",
+        /// Changes something.
+        Write = "write",
+        /// Runs code or programs.
+        Execute = "execute",
+        /// Destroys something.
+        Destructive = "destructive",
+        /// Moves money.
+        Financial = "financial",
+        /// None of these.
+        Other = "other",
+    }
+}
+
+section! {
+    /// The operator's word about one tool.
+    #[schemars(rename = "Tool")]
+    struct RawTool {
+        /// Deadline of its calls. Default: the server's.
+        timeout: Period,
+        /// Its risk class; beats the catalogue.
+        class: RiskClass,
+    }
+}
+
+section! {
+    /// The operator's word about one tool of sessions.
+    #[schemars(rename = "SessionTool")]
+    struct RawSessionTool {
+        /// Deadline of its calls. Default: what the tool says, else the kind's.
+        timeout: Period,
+        /// Its risk class; beats the catalogue.
+        class: RiskClass,
+        /// How many of its calls one session may run at once. Default: what the tool says, else 1.
+        concurrency: Whole,
+    }
+}
+
+impl From<RawTool> for RawSessionTool {
+    fn from(raw: RawTool) -> Self {
+        let RawTool { timeout, class, unreadable } = raw;
+        Self { timeout, class, concurrency: None, unreadable }
+    }
+}
+
+/// Tool names: what a server may call a tool.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ToolName;
+
+impl KeyRule for ToolName {
+    const PATTERN: &'static str = "^.{1,256}$";
+
+    fn check(key: &Key, reader: &mut Reader<'_>) {
+        if key.text.is_empty() || key.text.len() > 256 || key.text.contains(char::is_control) {
+            let hint = "1 to 256 characters, no control characters";
+            reader.error_hint(code::INVALID_NAME, key.span, "not the name of a tool", hint);
+        }
+    }
+}
+
+/// The tools of a section in the order of the file.
+pub(crate) fn lower_tools<T: Into<RawSessionTool>>(
+    tools: Option<At<Named<ToolName, T>>>,
+    reader: &mut Reader<'_>,
+) -> Vec<ToolConfig> {
+    let entries = tools.map(|at| at.value.entries).unwrap_or_default();
+    let tools = entries.into_iter().map(|(name, raw)| {
+        let RawSessionTool { timeout, class, concurrency, .. } = raw.into();
+        ToolConfig {
+            name: name.value,
+            timeout: timeout.map(|at| within(Some(at), TIMEOUTS, TIMEOUTS.0, reader).0),
+            class: class.map(|at| at.value),
+            concurrency: concurrency
+                .map(|at| within(Some(at), (Whole(1), Whole(1000)), Whole(1), reader).0),
+        }
+    });
+    tools.collect()
+}

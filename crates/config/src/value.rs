@@ -1,0 +1,25 @@
+//! Kinds of values that settings are made of: each knows how to read itself, and its schema.
+
+mod address;
+mod duration;
+mod number;
+mod reference;
+mod secret;
+mod text;
+mod token;
+mod word;
+
+pub use address::{Cidr, HttpOrigin};
+pub use reference::Expanded;
+pub use secret::Secret;
+pub use text::Glob;
+pub use token::TokenHash;
+
+pub(crate) use address::{HostName, Listener};
+pub(crate) use duration::Period;
+pub(crate) use number::{Size, Whole, within};
+pub(crate) use reference::{Scope, expand};
+pub(crate) use secret::secret_name;
+pub(crate) use text::{Date, Scalar, Text};
+pub(crate) use token::{Sha256Hex, TokenReference, one_token};
+pub(crate) use word::{Switch, one_of, words};

@@ -1,0 +1,101 @@
+//! Settings that take one of a few words.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use crate::problem::code;
+use crate::reader::{Read, Reader};
+use crate::suggest;
+use crate::tree::{Kind, Node};
+
+/// Defines an enum whose variants are words of the file: reader, schema, documentation.
+macro_rules! words {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident {
+        $($(#[$variant_meta:meta])* $variant:ident = $word:literal $(| $other:literal)*,)*
+    }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        $vis enum $name {
+            $($(#[$variant_meta])* $variant,)*
+        }
+
+        impl $name {
+            const WORDS: &'static [&'static str] = &[$($word, $($other,)*)*];
+
+            /// The word for it in the file.
+            $vis const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $word,)* }
+            }
+        }
+
+        impl crate::reader::Read for $name {
+            fn read(node: &crate::tree::Node, reader: &mut crate::reader::Reader<'_>) -> Option<Self> {
+                match crate::value::one_of(node, Self::WORDS, reader)? {
+                    $($word $(| $other)* => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+
+        impl schemars::JsonSchema for $name {
+            fn inline_schema() -> bool {
+                true
+            }
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "enum": Self::WORDS })
+            }
+        }
+    };
+}
+
+pub(crate) use words;
+
+/// The scalar if it is one of `words`; else, after a report, nothing.
+pub(crate) fn one_of<'a>(
+    node: &'a Node,
+    words: &[&str],
+    reader: &mut Reader<'_>,
+) -> Option<&'a str> {
+    let listed = words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ");
+    let Kind::Scalar(scalar) = &node.kind else {
+        reader.wrong_type(node, &format!("one of {listed}"), None);
+        return None;
+    };
+    if words.contains(&scalar.text.as_str()) {
+        return Some(&scalar.text);
+    }
+    let hint = suggest::nearest(&scalar.text, words.iter().copied())
+        .map_or_else(|| format!("one of {listed}"), |near| format!("did you mean `{near}`?"));
+    let message = format!("unknown word `{}`", scalar.text);
+    reader.error_hint(code::INVALID_VALUE, node.span, message, hint);
+    None
+}
+
+/// `true` or `false`; `on` and `off` are the same (in YAML 1.2 they are words).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Switch(pub(crate) bool);
+
+impl Read for Switch {
+    fn read(node: &Node, reader: &mut Reader<'_>) -> Option<Self> {
+        match one_of(node, &["on", "off", "true", "false"], reader)? {
+            "on" | "true" => Some(Self(true)),
+            _ => Some(Self(false)),
+        }
+    }
+}
+
+impl JsonSchema for Switch {
+    fn inline_schema() -> bool {
+        true
+    }
+    fn schema_name() -> Cow<'static, str> {
+        "Switch".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "enum": [true, false, "on", "off"] })
+    }
+}
