@@ -1,0 +1,409 @@
+//! Agent sessions: one agent connected to one endpoint.
+//!
+//! An agent session holds what belongs to the agent alone: its streams, what servers have asked it
+//! and not heard back, and the link it speaks through. It knows no transport: the edge turns
+//! HTTP into these calls.
+//!
+//! Invariant: an agent's answer reaches a server only if that server asked this agent session.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::{Mutex, RwLock};
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+use toolgate_mcp::{
+    Message, Notification, Refusal, Request, Response, Version, code, method, peek, text,
+};
+
+use crate::call::Call;
+use crate::link::Link;
+use crate::outlet::{Outlet, Reader};
+use crate::pace::Pace;
+use crate::rewrite::{refused, rewrite};
+use crate::streams::{EventId, Streams};
+
+/// How many requests of servers may wait for an agent's answer.
+const MAX_ASKED: usize = 1_000;
+
+/// One agent connected to one endpoint.
+pub struct AgentSession {
+    id: String,
+    key: u64,
+    server: String,
+    /// The `params` of its `initialize`.
+    opening: Bytes,
+    version: OnceLock<Version>,
+    link: RwLock<Option<Arc<Link>>>,
+    /// Links before that one, on which calls may still run.
+    former: Mutex<Vec<Weak<Link>>>,
+    general: Arc<Outlet>,
+    streams: Mutex<Streams>,
+    next_stream: AtomicU64,
+    asked: Mutex<HashMap<u64, Asked>>,
+    next_asked: AtomicU64,
+    subscriptions: Mutex<HashSet<String>>,
+    /// Connections that read one of its streams now.
+    readers: AtomicUsize,
+    last_use: Mutex<Instant>,
+    tasks: TaskTracker,
+    pace: Arc<Pace>,
+}
+
+/// A request of a server that the agent has not answered yet.
+pub(crate) struct Asked {
+    pub(crate) link: Weak<Link>,
+    pub(crate) epoch: u64,
+    /// The id and the progress token as the server spelled them.
+    pub(crate) id: Box<str>,
+    pub(crate) token: Option<Box<str>>,
+    /// Where the agent was asked.
+    pub(crate) outlet: Arc<Outlet>,
+}
+
+/// A connection that reads a stream; counts as use of the agent session while it lives.
+pub struct Attached {
+    /// What it reads.
+    pub reader: Reader,
+    session: Arc<AgentSession>,
+}
+
+// === impl AgentSession ===
+
+impl AgentSession {
+    pub(crate) fn new(
+        id: String,
+        key: u64,
+        server: String,
+        opening: Bytes,
+        tasks: TaskTracker,
+        pace: Arc<Pace>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            key,
+            server,
+            opening,
+            version: OnceLock::new(),
+            link: RwLock::new(None),
+            former: Mutex::default(),
+            general: Arc::new(Outlet::new(0)),
+            streams: Mutex::new(Streams::default()),
+            next_stream: AtomicU64::new(1),
+            asked: Mutex::new(HashMap::new()),
+            next_asked: AtomicU64::new(1),
+            subscriptions: Mutex::new(HashSet::new()),
+            readers: AtomicUsize::new(0),
+            last_use: Mutex::new(Instant::now()),
+            tasks,
+            pace,
+        })
+    }
+
+    /// Its id, as the agent presents it.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// The server it was opened for.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// The protocol version agreed on, if it is one we know.
+    pub fn version(&self) -> Option<Version> {
+        self.version.get().copied()
+    }
+
+    /// Sends a request. What comes of it is read from the returned call.
+    pub fn request(&self, request: &Request<'_>) -> Result<Call, Refusal> {
+        let outlet = Arc::new(Outlet::expecting(self.stream_number(), 1));
+        let work = self.start(request, &outlet)?;
+        Ok(Call::new(outlet, Box::pin(work), &self.tasks, &self.pace))
+    }
+
+    /// Handles the members of a batch, each on its own; the call has an answer for every request.
+    /// None if there is no request among them.
+    pub async fn batch(self: &Arc<Self>, members: &[Result<Message<'_>, Refusal>]) -> Option<Call> {
+        let wants_answer =
+            |member: &&Result<_, _>| matches!(member, Ok(Message::Request(_)) | Err(_));
+        let answers = members.iter().filter(wants_answer).count();
+        let outlet = Arc::new(Outlet::expecting(self.stream_number(), answers));
+        for member in members {
+            let refusal = match member {
+                Ok(Message::Request(request)) => match self.start(request, &outlet) {
+                    Ok(work) => {
+                        self.tasks.spawn(work);
+                        continue;
+                    }
+                    Err(refusal) => refusal,
+                },
+                Ok(Message::Notification(notification)) => {
+                    self.notify(notification).await;
+                    continue;
+                }
+                Ok(Message::Response(response)) => {
+                    self.respond(response).await;
+                    continue;
+                }
+                Err(refusal) => refusal.clone(),
+            };
+            outlet.answer(refused(&refusal), None);
+        }
+        let idle = Box::pin(std::future::ready(()));
+        (answers > 0).then(|| Call::new(outlet, idle, &self.tasks, &self.pace))
+    }
+
+    /// Passes on a notification of the agent.
+    pub async fn notify(&self, notification: &Notification<'_>) {
+        self.touch();
+        let part =
+            |key: &str| notification.params.and_then(|params| peek(params, &[key]).ok().flatten());
+        if notification.method == method::CANCELLED {
+            return self.cancel(notification, part("requestId")).await;
+        }
+        let Some(link) = self.link() else { return };
+        let body = match notification.method.as_ref() {
+            method::PROGRESS => part("progressToken").and_then(|token| {
+                let theirs = self.token_of(token)?;
+                rewrite(notification.raw, &[(token, &theirs)]).ok()
+            }),
+            // What one agent says of itself is not true of all that share the server.
+            _ if link.is_shared() => None,
+            _ => rewrite(notification.raw, &[]).ok(),
+        };
+        if let Some(body) = body {
+            self.pass_on(link, body).await;
+        }
+    }
+
+    /// Passes on the agent's answer to what a server asked.
+    pub async fn respond(&self, response: &Response<'_>) {
+        self.touch();
+        let number = response.id.and_then(|id| id.parse().ok());
+        let asked = number.and_then(|number| self.asked.lock().remove(&number));
+        let (Some(asked), Some(id)) = (asked, response.id) else {
+            tracing::debug!(server = self.server, "an agent answered what nobody asked");
+            return;
+        };
+        let Some(link) = asked.link.upgrade() else { return };
+        link.unasked();
+        if !link.is_up_in(asked.epoch) {
+            return;
+        }
+        if let Ok(body) = rewrite(response.raw, &[(id, &asked.id)]) {
+            self.pass_on(link, body).await;
+        }
+    }
+
+    /// Reads the general stream: what belongs to no request.
+    pub fn listen(self: &Arc<Self>) -> Attached {
+        if let Some(link) = self.link() {
+            link.listen();
+        }
+        self.attach(self.general.read(None))
+    }
+
+    /// Goes on reading a stream after the event `id`; none if the stream is not known (any more)
+    /// or has not had that event.
+    pub fn resume(self: &Arc<Self>, id: &EventId) -> Option<Attached> {
+        let outlet = match id.stream {
+            0 => Arc::clone(&self.general),
+            stream => self.streams.lock().find(stream)?,
+        };
+        (id.event <= outlet.last()).then(|| self.attach(outlet.read(Some(id.event))))
+    }
+
+    /// Reads the stream of a call, which can be resumed from now on.
+    pub fn stream(self: &Arc<Self>, call: &Call) -> Attached {
+        let outlet = call.outlet();
+        self.streams.lock().keep(Arc::clone(outlet));
+        self.attach(outlet.read(Some(0)))
+    }
+
+    pub(crate) fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// What opens a conversation with a server on its behalf.
+    pub(crate) fn opening(&self) -> &Bytes {
+        &self.opening
+    }
+
+    pub(crate) fn general(&self) -> &Arc<Outlet> {
+        &self.general
+    }
+
+    pub(crate) fn link(&self) -> Option<Arc<Link>> {
+        self.link.read().clone()
+    }
+
+    /// Gives it another link. The one before ends with the last call that runs on it.
+    pub(crate) fn set_link(&self, link: Option<Arc<Link>>) {
+        let before = std::mem::replace(&mut *self.link.write(), link.clone());
+        let Some(before) = before else { return };
+        if let Some(link) = link.filter(|_| before.is_listening()) {
+            link.listen();
+        }
+        let mut former = self.former.lock();
+        former.retain(|link| link.strong_count() > 0);
+        former.push(Arc::downgrade(&before));
+    }
+
+    pub(crate) fn set_version(&self, version: Version) {
+        self.version.get_or_init(|| version);
+    }
+
+    pub(crate) fn subscribed(&self, uri: &str) -> bool {
+        self.subscriptions.lock().contains(uri)
+    }
+
+    /// Remembers a server's request; the number is the id under which the agent is asked. None if
+    /// too many have no answer yet.
+    pub(crate) fn ask(&self, asked: Asked) -> Option<u64> {
+        let mut all = self.asked.lock();
+        if all.len() >= MAX_ASKED {
+            return None;
+        }
+        let number = self.next_asked.fetch_add(1, Ordering::Relaxed);
+        all.insert(number, asked);
+        Some(number)
+    }
+
+    /// The server withdraws its request `id`: under which number, and where, the agent was asked.
+    pub(crate) fn withdraw_asked(&self, link: &Weak<Link>, id: &str) -> Option<(u64, Arc<Outlet>)> {
+        let mut all = self.asked.lock();
+        let is_meant = |asked: &Asked| asked.link.ptr_eq(link) && *asked.id == *id;
+        let number = all.iter().find_map(|(number, asked)| is_meant(asked).then_some(*number))?;
+        all.remove(&number).map(|asked| (number, asked.outlet))
+    }
+
+    /// Forgets what was asked over that link in that epoch: nobody is there to hear an answer.
+    pub(crate) fn forget_asked(&self, link: &Weak<Link>, epoch: u64) -> usize {
+        let mut asked = self.asked.lock();
+        let before = asked.len();
+        asked.retain(|_, asked| !asked.link.ptr_eq(link) || asked.epoch != epoch);
+        before - asked.len()
+    }
+
+    /// Whether nothing has used it for `idle`. A reader is use, and so is a call that runs.
+    pub(crate) fn is_idle(&self, now: Instant, idle: Duration) -> bool {
+        let unused = now.saturating_duration_since(*self.last_use.lock());
+        if self.readers.load(Ordering::Relaxed) > 0 || unused < idle {
+            return false;
+        }
+        let busy = self.links().iter().any(|link| link.waits_for(self.key));
+        if busy {
+            self.touch();
+        }
+        !busy
+    }
+
+    /// Takes itself off its links, also those from before a reload.
+    pub(crate) async fn leave(&self) {
+        for link in self.links() {
+            link.leave(self.key).await;
+        }
+    }
+
+    /// Ends its general stream; the streams of running calls end with their answers, and those of
+    /// calls that the agent has cancelled end now.
+    pub(crate) fn hang_up(&self) {
+        self.general.end();
+        for link in self.links() {
+            link.forgo_cancelled();
+        }
+    }
+
+    fn start(
+        &self,
+        request: &Request<'_>,
+        outlet: &Arc<Outlet>,
+    ) -> Result<impl Future<Output = ()> + Send + use<>, Refusal> {
+        let Some(link) = self.link() else {
+            return Err(Refusal {
+                code: code::INVALID_REQUEST,
+                message: "this agent session has ended".to_owned(),
+                id: Some(request.id.to_owned()),
+            });
+        };
+        self.touch();
+        self.note_subscription(request);
+        link.call(self.key, request, outlet)
+            .map_err(|refusal| Refusal { id: Some(request.id.to_owned()), ..refusal })
+    }
+
+    /// Passes on that the agent no longer wants its request `id`, wherever that runs.
+    async fn cancel(&self, notification: &Notification<'_>, id: Option<&str>) {
+        let Some(id) = id else { return };
+        for link in self.links() {
+            if let Some(number) = link.withdraw(self.key, id)
+                && let Ok(body) = rewrite(notification.raw, &[(id, &number.to_string())])
+            {
+                self.pass_on(link, body).await;
+            }
+        }
+    }
+
+    /// All links on which something of it may run.
+    fn links(&self) -> Vec<Arc<Link>> {
+        let former: Vec<_> = self.former.lock().iter().filter_map(Weak::upgrade).collect();
+        self.link().into_iter().chain(former).collect()
+    }
+
+    /// Whom `resources/updated` concerns has to be known where agents share a server.
+    fn note_subscription(&self, request: &Request<'_>) {
+        let subscribes = match request.method.as_ref() {
+            method::RESOURCES_SUBSCRIBE => true,
+            method::RESOURCES_UNSUBSCRIBE => false,
+            _ => return,
+        };
+        let uri = request.params.and_then(|params| peek(params, &["uri"]).ok().flatten());
+        let Some(uri) = uri.and_then(text) else { return };
+        let mut subscriptions = self.subscriptions.lock();
+        if subscribes {
+            subscriptions.insert(uri.into_owned());
+        } else {
+            subscriptions.remove(uri.as_ref());
+        }
+    }
+
+    /// Delivers before the agent's next message is read, and also if the agent hangs up meanwhile.
+    async fn pass_on(&self, link: Arc<Link>, body: Bytes) {
+        let delivered = self.tasks.spawn(async move { link.tell(body).await }).await;
+        if delivered.is_err() {
+            tracing::debug!(server = self.server, "a message was not passed on");
+        }
+    }
+
+    /// The server's own progress token for the one the agent was given.
+    fn token_of(&self, token: &str) -> Option<Box<str>> {
+        let number: u64 = token.parse().ok()?;
+        self.asked.lock().get(&number)?.token.clone()
+    }
+
+    fn stream_number(&self) -> u64 {
+        self.next_stream.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn touch(&self) {
+        *self.last_use.lock() = Instant::now();
+    }
+
+    fn attach(self: &Arc<Self>, reader: Reader) -> Attached {
+        self.readers.fetch_add(1, Ordering::Relaxed);
+        Attached { reader, session: Arc::clone(self) }
+    }
+}
+
+// === impl Attached ===
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.session.readers.fetch_sub(1, Ordering::Relaxed);
+        self.session.touch();
+    }
+}

@@ -1,0 +1,34 @@
+//! The gateway: the way of every message between agents and servers.
+//!
+//! An agent opens an [`AgentSession`] on the [`Gateway`]; its requests go over a link to a
+//! [`Server`], through a [`Channel`](channel::Channel) that the edge provides; what comes back is
+//! read from an [`Outlet`](outlet::Outlet).
+//!
+//! Invariant: no HTTP, no processes, no files, no SQL here; connectors, ids and settings are given.
+//! Invariant: ids and progress tokens towards a server are the gateway's own; everything else in a
+//! message passes as it came.
+//!
+//! Start at [`Gateway::open`] and [`AgentSession::request`].
+
+mod agent;
+mod backoff;
+mod call;
+pub mod channel;
+mod failure;
+mod gateway;
+mod link;
+mod metrics;
+pub mod outlet;
+mod pace;
+mod rewrite;
+mod server;
+mod streams;
+
+pub use agent::{AgentSession, Attached};
+pub use call::Call;
+pub use failure::{Effect, Failure};
+pub use gateway::{AgentSessions, Gateway, Ids, NotOpened};
+pub use metrics::{Metrics, ServerMetrics};
+pub use rewrite::refused;
+pub use server::{Instances, Server, ServerSettings};
+pub use streams::EventId;

@@ -1,0 +1,236 @@
+//! How a link comes up: connect, `initialize`, and after a loss all of it again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout};
+use tokio_util::task::TaskTracker;
+use toolgate_mcp::{Incoming, Limits, Message, Payload, method, parse_server, peek, text, write};
+
+use super::hear::Ear;
+use super::waiting::Waiting;
+use super::{Link, Unanswered};
+use crate::backoff::Backoff;
+use crate::channel::{Channel, Outbound, SendError};
+use crate::failure::Failure;
+use crate::rewrite::error_in;
+
+/// A channel that dies younger than this is not brought up again at once.
+const YOUNG: Duration = Duration::from_secs(10);
+
+/// How opening a conversation ended.
+pub(crate) enum Opened {
+    /// The server agreed; this is its answer.
+    Yes(Bytes),
+    /// The server refused; this is its answer, a JSON-RPC error.
+    No(Bytes),
+}
+
+/// A channel that has been through the handshake.
+pub(super) struct Up {
+    pub(super) channel: Arc<dyn Channel>,
+    pub(super) epoch: u64,
+    since: Instant,
+    listening: AtomicBool,
+    tasks: TaskTracker,
+}
+
+// === impl Link ===
+
+impl Link {
+    /// Opens the conversation with the agent's own `initialize`; the agent itself says when it is
+    /// initialized.
+    pub(crate) async fn open(self: &Arc<Self>) -> Result<Opened, Failure> {
+        let _turn = self.connecting.lock().await;
+        self.bring_up(self.server.settings.start_timeout).await
+    }
+
+    /// The server's answer to the `initialize` of a shared link, which is opened if it has to be.
+    pub(crate) async fn opened(self: &Arc<Self>) -> Result<Opened, Failure> {
+        let _turn = self.connecting.lock().await;
+        let known = self.opened.lock().clone();
+        if let (Some(answer), true) = (known, self.up.load().is_some()) {
+            return Ok(Opened::Yes(answer));
+        }
+        let opened = self.bring_up(self.server.settings.start_timeout).await?;
+        if let Opened::Yes(answer) = &opened {
+            *self.opened.lock() = Some(answer.clone());
+            self.settle_in().await;
+        }
+        Ok(opened)
+    }
+
+    /// The channel, brought up again if it was lost.
+    pub(super) async fn come_up(self: &Arc<Self>) -> Result<Arc<Up>, Failure> {
+        if let Some(up) = self.up.load_full() {
+            return Ok(up);
+        }
+        let _turn = self.connecting.lock().await;
+        if let Some(up) = self.up.load_full() {
+            return Ok(up);
+        }
+        match self.bring_up(self.server.settings.reconnect_timeout).await? {
+            Opened::Yes(_) => {}
+            Opened::No(_) => return Err(Failure::unavailable("it refuses a new session")),
+        }
+        let up = self.settle_in().await;
+        up.ok_or_else(|| Failure::unavailable("it went away right after the handshake"))
+    }
+
+    /// What follows a handshake that no agent made itself.
+    async fn settle_in(&self) -> Option<Arc<Up>> {
+        self.tell(write::notification(method::INITIALIZED, None)).await;
+        let up = self.up.load_full()?;
+        if self.is_listening() {
+            up.listen();
+        }
+        Some(up)
+    }
+
+    async fn bring_up(self: &Arc<Self>, limit: Duration) -> Result<Opened, Failure> {
+        if let Some(wait) = self.must_wait(Instant::now()) {
+            let why = "it failed to start, or died soon after, and is given a pause".to_owned();
+            return Err(Failure::Unavailable { why, retry_after: Some(wait) });
+        }
+        let epoch = self.epochs.fetch_add(1, Ordering::Relaxed) + 1;
+        let shaken = match timeout(limit, self.shake_hands(epoch)).await {
+            Ok(shaken) => shaken,
+            Err(_) => Err(Failure::unavailable(format!("no handshake within {limit:?}"))),
+        };
+        match shaken {
+            Ok((up, opened)) => {
+                self.server.start_worked();
+                if let Opened::Yes(_) = &opened {
+                    self.up.store(Some(Arc::new(up)));
+                    if self.died.load(Ordering::Acquire) >= epoch {
+                        self.forget(epoch);
+                    }
+                }
+                Ok(opened)
+            }
+            Err(failure) => {
+                self.server.start_failed(Instant::now());
+                // Nothing an agent asked for was sent.
+                let failure = match failure {
+                    Failure::Lost { why } => Failure::unavailable(why),
+                    other => other,
+                };
+                let why = failure.what(self.server.name());
+                tracing::warn!(server = self.server.name(), why, "the server did not start");
+                Err(failure)
+            }
+        }
+    }
+
+    /// How long a start has to wait: the server fails to start, or it starts and dies young.
+    fn must_wait(&self, now: Instant) -> Option<Duration> {
+        self.server.must_wait(now).max(self.deaths.lock().wait(now))
+    }
+
+    fn note_death(&self, up_for: Duration, now: Instant) {
+        let mut deaths = self.deaths.lock();
+        if up_for < YOUNG && self.server.settings.backs_off {
+            deaths.failed(now);
+        } else {
+            *deaths = Backoff::default();
+        }
+    }
+
+    async fn shake_hands(self: &Arc<Self>, epoch: u64) -> Result<(Up, Opened), Failure> {
+        let channel = self.server.connector.connect(self.ear(epoch, None)).await?;
+        // From here on, whatever goes wrong closes the channel.
+        let (since, tasks) = (Instant::now(), self.tasks.clone());
+        let up = Up { channel, epoch, since, listening: AtomicBool::new(false), tasks };
+        let answer = self.ask_initialize(&up).await?;
+        let Ok(Incoming::One(Message::Response(response))) =
+            parse_server(&answer, &Limits::default())
+        else {
+            return Err(Failure::unavailable("its answer to `initialize` is no answer"));
+        };
+        match response.payload {
+            Payload::Error(_) => Ok((up, Opened::No(answer.clone()))),
+            Payload::Result(result) => {
+                let version = peek(result, &["protocolVersion"]).ok().flatten().and_then(text);
+                let Some(version) = version else {
+                    return Err(Failure::unavailable("its handshake names no protocol version"));
+                };
+                up.channel.established(&version);
+                Ok((up, Opened::Yes(answer.clone())))
+            }
+        }
+    }
+
+    async fn ask_initialize(self: &Arc<Self>, up: &Up) -> Result<Bytes, Failure> {
+        let number = self.waiting.number();
+        let (tell, mut answer) = oneshot::channel();
+        self.waiting.insert(number, Waiting::Handshake(tell, up.epoch));
+        // An agent that hangs up, or a limit that is up, breaks this off.
+        let _unanswered = Unanswered { link: self, number };
+        let params = String::from_utf8_lossy(&self.opening);
+        let body = write::request(number, method::INITIALIZE, Some(&params));
+        let ear = self.ear(up.epoch, Some(number));
+        let channel = Arc::clone(&up.channel);
+        let mut sending = tokio::spawn(send(channel, body, ear));
+        let sent = tokio::select! {
+            biased;
+            answered = &mut answer => return answered.unwrap_or_else(|_| gone()),
+            sent = &mut sending => sent,
+        };
+        match sent {
+            Ok(Ok(())) => answer.await.unwrap_or_else(|_| gone()),
+            // A refusal that is itself a JSON-RPC error is the server's answer.
+            Ok(Err(SendError::Refused { body, .. })) if error_in(&body).is_some() => Ok(body),
+            Ok(Err(error)) => Err(error.into()),
+            Err(_) => Err(Failure::unavailable("the handshake broke off")),
+        }
+    }
+
+    /// The channel of `epoch` ended by itself.
+    pub(super) fn lost(&self, epoch: u64, why: &str) {
+        self.died.fetch_max(epoch, Ordering::AcqRel);
+        let current = self.up.load_full().filter(|up| up.epoch == epoch);
+        if let Some(up) = current {
+            let now = Instant::now();
+            self.note_death(now - up.since, now);
+            tracing::warn!(server = self.server.name(), why, "the server went away");
+        }
+        self.forget(epoch);
+        let failure = Failure::Lost { why: why.to_owned() };
+        self.waiting.fail_epoch(epoch, &failure, &self.server);
+    }
+}
+
+// === impl Up ===
+
+impl Up {
+    /// Opens the server's own stream, once. Not tracked: it ends when the channel is closed, and
+    /// nothing waits for it.
+    pub(super) fn listen(&self) {
+        if self.listening.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let channel = Arc::clone(&self.channel);
+        tokio::spawn(async move { channel.listen().await });
+    }
+}
+
+impl Drop for Up {
+    fn drop(&mut self) {
+        // The last call that used the channel is over.
+        if tokio::runtime::Handle::try_current().is_ok() {
+            let channel = Arc::clone(&self.channel);
+            self.tasks.spawn(async move { channel.close().await });
+        }
+    }
+}
+
+async fn send(channel: Arc<dyn Channel>, body: Bytes, ear: Arc<Ear>) -> Result<(), SendError> {
+    channel.send(Outbound { body, expects_answer: true }, ear).await
+}
+
+fn gone() -> Result<Bytes, Failure> {
+    Err(Failure::unavailable("it went away during the handshake"))
+}

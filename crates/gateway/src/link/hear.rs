@@ -1,0 +1,283 @@
+//! What a server says, and whom it concerns.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use toolgate_mcp::{
+    Incoming, Limits, Message, Notification, Payload, Pieces, Request, Response, code, method,
+    parse_server, peek, text, write,
+};
+
+use super::waiting::{AgentWaiting, Waiting};
+use super::{Link, Parties};
+use crate::agent::{AgentSession, Asked};
+use crate::channel::{Inbox, Progress};
+use crate::outlet::Outlet;
+use crate::rewrite::{push, with_error};
+
+/// Hears one exchange, or (without a call) everything that belongs to none.
+pub(super) struct Ear {
+    pub(super) link: Weak<Link>,
+    pub(super) epoch: u64,
+    pub(super) call: Option<u64>,
+}
+
+// === impl Ear ===
+
+impl Inbox for Ear {
+    fn message(&self, body: Bytes) -> Progress {
+        match self.link.upgrade() {
+            Some(link) => link.hear(&body, self.epoch, self.call),
+            None => Progress::Answered,
+        }
+    }
+
+    fn paused(&self, retry: Option<Duration>) {
+        if let (Some(link), Some(call)) = (self.link.upgrade(), self.call)
+            && let Some(outlet) = link.waiting.outlet_of(call)
+        {
+            outlet.pause(retry);
+        }
+    }
+
+    fn closed(&self, why: &str) {
+        if let Some(link) = self.link.upgrade() {
+            link.lost(self.epoch, why);
+        }
+    }
+}
+
+// === impl Link ===
+
+impl Link {
+    /// Takes in one message (or a batch) of the channel of `epoch`; `call` says in answer to what.
+    pub(super) fn hear(&self, body: &Bytes, epoch: u64, call: Option<u64>) -> Progress {
+        match parse_server(body, &Limits::default()) {
+            Ok(Incoming::One(message)) => self.hear_one(&message, body, epoch, call),
+            Ok(Incoming::Batch(messages)) => {
+                let mut progress = Progress::Expecting;
+                for message in messages.iter().flatten() {
+                    let raw = body.slice_ref(raw_of(message).as_bytes());
+                    if self.hear_one(message, &raw, epoch, call) == Progress::Answered {
+                        progress = Progress::Answered;
+                    }
+                }
+                progress
+            }
+            Err(refusal) => {
+                let why = refusal.message;
+                tracing::warn!(server = self.server.name(), why, "the server sent no MCP message");
+                self.server.metrics.dropped.inc();
+                Progress::Expecting
+            }
+        }
+    }
+
+    fn hear_one(
+        &self,
+        message: &Message<'_>,
+        body: &Bytes,
+        epoch: u64,
+        call: Option<u64>,
+    ) -> Progress {
+        match message {
+            Message::Response(response) => return self.hear_response(response, body, call),
+            Message::Notification(notification) => {
+                self.hear_notification(notification, body, call);
+            }
+            Message::Request(request) => self.hear_request(request, epoch, call),
+        }
+        Progress::Expecting
+    }
+
+    fn hear_response(&self, response: &Response<'_>, body: &Bytes, call: Option<u64>) -> Progress {
+        let number = match (response.id.and_then(|id| id.parse().ok()), response.payload) {
+            (Some(number), _) => Some(number),
+            // Some servers cannot say which request they refuse; inside an exchange that is plain.
+            (None, Payload::Error(_)) => call,
+            (None, Payload::Result(_)) => None,
+        };
+        let waiting = number.and_then(|number| self.waiting.take(number));
+        match waiting {
+            Some(Waiting::Agent(waiting)) => self.answer(waiting, response, body),
+            Some(Waiting::Handshake(waiting, _)) => drop(waiting.send(Ok(body.clone()))),
+            None => {
+                tracing::debug!(server = self.server.name(), "an answer that nobody waits for");
+                self.server.metrics.dropped.inc();
+            }
+        }
+        if number == call { Progress::Answered } else { Progress::Expecting }
+    }
+
+    fn answer(&self, waiting: AgentWaiting, response: &Response<'_>, body: &Bytes) {
+        let answer = match (response.id, response.payload) {
+            (Some(id), _) => {
+                Pieces::replace(body, response.raw, id, &waiting.id).unwrap_or_default()
+            }
+            (None, Payload::Error(error)) => with_error(&waiting.id, error).into(),
+            (None, Payload::Result(result)) => write::result(&waiting.id, result).into(),
+        };
+        self.server.metrics.answered.inc();
+        waiting.outlet.answer(answer, None);
+        if waiting.answered.send(()).is_err() {
+            tracing::trace!("the request's own future was gone before its answer");
+        }
+    }
+
+    fn hear_notification(&self, notification: &Notification<'_>, body: &Bytes, call: Option<u64>) {
+        match notification.method.as_ref() {
+            method::PROGRESS => self.hear_progress(notification),
+            method::CANCELLED => self.hear_cancelled(notification),
+            method if is_general(method) => self.tell_all(notification, body),
+            _ => match self.outlet_of(call) {
+                Some(outlet) => outlet.push(body.clone()),
+                None => self.tell_all(notification, body),
+            },
+        }
+    }
+
+    fn hear_progress(&self, notification: &Notification<'_>) {
+        let token =
+            notification.params.and_then(|params| peek(params, &["progressToken"]).ok().flatten());
+        let number: Option<u64> = token.and_then(|token| token.parse().ok());
+        let found = number.and_then(|number| self.waiting.progress_of(number));
+        if let (Some((outlet, theirs)), Some(ours)) = (found, token) {
+            push(&outlet, notification.raw, &[(ours, &theirs)]);
+        } else {
+            self.server.metrics.dropped.inc();
+        }
+    }
+
+    /// The server withdraws what it asked an agent.
+    fn hear_cancelled(&self, notification: &Notification<'_>) {
+        let id = notification.params.and_then(|params| peek(params, &["requestId"]).ok().flatten());
+        let (Some(id), Parties::One(session)) = (id, &self.parties) else { return };
+        let Some(session) = session.upgrade() else { return };
+        if let Some((number, outlet)) = session.withdraw_asked(&self.me, id) {
+            self.unasked();
+            push(&outlet, notification.raw, &[(id, &number.to_string())]);
+        }
+    }
+
+    fn hear_request(&self, request: &Request<'_>, epoch: u64, call: Option<u64>) {
+        let session = match &self.parties {
+            Parties::One(session) => session.upgrade(),
+            Parties::Many(_) => None,
+        };
+        match session {
+            Some(session) => self.ask_agent(&session, request, epoch, call),
+            None => self.answer_for_agents(request),
+        }
+    }
+
+    fn ask_agent(
+        &self,
+        session: &Arc<AgentSession>,
+        request: &Request<'_>,
+        epoch: u64,
+        call: Option<u64>,
+    ) {
+        let token = request
+            .params
+            .and_then(|params| peek(params, &["_meta", "progressToken"]).ok().flatten());
+        let outlet = self
+            .outlet_of(call)
+            .or_else(|| self.waiting.newest_outlet())
+            .unwrap_or_else(|| Arc::clone(session.general()));
+        let asked = Asked {
+            link: Weak::clone(&self.me),
+            epoch,
+            id: request.id.into(),
+            token: token.map(Into::into),
+            outlet: Arc::clone(&outlet),
+        };
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let Some(number) = session.ask(asked) else {
+            self.unasked();
+            let why = "the agent has too many requests to answer already";
+            return self.answer_server(write::error(
+                Some(request.id),
+                code::INTERNAL_ERROR,
+                why,
+                None,
+            ));
+        };
+        let number = number.to_string();
+        let mut changes = vec![(request.id, number.as_str())];
+        changes.extend(token.map(|token| (token, number.as_str())));
+        push(&outlet, request.raw, &changes);
+    }
+
+    /// On a shared link there is no one agent that the server could mean.
+    fn answer_for_agents(&self, request: &Request<'_>) {
+        let answer = if request.method == method::PING {
+            write::result(request.id, "{}")
+        } else {
+            let why = "this server is shared by several agents, so it cannot ask any of them \
+                       (`instances: shared` in toolgate.yaml)";
+            write::error(Some(request.id), code::METHOD_NOT_FOUND, why, None)
+        };
+        self.answer_server(answer);
+    }
+
+    fn answer_server(&self, answer: Bytes) {
+        let Some(me) = self.me.upgrade() else { return };
+        self.tasks.spawn(async move { me.tell(answer).await });
+    }
+
+    /// Gives a notification that belongs to no request to every agent that it concerns.
+    fn tell_all(&self, notification: &Notification<'_>, body: &Bytes) {
+        match &self.parties {
+            Parties::One(session) => {
+                if let Some(session) = session.upgrade() {
+                    session.general().push(body.clone());
+                }
+            }
+            Parties::Many(sessions) => {
+                let sessions = sessions.lock().clone();
+                let alone = sessions.len() == 1;
+                let uri = notification
+                    .params
+                    .filter(|_| notification.method == method::RESOURCES_UPDATED)
+                    .and_then(|params| peek(params, &["uri"]).ok().flatten())
+                    .and_then(text);
+                for session in sessions.iter().filter_map(Weak::upgrade) {
+                    // What is not about lists may hold what another agent sent.
+                    let concerned = match &uri {
+                        Some(uri) => session.subscribed(uri),
+                        None => alone || is_general(&notification.method),
+                    };
+                    if concerned {
+                        session.general().push(body.clone());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Where the request `call` is answered; a child does not say what a message belongs to, so
+    /// without a call it is the only request that runs, if there is only one. Where agents share
+    /// the server even that one may be another's than the one it speaks of.
+    fn outlet_of(&self, call: Option<u64>) -> Option<Arc<Outlet>> {
+        match call {
+            Some(call) => self.waiting.outlet_of(call),
+            None if self.is_shared() => None,
+            None => self.waiting.only_outlet(),
+        }
+    }
+}
+
+/// Notifications about what a server offers, which never belong to one request.
+fn is_general(method: &str) -> bool {
+    method.ends_with("/list_changed") || method == method::RESOURCES_UPDATED
+}
+
+fn raw_of<'a>(message: &Message<'a>) -> &'a str {
+    match message {
+        Message::Request(request) => request.raw,
+        Message::Notification(notification) => notification.raw,
+        Message::Response(response) => response.raw,
+    }
+}

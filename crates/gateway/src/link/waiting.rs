@@ -1,0 +1,227 @@
+//! Who waits for an answer of the server, and under which number.
+//!
+//! Invariant: a number is given out once in the life of a link, across all its channels.
+//! Invariant: whoever is taken out of the room is answered by whoever took it, so nobody is
+//! answered twice and nobody is forgotten.
+//!
+//! Start at [`WaitingRoom::insert`]. Tested by `link/waiting/tests.rs`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::oneshot;
+
+use crate::failure::{Expects, Failure};
+use crate::outlet::Outlet;
+use crate::server::Server;
+
+#[cfg(test)]
+mod tests;
+
+/// Everybody who waits for an answer over one link.
+pub(super) struct WaitingRoom {
+    next: AtomicU64,
+    all: Mutex<HashMap<u64, Waiting>>,
+}
+
+/// Who waits for an answer of the server.
+pub(super) enum Waiting {
+    /// An agent.
+    Agent(AgentWaiting),
+    /// The link itself, for its handshake in that epoch.
+    Handshake(oneshot::Sender<Result<Bytes, Failure>>, u64),
+}
+
+/// An agent's request that has no answer yet.
+pub(super) struct AgentWaiting {
+    /// Key of the agent session.
+    pub(super) session: u64,
+    pub(super) outlet: Arc<Outlet>,
+    /// The id and the progress token as the agent spelled them.
+    pub(super) id: Box<str>,
+    pub(super) token: Option<Box<str>>,
+    pub(super) expects: Expects,
+    /// The epoch it was sent in; none while it has not been sent.
+    pub(super) epoch: Option<u64>,
+    /// The agent does not want it any more: the server may still answer it, nobody else will.
+    pub(super) cancelled: bool,
+    pub(super) answered: oneshot::Sender<()>,
+}
+
+// === impl WaitingRoom ===
+
+impl WaitingRoom {
+    pub(super) fn new() -> Self {
+        Self { next: AtomicU64::new(1), all: Mutex::default() }
+    }
+
+    /// A number that nobody has waited under before.
+    pub(super) fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(super) fn insert(&self, number: u64, waiting: Waiting) {
+        self.all.lock().insert(number, waiting);
+    }
+
+    /// Takes out whoever waits under `number`; the caller owes it an answer.
+    pub(super) fn take(&self, number: u64) -> Option<Waiting> {
+        self.all.lock().remove(&number)
+    }
+
+    /// False if no agent waits for it any more: then it must not be sent.
+    pub(super) fn mark_sent(&self, number: u64, epoch: u64) -> bool {
+        match self.all.lock().get_mut(&number) {
+            Some(Waiting::Agent(waiting)) => {
+                waiting.epoch = Some(epoch);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Whether the request `number` was sent and has no answer yet.
+    pub(super) fn is_sent(&self, number: u64) -> bool {
+        self.all.lock().get(&number).and_then(Waiting::running).is_some()
+    }
+
+    /// Whether any request of the agent session waits.
+    pub(super) fn waits_for(&self, session: u64) -> bool {
+        let is_its = |waiting: &Waiting| matches!(waiting, Waiting::Agent(agent) if agent.session == session);
+        self.all.lock().values().any(is_its)
+    }
+
+    /// Whether nobody waits at all.
+    pub(super) fn is_empty(&self) -> bool {
+        self.all.lock().is_empty()
+    }
+
+    /// The number under which the agent's request `id` was sent. One that has not been sent yet
+    /// never will be.
+    pub(super) fn withdraw(&self, session: u64, id: &str) -> Option<u64> {
+        let mut all = self.all.lock();
+        let (number, sent) = all.iter_mut().find_map(|(number, waiting)| match waiting {
+            Waiting::Agent(agent) if agent.session == session && *agent.id == *id => {
+                agent.cancelled = true;
+                Some((*number, agent.epoch.is_some()))
+            }
+            _ => None,
+        })?;
+        if sent {
+            return Some(number);
+        }
+        if let Some(Waiting::Agent(waiting)) = all.remove(&number) {
+            waiting.outlet.forgo();
+        }
+        None
+    }
+
+    /// Tells whoever waits under `number` of the failure; true if the server still works on it and
+    /// does not know that nobody waits any more.
+    pub(super) fn fail(&self, number: u64, failure: &Failure, server: &Server) -> bool {
+        let Some(waiting) = self.take(number) else { return false };
+        let runs = waiting.running().is_some_and(|agent| !agent.cancelled);
+        waiting.fail(failure, server);
+        runs
+    }
+
+    /// Waits no longer for what an agent has cancelled.
+    pub(super) fn forgo_cancelled(&self, server: &Server) {
+        let cancelled =
+            |waiting: &Waiting| matches!(waiting, Waiting::Agent(agent) if agent.cancelled);
+        let failure = Failure::Lost { why: "the agent has cancelled it".into() };
+        self.fail_where(cancelled, &failure, server);
+    }
+
+    /// Tells everybody whose request went out in `epoch`.
+    pub(super) fn fail_epoch(&self, epoch: u64, failure: &Failure, server: &Server) {
+        self.fail_where(|waiting| waiting.epoch() == Some(epoch), failure, server);
+    }
+
+    /// Tells everybody.
+    pub(super) fn fail_all(&self, failure: &Failure, server: &Server) {
+        self.fail_where(|_| true, failure, server);
+    }
+
+    /// Where the request `number` is answered, and how the agent spelled its progress token.
+    pub(super) fn progress_of(&self, number: u64) -> Option<(Arc<Outlet>, Box<str>)> {
+        match self.all.lock().get(&number) {
+            Some(Waiting::Agent(agent)) => Some((Arc::clone(&agent.outlet), agent.token.clone()?)),
+            _ => None,
+        }
+    }
+
+    /// Where the request `number` is answered.
+    pub(super) fn outlet_of(&self, number: u64) -> Option<Arc<Outlet>> {
+        match self.all.lock().get(&number) {
+            Some(Waiting::Agent(agent)) => Some(Arc::clone(&agent.outlet)),
+            _ => None,
+        }
+    }
+
+    /// Where the only request that runs is answered; none if there are several.
+    pub(super) fn only_outlet(&self) -> Option<Arc<Outlet>> {
+        let all = self.all.lock();
+        let mut running = all.values().filter_map(Waiting::running);
+        let only = running.next().filter(|_| running.next().is_none());
+        only.map(|agent| Arc::clone(&agent.outlet))
+    }
+
+    /// Where the newest of the requests that run is answered.
+    pub(super) fn newest_outlet(&self) -> Option<Arc<Outlet>> {
+        let all = self.all.lock();
+        let running = all.iter().filter_map(|(number, waiting)| Some((number, waiting.running()?)));
+        let newest = running.max_by_key(|(number, _)| **number);
+        newest.map(|(_, agent)| Arc::clone(&agent.outlet))
+    }
+
+    fn fail_where(&self, whom: impl Fn(&Waiting) -> bool, failure: &Failure, server: &Server) {
+        // Taken out first: outlets wake readers, and the room is not to be locked meanwhile.
+        let failed: Vec<Waiting> =
+            self.all.lock().extract_if(|_, waiting| whom(waiting)).map(|(_, one)| one).collect();
+        for waiting in failed {
+            waiting.fail(failure, server);
+        }
+    }
+}
+
+// === impl Waiting ===
+
+impl Waiting {
+    fn fail(self, failure: &Failure, server: &Server) {
+        match self {
+            Self::Agent(waiting) if waiting.cancelled => {
+                server.metrics.cancelled.inc();
+                waiting.outlet.forgo();
+            }
+            Self::Agent(waiting) => {
+                match failure {
+                    Failure::Timeout { .. } => server.metrics.timeout.inc(),
+                    Failure::Lost { .. } => server.metrics.lost.inc(),
+                    _ => server.metrics.unavailable.inc(),
+                };
+                let answer = failure.answer(server.name(), &waiting.id, waiting.expects);
+                waiting.outlet.answer(answer, None);
+            }
+            Self::Handshake(waiting, _) => drop(waiting.send(Err(failure.clone()))),
+        }
+    }
+
+    fn epoch(&self) -> Option<u64> {
+        match self {
+            Self::Agent(waiting) => waiting.epoch,
+            Self::Handshake(_, epoch) => Some(*epoch),
+        }
+    }
+
+    /// An agent's request that has been sent.
+    fn running(&self) -> Option<&AgentWaiting> {
+        match self {
+            Self::Agent(agent) if agent.epoch.is_some() => Some(agent),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Servers: what the gateway knows of each upstream MCP server.
+//!
+//! A server is a name, a connector that makes channels to it, and how long it may take. A child
+//! that fails to start or dies young is started again on use, but not before its back-off is over.
+//!
+//! Invariant: nothing here talks to a server; that is [`crate::link`]'s.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+
+use crate::agent::AgentSession;
+use crate::backoff::Backoff;
+use crate::channel::Connector;
+use crate::link::{Link, Parties};
+use crate::metrics::ServerMetrics;
+
+/// Whether agents share one channel to the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Instances {
+    /// Each agent session has its own child or HTTP session.
+    PerAgent,
+    /// All agent sessions speak through one.
+    Shared,
+}
+
+/// What the configuration says of a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerSettings {
+    /// Its name, the `<server>` of `/mcp/<server>`.
+    pub name: String,
+    /// Whether agents share one channel.
+    pub instances: Instances,
+    /// How long a request may take.
+    pub timeout: Duration,
+    /// How long the start and the handshake may take.
+    pub start_timeout: Duration,
+    /// How long a handshake made on behalf of an agent that is already connected may take.
+    pub reconnect_timeout: Duration,
+    /// Tools that may take another time than `timeout`.
+    pub tool_timeouts: HashMap<String, Duration>,
+    /// Whether failed starts are spaced out (children; an HTTP connection is cheap to try).
+    pub backs_off: bool,
+}
+
+/// One upstream MCP server.
+pub struct Server {
+    pub(crate) settings: ServerSettings,
+    pub(crate) connector: Arc<dyn Connector>,
+    pub(crate) metrics: ServerMetrics,
+    pub(crate) shared: Mutex<Option<Arc<Link>>>,
+    backoff: Mutex<Backoff>,
+}
+
+// === impl Server ===
+
+impl Server {
+    /// A server that is reached through `connector`.
+    pub fn new(
+        settings: ServerSettings,
+        connector: Arc<dyn Connector>,
+        metrics: ServerMetrics,
+    ) -> Self {
+        let backoff = Mutex::new(Backoff::default());
+        Self { settings, connector, metrics, shared: Mutex::new(None), backoff }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.settings.name
+    }
+
+    /// The link that all agents share, made when the first one comes; `session` joins it.
+    pub(crate) fn shared_link(
+        self: &Arc<Self>,
+        session: &Arc<AgentSession>,
+        tasks: &TaskTracker,
+    ) -> Arc<Link> {
+        let mut shared = self.shared.lock();
+        let link = shared.get_or_insert_with(|| {
+            let parties = Parties::Many(Mutex::default());
+            let opening = Bytes::from_static(OPENING.as_bytes());
+            Link::new(Arc::clone(self), parties, opening, tasks.clone())
+        });
+        // Still locked, so that nobody joins what is being closed as deserted.
+        link.join(session);
+        Arc::clone(link)
+    }
+
+    /// Closes the shared link if no agent has used it for `idle`.
+    pub(crate) fn close_deserted(&self, tasks: &TaskTracker, now: Instant, idle: Duration) {
+        let deserted = self.shared.lock().take_if(|link| link.deserted(now, idle));
+        close(deserted, tasks);
+    }
+
+    /// Closes the shared link.
+    pub(crate) fn close_shared(&self, tasks: &TaskTracker) {
+        let link = self.shared.lock().take();
+        close(link, tasks);
+    }
+
+    /// Lets go of the shared link, because another server takes this one's place. It ends with the
+    /// last call that runs on it.
+    pub(crate) fn retire(&self) {
+        // INVARIANT: the link holds its server, so only this takes the two apart.
+        drop(self.shared.lock().take());
+    }
+
+    /// How long a call of `tool` may take.
+    pub(crate) fn timeout(&self, tool: Option<&str>) -> Duration {
+        tool.and_then(|tool| self.settings.tool_timeouts.get(tool))
+            .copied()
+            .unwrap_or(self.settings.timeout)
+    }
+
+    /// How long a start has to wait, if it has to.
+    pub(crate) fn must_wait(&self, now: Instant) -> Option<Duration> {
+        if !self.settings.backs_off {
+            return None;
+        }
+        self.backoff.lock().wait(now)
+    }
+
+    pub(crate) fn start_failed(&self, now: Instant) {
+        self.metrics.failed_starts.inc();
+        self.backoff.lock().failed(now);
+    }
+
+    pub(crate) fn start_worked(&self) {
+        self.metrics.starts.inc();
+        *self.backoff.lock() = Backoff::default();
+    }
+}
+
+/// How toolgate introduces itself where it speaks for many agents: it can answer nothing for them.
+const OPENING: &str = concat!(
+    r#"{"protocolVersion":"2025-11-25","capabilities":{},"#,
+    r#""clientInfo":{"name":"toolgate","version":""#,
+    env!("CARGO_PKG_VERSION"),
+    r#""}}"#
+);
+
+fn close(link: Option<Arc<Link>>, tasks: &TaskTracker) {
+    if let Some(link) = link {
+        tasks.spawn(async move { link.close().await });
+    }
+}

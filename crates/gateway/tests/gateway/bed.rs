@@ -1,0 +1,293 @@
+//! A gateway with scripted servers, and agents that use it as the edge does.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use toolgate_gateway::outlet::{First, Next};
+use toolgate_gateway::{
+    AgentSession, AgentSessions, Attached, Call, Gateway, Ids, Instances, Metrics, NotOpened,
+    Server, ServerSettings,
+};
+use toolgate_mcp::{Incoming, Limits, Message, Refusal, Request, parse_agent};
+
+use crate::script::{Kind, Line, Peer};
+
+const FOR_EVER: Duration = Duration::from_hours(24 * 365);
+
+pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"x":1.0},"clientInfo":{"name":"a","version":"0"}}}"#;
+
+/// Ids that are easy to tell apart, and easy to guess.
+pub(crate) struct Counted(AtomicUsize);
+
+impl Ids for Counted {
+    fn agent_session(&self) -> Option<String> {
+        Some(format!("agent-{}", self.0.fetch_add(1, Ordering::Relaxed)))
+    }
+}
+
+/// A gateway.
+pub(crate) struct Bed {
+    pub(crate) gateway: Arc<Gateway>,
+    metrics: Metrics,
+}
+
+/// One agent connected to one server.
+pub(crate) struct Agent {
+    pub(crate) session: Arc<AgentSession>,
+    /// The answer to its `initialize`.
+    pub(crate) welcome: String,
+}
+
+/// What an agent sees of one request.
+pub(crate) struct Reply {
+    events: mpsc::UnboundedReceiver<Seen>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Seen {
+    /// The answer, and nothing but it, with its HTTP status.
+    Body(String, u16),
+    /// A message of a stream.
+    Event(String),
+    Pause(Option<Duration>),
+}
+
+/// A server that may take a minute for a call and ten seconds to start.
+pub(crate) fn settings(name: &str) -> ServerSettings {
+    ServerSettings {
+        name: name.to_owned(),
+        instances: Instances::PerAgent,
+        timeout: Duration::from_mins(1),
+        start_timeout: Duration::from_secs(10),
+        reconnect_timeout: Duration::from_secs(5),
+        tool_timeouts: HashMap::new(),
+        backs_off: false,
+    }
+}
+
+pub(crate) fn shared(name: &str) -> ServerSettings {
+    ServerSettings { instances: Instances::Shared, ..settings(name) }
+}
+
+pub(crate) fn limits() -> AgentSessions {
+    AgentSessions { max: 10_000, idle: Duration::from_mins(30) }
+}
+
+impl Bed {
+    pub(crate) fn new() -> Self {
+        Self::with_limits(limits())
+    }
+
+    pub(crate) fn with_limits(limits: AgentSessions) -> Self {
+        let metrics = Metrics::default();
+        let ids = Box::new(Counted(AtomicUsize::new(1)));
+        Self { gateway: Gateway::new(ids, metrics.clone(), limits), metrics }
+    }
+
+    /// A gateway with one server, called `files`, and the hand on that server.
+    pub(crate) fn one(kind: Kind) -> (Self, Peer) {
+        Self::of(settings("files"), Peer::new(kind))
+    }
+
+    pub(crate) fn of(settings: ServerSettings, peer: Peer) -> (Self, Peer) {
+        let bed = Self::new();
+        bed.apply([bed.server(settings, &peer)]);
+        (bed, peer)
+    }
+
+    pub(crate) fn server(&self, settings: ServerSettings, peer: &Peer) -> Arc<Server> {
+        let metrics = self.metrics.of_server(&settings.name);
+        Arc::new(Server::new(settings, peer.connector(), metrics))
+    }
+
+    pub(crate) fn apply(&self, servers: impl IntoIterator<Item = Arc<Server>>) {
+        self.gateway.apply(servers.into_iter().collect(), limits());
+    }
+
+    /// An agent of `files`.
+    pub(crate) async fn agent(&self) -> Agent {
+        self.open("files", INITIALIZE).await.unwrap()
+    }
+
+    /// An agent of `files` and the line that was made for it.
+    pub(crate) async fn agent_on(&self, peer: &mut Peer) -> (Agent, Line) {
+        (self.agent().await, peer.line().await)
+    }
+
+    pub(crate) async fn open(&self, server: &str, initialize: &str) -> Result<Agent, NotOpened> {
+        open(&self.gateway, server, initialize).await
+    }
+
+    /// Opens an agent session in a task of its own, so that the test can play the server.
+    pub(crate) fn opening(
+        &self,
+        server: &str,
+    ) -> tokio::task::JoinHandle<Result<Agent, NotOpened>> {
+        let (gateway, server) = (Arc::clone(&self.gateway), server.to_owned());
+        tokio::spawn(async move { open(&gateway, &server, INITIALIZE).await })
+    }
+
+    /// The value of the metric that the line begins with, labels and all.
+    pub(crate) fn count(&self, metric: &str) -> i64 {
+        let mut registry = Registry::default();
+        self.metrics.register(&mut registry);
+        let mut text = String::new();
+        encode(&mut text, &registry).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(metric)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no `{metric}` in {text}")).parse().unwrap()
+    }
+}
+
+async fn open(gateway: &Gateway, server: &str, initialize: &str) -> Result<Agent, NotOpened> {
+    let request = request(initialize);
+    let (session, welcome) = gateway.open(server, &request).await?;
+    Ok(Agent { session, welcome: String::from_utf8(welcome.to_vec()).unwrap() })
+}
+
+fn request(raw: &str) -> Request<'_> {
+    match parse(raw) {
+        Incoming::One(Message::Request(request)) => request,
+        other => panic!("not a request: {other:?}"),
+    }
+}
+
+fn parse(raw: &str) -> Incoming<'_> {
+    parse_agent(raw.as_bytes(), &Limits::default()).unwrap()
+}
+
+impl Agent {
+    /// Sends a request and reads whatever comes of it.
+    pub(crate) fn ask(&self, raw: &str) -> Reply {
+        Reply::of(&self.session, self.call(raw))
+    }
+
+    /// Sends a request; nothing happens before somebody waits for the call or drops it.
+    pub(crate) fn call(&self, raw: &str) -> Call {
+        self.try_call(raw).unwrap()
+    }
+
+    pub(crate) fn try_call(&self, raw: &str) -> Result<Call, Refusal> {
+        self.session.request(&request(raw))
+    }
+
+    /// Sends messages of 2025-03-26 as a batch.
+    pub(crate) async fn batch(&self, raw: &str) -> Option<Reply> {
+        let Incoming::Batch(members) = parse(raw) else { panic!("not a batch: {raw}") };
+        let call = self.session.batch(&members).await?;
+        Some(Reply::of(&self.session, call))
+    }
+
+    /// Sends a notification or an answer.
+    pub(crate) async fn tell(&self, raw: &str) {
+        match parse(raw) {
+            Incoming::One(Message::Notification(notification)) => {
+                self.session.notify(&notification).await;
+            }
+            Incoming::One(Message::Response(response)) => self.session.respond(&response).await,
+            other => panic!("wants an answer: {other:?}"),
+        }
+    }
+
+    /// Reads the general stream from now on.
+    pub(crate) fn listen(&self) -> Reply {
+        let attached = self.session.listen();
+        Reply::reading(|events| read(attached, events))
+    }
+}
+
+impl Reply {
+    /// Reads a call as the edge does: one body if it comes soon, else a stream.
+    pub(crate) fn of(session: &Arc<AgentSession>, mut call: Call) -> Self {
+        let session = Arc::clone(session);
+        Self::reading(|events| async move {
+            match call.first().await {
+                First::Answer(body, status) => {
+                    drop(events.send(Seen::Body(string(&body.into_bytes()), status)));
+                }
+                First::Stream => {
+                    let attached = session.stream(&call);
+                    drop(call);
+                    read(attached, events).await;
+                }
+            }
+        })
+    }
+
+    fn reading<F, W>(work: F) -> Self
+    where
+        F: FnOnce(mpsc::UnboundedSender<Seen>) -> W,
+        W: Future<Output = ()> + Send + 'static,
+    {
+        let (events, seen) = mpsc::unbounded_channel();
+        tokio::spawn(work(events));
+        Self { events: seen }
+    }
+
+    /// What comes next; none if it was all.
+    pub(crate) async fn next(&mut self) -> Option<Seen> {
+        timeout(FOR_EVER, self.events.recv()).await.expect("nothing came")
+    }
+
+    /// The next message, of whatever kind.
+    pub(crate) async fn message(&mut self) -> String {
+        match self.next().await {
+            Some(Seen::Body(body, _) | Seen::Event(body)) => body,
+            other => panic!("no message but {other:?}"),
+        }
+    }
+
+    /// Everything up to the end.
+    pub(crate) async fn all(mut self) -> Vec<Seen> {
+        let mut all = Vec::new();
+        while let Some(seen) = self.next().await {
+            all.push(seen);
+        }
+        all
+    }
+
+    /// The answer, if nothing else came.
+    pub(crate) async fn answer(self) -> String {
+        let all = self.all().await;
+        match all.as_slice() {
+            [Seen::Body(body, 200) | Seen::Event(body)] => body.clone(),
+            other => panic!("not one answer but {other:?}"),
+        }
+    }
+
+    /// What has come by now, once nothing moves any more.
+    pub(crate) async fn so_far(&mut self) -> Vec<String> {
+        crate::script::settle().await;
+        let seen = std::iter::from_fn(|| self.events.try_recv().ok());
+        seen.map(|seen| match seen {
+            Seen::Body(body, _) | Seen::Event(body) => body,
+            Seen::Pause(_) => "paused".to_owned(),
+        })
+        .collect()
+    }
+}
+
+async fn read(mut attached: Attached, events: mpsc::UnboundedSender<Seen>) {
+    loop {
+        let seen = tokio::select! {
+            next = attached.reader.next() => match next {
+                Next::Event(_, body) => Seen::Event(string(&body)),
+                Next::Pause(retry) => Seen::Pause(retry),
+                Next::Gap => panic!("messages were lost"),
+                Next::End => return,
+            },
+            // The test looks no more: the agent has hung up.
+            () = events.closed() => return,
+        };
+        drop(events.send(seen));
+    }
+}
+
+fn string(body: &[u8]) -> String {
+    String::from_utf8(body.to_vec()).unwrap()
+}

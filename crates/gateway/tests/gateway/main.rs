@@ -1,0 +1,27 @@
+//! The gateway from both ends: scripted servers below, agents above, and a clock that stands still
+//! until everybody waits.
+//!
+//! `script.rs` plays servers, `bed.rs` sets up a gateway and agents as the edge would use them.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "test helpers fail by panicking"
+)]
+
+mod bed;
+mod script;
+
+mod answers;
+mod cancel;
+mod detached;
+mod ending;
+mod ids;
+mod life;
+mod opening;
+mod pass;
+mod questions;
+mod reload;
+mod shared;
+mod storm;

@@ -1,0 +1,351 @@
+//! Scripted servers: what they are sent is handed to the test, and the test speaks for them.
+//!
+//! A [`Peer`] is the test's hand on one server, a [`Line`] on one channel to it, a [`Sent`] on one
+//! message that came over it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use toolgate_gateway::channel::{
+    BoxFuture, Channel, Connector, Inbox, Outbound, Progress, SendError,
+};
+use toolgate_mcp::{method, peek, text};
+
+/// Longer than anything the gateway waits for; the clock is virtual.
+const FOR_EVER: Duration = Duration::from_hours(24 * 365);
+
+/// What kind of channel a server has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A message is sent when it is queued; everything comes back over one pipe.
+    Child,
+    /// A message is sent when its exchange is over, and has an inbox of its own.
+    Http,
+}
+
+/// How the next attempt to connect goes.
+pub(crate) enum Connect {
+    Refuse(SendError),
+    Hang,
+    /// Goes on when told.
+    Held(oneshot::Receiver<()>),
+}
+
+/// A server that does as its test says.
+pub(crate) struct Peer {
+    script: Arc<Script>,
+    lines: mpsc::UnboundedReceiver<Line>,
+}
+
+pub(crate) struct Script {
+    kind: Kind,
+    /// The result with which `initialize` is answered at once; without one that is the test's.
+    welcome: Mutex<Option<String>>,
+    connects: Mutex<VecDeque<Connect>>,
+    tried: AtomicUsize,
+    lines: mpsc::UnboundedSender<Line>,
+}
+
+/// One channel, as the server sees it.
+pub(crate) struct Line {
+    sent: mpsc::UnboundedReceiver<Sent>,
+    wire: Arc<Wire>,
+}
+
+struct Wire {
+    kind: Kind,
+    welcome: Option<String>,
+    inbox: Arc<dyn Inbox>,
+    sent: mpsc::UnboundedSender<Sent>,
+    log: Mutex<Vec<String>>,
+    refusals: Mutex<VecDeque<SendError>>,
+    established: Mutex<Option<String>>,
+    listens: AtomicUsize,
+    dead: AtomicBool,
+    closing: CancellationToken,
+}
+
+/// A message that the gateway sent.
+pub(crate) struct Sent {
+    pub(crate) body: String,
+    wire: Arc<Wire>,
+    exchange: Arc<dyn Inbox>,
+    verdict: Mutex<Option<oneshot::Sender<Result<(), SendError>>>>,
+}
+
+/// What a scripted server says to `initialize` unless told otherwise.
+pub(crate) const WELCOME: &str =
+    r#"{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}"#;
+
+impl Peer {
+    /// A server that answers `initialize` by itself.
+    pub(crate) fn new(kind: Kind) -> Self {
+        Self::with_welcome(kind, Some(WELCOME))
+    }
+
+    /// A server whose handshake is the test's too.
+    pub(crate) fn silent(kind: Kind) -> Self {
+        Self::with_welcome(kind, None)
+    }
+
+    pub(crate) fn with_welcome(kind: Kind, welcome: Option<&str>) -> Self {
+        let (lines, taken) = mpsc::unbounded_channel();
+        let script = Script {
+            kind,
+            welcome: Mutex::new(welcome.map(str::to_owned)),
+            connects: Mutex::default(),
+            tried: AtomicUsize::new(0),
+            lines,
+        };
+        Self { script: Arc::new(script), lines: taken }
+    }
+
+    pub(crate) fn connector(&self) -> Arc<Script> {
+        Arc::clone(&self.script)
+    }
+
+    /// Decides on the next attempt to connect that is not decided on yet.
+    pub(crate) fn next_connect(&self, plan: Connect) {
+        self.script.connects.lock().push_back(plan);
+    }
+
+    /// From the next connection on.
+    pub(crate) fn set_welcome(&self, welcome: Option<&str>) {
+        *self.script.welcome.lock() = welcome.map(str::to_owned);
+    }
+
+    /// How often the gateway has tried to connect.
+    pub(crate) fn tried(&self) -> usize {
+        self.script.tried.load(Ordering::SeqCst)
+    }
+
+    /// The next channel that was made.
+    pub(crate) async fn line(&mut self) -> Line {
+        timeout(FOR_EVER, self.lines.recv()).await.expect("nobody connected").unwrap()
+    }
+}
+
+impl Connector for Script {
+    fn connect(&self, inbox: Arc<dyn Inbox>) -> BoxFuture<'_, Result<Arc<dyn Channel>, SendError>> {
+        Box::pin(async move {
+            self.tried.fetch_add(1, Ordering::SeqCst);
+            let plan = self.connects.lock().pop_front();
+            match plan {
+                Some(Connect::Refuse(error)) => return Err(error),
+                Some(Connect::Hang) => std::future::pending().await,
+                Some(Connect::Held(go)) => go.await.unwrap(),
+                None => {}
+            }
+            let (sent, received) = mpsc::unbounded_channel();
+            let wire = Arc::new(Wire {
+                kind: self.kind,
+                welcome: self.welcome.lock().clone(),
+                inbox,
+                sent,
+                log: Mutex::default(),
+                refusals: Mutex::default(),
+                established: Mutex::default(),
+                listens: AtomicUsize::new(0),
+                dead: AtomicBool::new(false),
+                closing: CancellationToken::new(),
+            });
+            // A test that is over takes no more lines.
+            drop(self.lines.send(Line { sent: received, wire: Arc::clone(&wire) }));
+            Ok(Arc::new(Handle(wire)) as Arc<dyn Channel>)
+        })
+    }
+}
+
+impl Line {
+    /// The next message that is not of a handshake which the server answers by itself.
+    pub(crate) async fn next(&mut self) -> Sent {
+        timeout(FOR_EVER, self.sent.recv()).await.expect("nothing was sent").unwrap()
+    }
+
+    /// The next message, if one is there.
+    pub(crate) fn try_next(&mut self) -> Option<Sent> {
+        self.sent.try_recv().ok()
+    }
+
+    /// Everything that has been sent and not been looked at, once nothing moves any more.
+    pub(crate) async fn rest(&mut self) -> Vec<String> {
+        settle().await;
+        std::iter::from_fn(|| self.try_next()).map(|sent| sent.body).collect()
+    }
+
+    /// Everything that was ever sent.
+    pub(crate) fn log(&self) -> Vec<String> {
+        self.wire.log.lock().clone()
+    }
+
+    /// Says something that belongs to no exchange.
+    pub(crate) fn say(&self, body: &str) -> Progress {
+        self.wire.inbox.message(Bytes::copy_from_slice(body.as_bytes()))
+    }
+
+    /// Refuses the next message that comes, whatever it is.
+    pub(crate) fn refuse_next(&self, error: SendError) {
+        self.wire.refusals.lock().push_back(error);
+    }
+
+    /// The channel breaks off.
+    pub(crate) fn break_off(&self, why: &str) {
+        self.wire.die(why);
+    }
+
+    /// The protocol version that the gateway was told to speak.
+    pub(crate) fn established(&self) -> Option<String> {
+        self.wire.established.lock().clone()
+    }
+
+    /// How often the gateway asked for the server's own stream.
+    pub(crate) fn listens(&self) -> usize {
+        self.wire.listens.load(Ordering::SeqCst)
+    }
+
+    /// Whether the gateway has closed it.
+    pub(crate) fn closed(&self) -> bool {
+        self.wire.closing.is_cancelled()
+    }
+
+    /// Waits until the gateway closes it.
+    pub(crate) async fn until_closed(&self) {
+        timeout(FOR_EVER, self.wire.closing.cancelled()).await.expect("it was never closed");
+    }
+}
+
+impl Sent {
+    /// The raw value at these keys.
+    pub(crate) fn part(&self, path: &[&str]) -> Option<&str> {
+        peek(&self.body, path).unwrap()
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        self.part(&["id"]).expect("a request")
+    }
+
+    pub(crate) fn method(&self) -> String {
+        text(self.part(&["method"]).expect("no answer")).unwrap().into_owned()
+    }
+
+    /// Speaks to whoever sent it: inside the exchange where there are exchanges.
+    pub(crate) fn say(&self, body: &str) -> Progress {
+        let bytes = Bytes::copy_from_slice(body.as_bytes());
+        match self.wire.kind {
+            Kind::Child => self.wire.inbox.message(bytes),
+            Kind::Http => {
+                let progress = self.exchange.message(bytes);
+                if progress == Progress::Answered {
+                    self.end(Ok(()));
+                }
+                progress
+            }
+        }
+    }
+
+    pub(crate) fn answer(&self, result: &str) {
+        self.say(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, self.id()));
+    }
+
+    /// Ends the exchange without an answer.
+    pub(crate) fn refuse(&self, error: SendError) {
+        self.end(Err(error));
+    }
+
+    pub(crate) fn pause(&self, retry: Option<Duration>) {
+        self.exchange.paused(retry);
+    }
+
+    fn end(&self, verdict: Result<(), SendError>) {
+        if let Some(tell) = self.verdict.lock().take() {
+            // Whoever sent it may have gone.
+            drop(tell.send(verdict));
+        }
+    }
+}
+
+impl Wire {
+    async fn send(
+        self: &Arc<Self>,
+        message: Outbound,
+        exchange: Arc<dyn Inbox>,
+    ) -> Result<(), SendError> {
+        let body = String::from_utf8(message.body.to_vec()).unwrap();
+        if self.dead.load(Ordering::SeqCst) {
+            return Err(SendError::NotSent("the script has ended".to_owned()));
+        }
+        if let Some(error) = self.refusals.lock().pop_front() {
+            return Err(error);
+        }
+        self.log.lock().push(body.clone());
+        let (tell, verdict) = oneshot::channel();
+        let verdict_of = Mutex::new(Some(tell));
+        let sent = Sent { body, wire: Arc::clone(self), exchange, verdict: verdict_of };
+        match (&self.welcome, sent.part(&["method"]).and_then(text).as_deref()) {
+            (Some(welcome), Some(method::INITIALIZE)) => {
+                sent.answer(welcome);
+                return Ok(());
+            }
+            (Some(_), Some(method::INITIALIZED)) => return Ok(()),
+            _ => {}
+        }
+        // A test that has dropped its line looks at nothing any more.
+        drop(self.sent.send(sent));
+        if self.kind == Kind::Child || !message.expects_answer {
+            return Ok(());
+        }
+        let lost = |why: &str| Err(SendError::Lost(why.to_owned()));
+        tokio::select! {
+            verdict = verdict => verdict.unwrap_or_else(|_| lost("the script gave no answer")),
+            () = self.closing.cancelled() => lost("closed before the answer"),
+        }
+    }
+
+    fn die(&self, why: &str) {
+        if !self.dead.swap(true, Ordering::SeqCst) {
+            self.inbox.closed(why);
+        }
+    }
+}
+
+/// The gateway's hand on a wire; like a real channel it ends with it.
+struct Handle(Arc<Wire>);
+
+impl Channel for Handle {
+    fn send(
+        &self,
+        message: Outbound,
+        exchange: Arc<dyn Inbox>,
+    ) -> BoxFuture<'_, Result<(), SendError>> {
+        Box::pin(self.0.send(message, exchange))
+    }
+
+    fn established(&self, version: &str) {
+        *self.0.established.lock() = Some(version.to_owned());
+    }
+
+    fn listen(&self) -> BoxFuture<'_, ()> {
+        self.0.listens.fetch_add(1, Ordering::SeqCst);
+        Box::pin(std::future::ready(()))
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.0.closing.cancel();
+        if self.0.kind == Kind::Child {
+            self.0.die("the process was ended");
+        }
+        Box::pin(std::future::ready(()))
+    }
+}
+
+/// Waits until nothing moves any more: on a paused clock this ends when every task waits.
+pub(crate) async fn settle() {
+    tokio::time::sleep(Duration::from_millis(1)).await;
+}
