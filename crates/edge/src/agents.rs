@@ -1,0 +1,301 @@
+//! The agents' listener: MCP over streamable HTTP, protocols 2024-11-05 to 2025-11-25.
+//!
+//! This is where HTTP becomes calls of the gateway and its outcomes become responses; statuses,
+//! headers and content types are known here and nowhere deeper. A request is answered as one JSON
+//! body if its answer comes first and soon, else as a stream of events that can be resumed.
+//!
+//! Invariant: no header of the agent reaches the gateway but the session id, the protocol version
+//! and the last event id, and none at all reaches a server.
+//!
+//! Start at `Inner::handle`. `agents/head.rs` judges heads, `agents/stream.rs` writes events.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arc_swap::ArcSwap;
+use http::{Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use hyper::service::Service;
+use toolgate_gateway::outlet::First;
+use toolgate_gateway::{AgentSession, EventId, Gateway, NotOpened, refused};
+use toolgate_mcp::{
+    Incoming as Body, Limits, Message, Pieces, Refusal, Version, code, method, parse_agent,
+};
+
+use crate::body::{NotRead, Reply, read};
+use crate::guard::Guard;
+
+mod head;
+mod reply;
+mod stream;
+
+use self::head::Head;
+use self::reply::{json, problem, with_session};
+
+/// Serves agents.
+#[derive(Clone)]
+pub struct Agents(Arc<Inner>);
+
+struct Inner {
+    gateway: Arc<Gateway>,
+    rules: ArcSwap<Rules>,
+    ready: Arc<AtomicBool>,
+}
+
+/// Who may come and how much they may send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rules {
+    /// Who may reach the listener.
+    pub guard: Guard,
+    /// What an agent may send.
+    pub limits: AgentLimits,
+}
+
+/// What an agent may send.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentLimits {
+    /// The largest request body.
+    pub body: usize,
+    /// How deep its JSON may be nested.
+    pub depth: usize,
+}
+
+// === impl Agents ===
+
+impl Agents {
+    /// A listener's service; `ready` says whether `/readyz` is to answer 200.
+    pub fn new(gateway: Arc<Gateway>, rules: Rules, ready: Arc<AtomicBool>) -> Self {
+        Self(Arc::new(Inner { gateway, rules: ArcSwap::from_pointee(rules), ready }))
+    }
+
+    /// Other rules from the next request on.
+    pub fn set_rules(&self, rules: Rules) {
+        self.0.rules.store(Arc::new(rules));
+    }
+}
+
+impl Service<Request<Incoming>> for Agents {
+    type Response = Response<Reply>;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<Reply>, Infallible>> + Send>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        let inner = Arc::clone(&self.0);
+        Box::pin(async move { Ok(inner.handle(request).await) })
+    }
+}
+
+// === impl Inner ===
+
+impl Inner {
+    async fn handle(&self, request: Request<Incoming>) -> Response<Reply> {
+        let rules = self.rules.load_full();
+        if let Err(denied) = rules.guard.check(request.uri(), request.headers()) {
+            return problem(StatusCode::FORBIDDEN, code::INVALID_REQUEST, &denied.to_string());
+        }
+        match request.uri().path() {
+            "/healthz" => return reply::text(StatusCode::OK, "ok\n"),
+            "/readyz" if self.ready.load(Ordering::Relaxed) => {
+                return reply::text(StatusCode::OK, "ready\n");
+            }
+            "/readyz" => return reply::text(StatusCode::SERVICE_UNAVAILABLE, "not ready\n"),
+            _ => {}
+        }
+        let Some(server) = request.uri().path().strip_prefix("/mcp/") else {
+            return reply::nothing_here();
+        };
+        let server = server.to_owned();
+        if self.gateway.server(&server).is_none() {
+            return reply::nothing_here();
+        }
+        match *request.method() {
+            Method::POST => self.post(&server, request, &rules.limits).await,
+            Method::GET => self.get(&server, &request),
+            Method::DELETE => self.delete(&server, &request),
+            _ => reply::not_allowed(),
+        }
+    }
+
+    async fn post(
+        &self,
+        server: &str,
+        request: Request<Incoming>,
+        limits: &AgentLimits,
+    ) -> Response<Reply> {
+        let (parts, body) = request.into_parts();
+        let head = match Head::of_post(&parts.headers) {
+            Ok(head) => head,
+            Err(response) => return *response,
+        };
+        let body = match read(body, limits.body).await {
+            Ok(body) => body,
+            Err(why) => return not_read(&why, limits.body),
+        };
+        let limits = Limits { depth: limits.depth, ..Limits::default() };
+        let message = match parse_agent(&body, &limits) {
+            Ok(message) => message,
+            Err(refusal) => return json(StatusCode::BAD_REQUEST, refused(&refusal)),
+        };
+        if let Body::One(Message::Request(request)) = &message
+            && request.method == method::INITIALIZE
+        {
+            return self.open(server, request).await;
+        }
+        let session = match self.session(server, &head) {
+            Ok(session) => session,
+            Err(response) => return *response,
+        };
+        match message {
+            Body::One(Message::Request(request)) => match session.request(&request) {
+                Ok(call) => answer(&session, call).await,
+                Err(refusal) => json(StatusCode::BAD_REQUEST, refused(&refusal)),
+            },
+            Body::One(Message::Notification(notification)) => {
+                session.notify(&notification).await;
+                reply::accepted()
+            }
+            Body::One(Message::Response(response)) => {
+                session.respond(&response).await;
+                reply::accepted()
+            }
+            Body::Batch(members) => batch(&session, &members).await,
+        }
+    }
+
+    async fn open(&self, server: &str, request: &toolgate_mcp::Request<'_>) -> Response<Reply> {
+        match self.gateway.open(server, request).await {
+            Ok((session, answer)) => with_session(json(StatusCode::OK, answer), session.id()),
+            Err(NotOpened::Answer(answer)) => json(StatusCode::OK, answer),
+            Err(NotOpened::UnknownServer) => reply::nothing_here(),
+            Err(NotOpened::TooMany(max)) => {
+                let why = format!(
+                    "there are {max} agent sessions already, which is the limit \
+                     (`agent_sessions.max` in toolgate.yaml); end one or try again later"
+                );
+                problem(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, &why)
+            }
+            Err(NotOpened::Stopping) => reply::stopping(),
+            Err(NotOpened::NoIds) => {
+                let why = "no agent session id could be made; see the log of toolgate";
+                problem(StatusCode::INTERNAL_SERVER_ERROR, code::INTERNAL_ERROR, why)
+            }
+        }
+    }
+
+    fn get(&self, server: &str, request: &Request<Incoming>) -> Response<Reply> {
+        let head = match Head::of_get(request.headers()) {
+            Ok(head) => head,
+            Err(response) => return *response,
+        };
+        let session = match self.session(server, &head) {
+            Ok(session) => session,
+            Err(response) => return *response,
+        };
+        let Some(last) = head.last_event_id else {
+            return stream::reply(session.listen(), None);
+        };
+        let last = last.to_str().ok().and_then(|id| id.parse::<EventId>().ok());
+        let attached = last.and_then(|id| session.resume(&id));
+        match attached {
+            Some(attached) => stream::reply(attached, None),
+            None => problem(
+                StatusCode::BAD_REQUEST,
+                code::INVALID_REQUEST,
+                "the stream of this Last-Event-ID is not known (any more); send the request again",
+            ),
+        }
+    }
+
+    fn delete(&self, server: &str, request: &Request<Incoming>) -> Response<Reply> {
+        let session =
+            Head::of_delete(request.headers()).and_then(|head| self.session(server, &head));
+        match session {
+            Ok(session) => {
+                self.gateway.end(&session);
+                reply::text(StatusCode::OK, "")
+            }
+            Err(response) => *response,
+        }
+    }
+
+    fn session(
+        &self,
+        server: &str,
+        head: &Head<'_>,
+    ) -> Result<Arc<AgentSession>, Box<Response<Reply>>> {
+        let Some(id) = head.session else {
+            return Err(Box::new(problem(
+                StatusCode::BAD_REQUEST,
+                code::INVALID_REQUEST,
+                "the Mcp-Session-Id header is missing; send `initialize` first and then the id \
+                 that its answer carries",
+            )));
+        };
+        self.gateway.session(server, id).ok_or_else(|| {
+            Box::new(problem(
+                StatusCode::NOT_FOUND,
+                SESSION_NOT_FOUND,
+                "no such agent session: it has ended, or it never was; send `initialize` again",
+            ))
+        })
+    }
+}
+
+fn not_read(why: &NotRead, limit: usize) -> Response<Reply> {
+    let (status, why) = match why {
+        NotRead::TooLarge => (
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!(
+                "the body is larger than {limit} bytes (`limits.body` in toolgate.yaml); nothing \
+                 of it was used"
+            ),
+        ),
+        NotRead::Stalled => (StatusCode::REQUEST_TIMEOUT, "the body stopped coming".to_owned()),
+        NotRead::Broken => (StatusCode::BAD_REQUEST, "the body broke off".to_owned()),
+    };
+    problem(status, code::INVALID_REQUEST, &why)
+}
+
+/// What clients know as "session not found".
+const SESSION_NOT_FOUND: i32 = -32001;
+
+async fn answer(session: &Arc<AgentSession>, mut call: toolgate_gateway::Call) -> Response<Reply> {
+    match call.first().await {
+        First::Answer(answer, status) => {
+            json(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), answer)
+        }
+        First::Stream => stream::reply(session.stream(&call), session.version()),
+    }
+}
+
+async fn batch(
+    session: &Arc<AgentSession>,
+    members: &[Result<Message<'_>, Refusal>],
+) -> Response<Reply> {
+    if session.version() != Some(Version::V2025_03_26) {
+        let why = "batches exist only in protocol 2025-03-26; send the messages one by one";
+        return problem(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, why);
+    }
+    let opens = |member: &Result<Message<'_>, Refusal>| matches!(member, Ok(Message::Request(request)) if request.method == method::INITIALIZE);
+    if members.iter().any(opens) {
+        let why = "`initialize` must not be part of a batch";
+        return problem(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, why);
+    }
+    match session.batch(members).await {
+        Some(call) => stream::reply(session.stream(&call), session.version()),
+        None => reply::accepted(),
+    }
+}
+
+/// Shorthand for the reply of an empty body.
+fn empty() -> Reply {
+    Reply::Whole(Pieces::default())
+}
+
+/// Shorthand for the reply of a whole body.
+fn whole(body: impl Into<Pieces>) -> Reply {
+    Reply::Whole(body.into())
+}

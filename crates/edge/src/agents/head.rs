@@ -1,0 +1,153 @@
+//! What the head of an agent's request says, and whether it is acceptable.
+
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::{Response, StatusCode};
+use toolgate_mcp::{Version, code};
+
+use super::reply::problem;
+use crate::body::Reply;
+
+/// The header that carries the agent session's id.
+pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+
+/// What matters of a request's head.
+#[derive(Debug)]
+pub(super) struct Head<'a> {
+    pub(super) session: Option<&'a str>,
+    pub(super) last_event_id: Option<&'a HeaderValue>,
+}
+
+type Refused = Box<Response<Reply>>;
+
+impl<'a> Head<'a> {
+    /// The head of a POST: JSON comes in, JSON or events may go out.
+    pub(super) fn of_post(headers: &'a HeaderMap) -> Result<Self, Refused> {
+        if !is_json(headers) {
+            let why = "the Content-Type must be application/json";
+            return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, why);
+        }
+        if !(accepts_the_usual(headers)
+            || accepts(headers, "application", "json") && accepts(headers, "text", "event-stream"))
+        {
+            let why = "the Accept header must list application/json and text/event-stream";
+            return refuse(StatusCode::NOT_ACCEPTABLE, why);
+        }
+        Self::of_delete(headers)
+    }
+
+    /// The head of a GET: events may go out.
+    pub(super) fn of_get(headers: &'a HeaderMap) -> Result<Self, Refused> {
+        if !accepts(headers, "text", "event-stream") {
+            let why = "the Accept header must list text/event-stream";
+            return refuse(StatusCode::NOT_ACCEPTABLE, why);
+        }
+        Self::of_delete(headers)
+    }
+
+    /// The head of a DELETE.
+    pub(super) fn of_delete(headers: &'a HeaderMap) -> Result<Self, Refused> {
+        if let Some(version) = headers.get(PROTOCOL_VERSION)
+            && version.to_str().ok().and_then(Version::parse).is_none()
+        {
+            let known = Version::ALL.map(Version::as_str).join(", ");
+            let why = format!("this MCP-Protocol-Version is not supported; known are {known}");
+            return refuse(StatusCode::BAD_REQUEST, &why);
+        }
+        let session = headers.get(SESSION).and_then(|value| value.to_str().ok());
+        Ok(Self { session, last_event_id: headers.get(LAST_EVENT_ID) })
+    }
+}
+
+fn refuse<T>(status: StatusCode, why: &str) -> Result<T, Refused> {
+    Err(Box::new(problem(status, code::INVALID_REQUEST, why)))
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(CONTENT_TYPE).iter();
+    let (Some(value), None) = (values.next(), values.next()) else { return false };
+    let Ok(value) = value.to_str() else { return false };
+    let essence = value.split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("application/json")
+}
+
+/// Every client in use sends one of these, so most requests need no closer look.
+fn accepts_the_usual(headers: &HeaderMap) -> bool {
+    const USUAL: [&str; 3] =
+        ["application/json, text/event-stream", "text/event-stream, application/json", "*/*"];
+    let mut values = headers.get_all(ACCEPT).iter();
+    match (values.next(), values.next()) {
+        (Some(value), None) => USUAL.iter().any(|usual| value == usual),
+        _ => false,
+    }
+}
+
+/// Whether the agent takes that media type. An absent Accept takes everything.
+fn accepts(headers: &HeaderMap, kind: &str, sub: &str) -> bool {
+    if !headers.contains_key(ACCEPT) {
+        return true;
+    }
+    headers
+        .get_all(ACCEPT)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|range| matches(range, kind, sub))
+}
+
+fn matches(range: &str, kind: &str, sub: &str) -> bool {
+    let mut parts = range.split(';');
+    let Some((k, s)) = parts.next().and_then(|essence| essence.trim().split_once('/')) else {
+        return false;
+    };
+    let refused = parts.any(|parameter| {
+        let quality = parameter.trim().strip_prefix("q=");
+        quality.and_then(|q| q.parse::<f32>().ok()).is_some_and(|q| q <= 0.0)
+    });
+    let fits = |pattern: &str, word: &str| pattern == "*" || pattern.eq_ignore_ascii_case(word);
+    !refused && fits(k, kind) && fits(s, sub)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in pairs {
+            headers.append(*name, HeaderValue::from_static(value));
+        }
+        headers
+    }
+
+    #[test]
+    fn heads_of_posts() {
+        const BOTH: (&str, &str) = ("accept", "application/json, text/event-stream");
+        const JSON: (&str, &str) = ("content-type", "application/json");
+        let cases: &[(&[(&str, &str)], u16)] = &[
+            (&[JSON, BOTH], 200),
+            (&[("content-type", "Application/JSON; charset=utf-8"), BOTH], 200),
+            (&[JSON], 200),
+            (&[JSON, ("accept", "*/*")], 200),
+            (&[JSON, ("accept", "application/*"), ("accept", "text/*;q=0.1")], 200),
+            (&[JSON, ("accept", "application/json")], 406),
+            (&[JSON, ("accept", "text/event-stream")], 406),
+            (&[JSON, ("accept", "application/json, text/event-stream;q=0")], 406),
+            (&[JSON, ("accept", "text/html")], 406),
+            (&[BOTH], 415),
+            (&[("content-type", "text/plain"), BOTH], 415),
+            (&[("content-type", "application/json-seq"), BOTH], 415),
+            (&[("content-type", "application/x-www-form-urlencoded"), BOTH], 415),
+            (&[JSON, JSON, BOTH], 415),
+            (&[JSON, BOTH, ("mcp-protocol-version", "2025-11-25")], 200),
+            (&[JSON, BOTH, ("mcp-protocol-version", "2024-11-05")], 200),
+            (&[JSON, BOTH, ("mcp-protocol-version", "1999-01-01")], 400),
+        ];
+        for (pairs, status) in cases {
+            let headers = headers(pairs);
+            let got = Head::of_post(&headers).map_or_else(|r| r.status().as_u16(), |_| 200);
+            assert_eq!(got, *status, "{pairs:?}");
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The responses that agents get.
+
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use http::{Response, StatusCode};
+use toolgate_mcp::{Pieces, code, write};
+
+use super::{empty, head, whole};
+use crate::body::Reply;
+
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const PLAIN: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+
+/// A JSON body.
+pub(super) fn json(status: StatusCode, body: impl Into<Pieces>) -> Response<Reply> {
+    let mut response = Response::new(whole(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
+/// A refusal of the whole request, said as a JSON-RPC error.
+pub(super) fn problem(status: StatusCode, code: i32, why: &str) -> Response<Reply> {
+    json(status, write::error(None, code, why, None))
+}
+
+/// The answer to `initialize`, with the id of the agent session it opened.
+pub(super) fn with_session(mut response: Response<Reply>, id: &str) -> Response<Reply> {
+    if let Ok(id) = HeaderValue::from_str(id) {
+        response.headers_mut().insert(head::SESSION, id);
+    }
+    response
+}
+
+/// A notification or an answer was taken.
+pub(super) fn accepted() -> Response<Reply> {
+    let mut response = Response::new(empty());
+    *response.status_mut() = StatusCode::ACCEPTED;
+    response
+}
+
+/// A few words.
+pub(super) fn text(status: StatusCode, words: &'static str) -> Response<Reply> {
+    let mut response = Response::new(whole(Bytes::from_static(words.as_bytes())));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, PLAIN);
+    response
+}
+
+/// The same for a path that does not exist and a server that is not there.
+pub(super) fn nothing_here() -> Response<Reply> {
+    let why = "there is no MCP endpoint at this path; servers are at /mcp/<server>, by the names \
+               under `servers` in toolgate.yaml";
+    problem(StatusCode::NOT_FOUND, code::INVALID_REQUEST, why)
+}
+
+/// An HTTP method that means nothing here.
+pub(super) fn not_allowed() -> Response<Reply> {
+    let why = "only POST, GET and DELETE are of use here";
+    let mut response = problem(StatusCode::METHOD_NOT_ALLOWED, code::INVALID_REQUEST, why);
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, GET, DELETE"));
+    response
+}
+
+/// Toolgate is on its way out.
+pub(super) fn stopping() -> Response<Reply> {
+    let why = "toolgate is stopping; try again in a moment";
+    problem(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, why)
+}

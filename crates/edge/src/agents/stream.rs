@@ -1,0 +1,67 @@
+//! Streams of events to an agent.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::stream;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
+use http::{Response, StatusCode};
+use tokio::time::timeout;
+use toolgate_gateway::outlet::Next;
+use toolgate_gateway::{Attached, EventId};
+use toolgate_mcp::{Version, sse};
+
+use crate::body::Reply;
+
+/// A silent stream says something this often, so that a dead connection is noticed at either end.
+const KEEP_ALIVE: Duration = Duration::from_secs(15);
+const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
+
+/// Sends what `attached` reads. Agents of `version` 2025-11-25 get an empty event first, so that
+/// they have an id to come back with before anything was said.
+pub(super) fn reply(attached: Attached, version: Option<Version>) -> Response<Reply> {
+    let primed = version.is_some_and(|version| version >= Version::V2025_11_25);
+    let events = stream::unfold(State { attached, prime: primed, over: false }, next);
+    let mut response = Response::new(Reply::Events(Box::pin(events)));
+    *response.status_mut() = StatusCode::OK;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, no-transform"));
+    headers.insert(NO_BUFFERING, HeaderValue::from_static("no"));
+    response
+}
+
+struct State {
+    attached: Attached,
+    prime: bool,
+    over: bool,
+}
+
+async fn next(mut state: State) -> Option<(Bytes, State)> {
+    if state.over {
+        return None;
+    }
+    let stream = state.attached.reader.number();
+    if std::mem::take(&mut state.prime) {
+        let beginning = EventId { stream, event: 0 };
+        return Some((sse::prime(&beginning.to_string(), None), state));
+    }
+    let event = match timeout(KEEP_ALIVE, state.attached.reader.next()).await {
+        Err(_) => sse::comment("alive"),
+        Ok(Next::Event(event, body)) => {
+            let id = EventId { stream, event };
+            sse::event(Some(&id.to_string()), None, &body)
+        }
+        Ok(Next::Pause(retry)) => {
+            state.over = true;
+            let wait = retry.unwrap_or(Duration::from_secs(1));
+            sse::retry(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
+        }
+        Ok(Next::Gap) => {
+            tracing::warn!("an agent reads its stream too slowly and is disconnected");
+            return None;
+        }
+        Ok(Next::End) => return None,
+    };
+    Some((event, state))
+}

@@ -1,0 +1,142 @@
+//! Bodies: reading requests within their limit, and the two kinds of response there are.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use futures_util::Stream;
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt;
+use tokio::time::timeout;
+use toolgate_mcp::Pieces;
+
+/// How long a body may stand still.
+const STALL: Duration = Duration::from_secs(30);
+
+/// A response body: all there is, or events as they come.
+pub enum Reply {
+    /// The whole body.
+    Whole(Pieces),
+    /// Server-sent events, encoded.
+    Events(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
+}
+
+/// Why a request's body was not read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NotRead {
+    /// It is larger than allowed.
+    TooLarge,
+    /// It stopped coming.
+    Stalled,
+    /// The connection broke.
+    Broken,
+}
+
+/// Reads a body of at most `limit` bytes; no more than that is ever held.
+pub(crate) async fn read<B>(mut body: B, limit: usize) -> Result<Bytes, NotRead>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    let announced = body.size_hint().lower();
+    if announced > limit as u64 {
+        return Err(NotRead::TooLarge);
+    }
+    let mut first: Option<Bytes> = None;
+    let mut rest = BytesMut::new();
+    let mut size = 0;
+    loop {
+        let frame = match timeout(STALL, body.frame()).await {
+            Err(_) => return Err(NotRead::Stalled),
+            Ok(None) => break,
+            Ok(Some(Err(_))) => return Err(NotRead::Broken),
+            Ok(Some(Ok(frame))) => frame,
+        };
+        let Ok(data) = frame.into_data() else { continue };
+        size += data.len();
+        if size > limit {
+            return Err(NotRead::TooLarge);
+        }
+        // Most bodies are one frame, which needs no copy.
+        match first.take() {
+            None if rest.is_empty() => first = Some(data),
+            None => rest.extend_from_slice(&data),
+            Some(held) => {
+                rest.reserve(usize::try_from(announced).unwrap_or(0).max(held.len() + data.len()));
+                rest.extend_from_slice(&held);
+                rest.extend_from_slice(&data);
+            }
+        }
+    }
+    Ok(first.unwrap_or_else(|| rest.freeze()))
+}
+
+// === impl Reply ===
+
+impl Body for Reply {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        match &mut *self {
+            Self::Whole(body) => Poll::Ready(body.take_first().map(|body| Ok(Frame::data(body)))),
+            Self::Events(events) => {
+                events.as_mut().poll_next(cx).map(|event| event.map(|event| Ok(Frame::data(event))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Whole(body) if body.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Whole(body) => SizeHint::with_exact(body.len() as u64),
+            Self::Events(_) => SizeHint::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::stream;
+    use http_body_util::{Full, StreamBody};
+
+    use super::*;
+
+    fn frames(parts: &[&'static str]) -> impl Body<Data = Bytes, Error = Infallible> + Unpin {
+        let frames: Vec<_> =
+            parts.iter().map(|part| Ok(Frame::data(Bytes::from_static(part.as_bytes())))).collect();
+        StreamBody::new(stream::iter(frames))
+    }
+
+    #[tokio::test]
+    async fn a_body_is_read_whole_up_to_its_limit() {
+        let cases: &[(&[&'static str], usize, Result<&str, NotRead>)] = &[
+            (&[], 4, Ok("")),
+            (&["ab"], 4, Ok("ab")),
+            (&["ab", "c", "d"], 4, Ok("abcd")),
+            (&["ab", "cde"], 4, Err(NotRead::TooLarge)),
+            (&["abcde"], 4, Err(NotRead::TooLarge)),
+        ];
+        for (parts, limit, expected) in cases {
+            let body = read(frames(parts), *limit).await;
+            let expected = match expected {
+                Ok(text) => Ok(Bytes::from_static(text.as_bytes())),
+                Err(_) => Err(NotRead::TooLarge),
+            };
+            assert_eq!(body, expected, "{parts:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn an_announced_size_is_refused_unread() {
+        let body = Full::new(Bytes::from_static(b"abcde"));
+        assert_eq!(read(body, 4).await, Err(NotRead::TooLarge));
+    }
+}

@@ -1,0 +1,88 @@
+//! Reading a child's stdout: one message a line.
+//!
+//! Invariant: lines that cannot be messages are skipped and mentioned, never handed on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::time::Instant;
+use toolgate_gateway::channel::Inbox;
+use toolgate_mcp::LineDecoder;
+
+use super::allowance::Allowance;
+use super::stderr::printable;
+
+/// As much as a pipe holds.
+const BUFFER: usize = 64 * 1024;
+/// How much of a stray line is logged.
+const SHOWN: usize = 200;
+const WARNINGS_A_MINUTE: u32 = 10;
+
+/// Why there is nothing more to read.
+#[derive(Debug)]
+pub(super) enum OutputEnd {
+    Closed,
+    TooLong { limit: usize },
+}
+
+/// Hands every message to `inbox` until the pipe closes or a line is too long.
+pub(super) async fn read(
+    server: Arc<str>,
+    mut stdout: impl AsyncRead + Unpin,
+    max_line: usize,
+    inbox: Arc<dyn Inbox>,
+) -> OutputEnd {
+    let mut decoder = LineDecoder::new(max_line);
+    let mut strays = Strays::new(server);
+    let mut deliver = |line: Bytes| {
+        if matches!(line.trim_ascii_start().first(), Some(b'{' | b'[')) {
+            inbox.message(line);
+        } else {
+            strays.mention(&line);
+        }
+    };
+    let mut buffer = vec![0; BUFFER];
+    loop {
+        match stdout.read(&mut buffer).await {
+            Ok(0) | Err(_) => break,
+            Ok(count) => {
+                let chunk = buffer.get(..count).unwrap_or_default();
+                if decoder.push(chunk, &mut deliver).is_err() {
+                    return OutputEnd::TooLong { limit: max_line };
+                }
+            }
+        }
+    }
+    if let Some(line) = decoder.finish() {
+        deliver(line);
+    }
+    OutputEnd::Closed
+}
+
+/// Lines on stdout that are no messages: a server's mistake that people should hear of.
+struct Strays {
+    server: Arc<str>,
+    warnings: Allowance,
+}
+
+impl Strays {
+    fn new(server: Arc<str>) -> Self {
+        let minute = Duration::from_mins(1);
+        Self { server, warnings: Allowance::new(WARNINGS_A_MINUTE, minute, Instant::now()) }
+    }
+
+    fn mention(&mut self, line: &[u8]) {
+        let shown = line.get(..SHOWN).unwrap_or(line);
+        tracing::debug!(server = %self.server, "stray line on stdout: {}", printable(shown));
+        self.warnings.renew(Instant::now());
+        if self.warnings.take() {
+            tracing::warn!(
+                server = %self.server,
+                "`{}` prints things that are no MCP messages on stdout; they belong on stderr",
+                self.server
+            );
+        }
+    }
+}

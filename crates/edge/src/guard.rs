@@ -1,0 +1,151 @@
+//! The guard: who may reach a listener, judged by the Host and Origin of the request.
+//!
+//! A page in a browser must not be able to talk to a gateway on the same machine, neither from its
+//! own origin nor by rebinding its own name to a loopback address. So the name a request was sent
+//! to must be one that only this machine (or its operator) can mean, and an Origin, which only
+//! browsers send, must be loopback or listed.
+//!
+//! Invariant: pure; a request that is not plainly allowed is refused.
+//! Start at [`Guard::check`]; the table of cases is in `guard/tests.rs`.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use http::header::{HOST, HeaderMap, HeaderName, ORIGIN};
+use http::{HeaderValue, Uri};
+
+#[cfg(test)]
+mod tests;
+
+/// The rules of one listener.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Guard {
+    /// Where the listener is bound.
+    pub bound_to: IpAddr,
+    /// Names that the operator has listed, lower case.
+    pub hosts: Vec<String>,
+    /// Origins that the operator has listed, as `scheme://host[:port]`, lower case.
+    pub origins: Vec<String>,
+    /// Which Origin a browser may have.
+    pub browsers: Browsers,
+}
+
+/// Which Origin a browser may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Browsers {
+    /// Any loopback origin, and the listed ones.
+    Local,
+    /// Only pages of this listener itself.
+    OwnPages,
+}
+
+/// Why a request may not come in.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Denied {
+    /// No Host, or several.
+    #[error("the request must have exactly one Host header")]
+    HostCount,
+    /// A name that is not ours.
+    #[error("this host name is not accepted here; add it to `hosts` in toolgate.yaml")]
+    Host,
+    /// The target names one host and the Host header another.
+    #[error("the request target and the Host header name different hosts")]
+    TwoHosts,
+    /// Several Origin headers.
+    #[error("the request must have at most one Origin header")]
+    OriginCount,
+    /// A page that may not.
+    #[error("pages of this origin are not accepted here; add it to `origins` in toolgate.yaml")]
+    Origin,
+}
+
+// === impl Guard ===
+
+impl Guard {
+    /// Decides by the request's head.
+    pub fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), Denied> {
+        let host = only(headers, &HOST).map_err(|()| Denied::HostCount)?;
+        let host = host.ok_or(Denied::HostCount)?.to_str().map_err(|_| Denied::Host)?;
+        if !self.accepts(name_of(host).ok_or(Denied::Host)?) {
+            return Err(Denied::Host);
+        }
+        // A target in absolute form (`GET http://host/path`) counts more than the Host header.
+        if let Some(authority) = uri.authority()
+            && !authority.as_str().eq_ignore_ascii_case(host)
+        {
+            return Err(Denied::TwoHosts);
+        }
+        match only(headers, &ORIGIN).map_err(|()| Denied::OriginCount)? {
+            None => Ok(()),
+            Some(origin) => {
+                let origin = origin.to_str().map_err(|_| Denied::Origin)?;
+                self.accepts_origin(origin, host).then_some(()).ok_or(Denied::Origin)
+            }
+        }
+    }
+
+    fn accepts(&self, name: Name<'_>) -> bool {
+        match name {
+            Name::Address(address) => address.is_loopback() || !self.bound_to.is_loopback(),
+            Name::Word(word) => {
+                word.eq_ignore_ascii_case("localhost")
+                    || self.hosts.iter().any(|host| host.eq_ignore_ascii_case(word))
+            }
+        }
+    }
+
+    fn accepts_origin(&self, origin: &str, host: &str) -> bool {
+        let Some((scheme, rest)) = origin.split_once("://") else { return false };
+        if !["http", "https"].iter().any(|known| scheme.eq_ignore_ascii_case(known)) {
+            return false;
+        }
+        let is_listed = self.origins.iter().any(|listed| listed.eq_ignore_ascii_case(origin));
+        let is_local = match name_of(rest) {
+            Some(Name::Address(address)) => address.is_loopback(),
+            Some(Name::Word(word)) => word.eq_ignore_ascii_case("localhost"),
+            None => false,
+        };
+        match self.browsers {
+            Browsers::Local => is_local || is_listed,
+            Browsers::OwnPages => rest.eq_ignore_ascii_case(host),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Name<'a> {
+    Address(IpAddr),
+    Word(&'a str),
+}
+
+/// Reads `host[:port]` as strictly as a URL's; anything unusual is no name.
+fn name_of(host: &str) -> Option<Name<'_>> {
+    if let Some(rest) = host.strip_prefix('[') {
+        let (address, port) = rest.split_once(']')?;
+        is_port(port.strip_prefix(':'), port.is_empty()).then_some(())?;
+        return address.parse::<Ipv6Addr>().ok().map(|address| Name::Address(address.into()));
+    }
+    let (name, port) = match host.split_once(':') {
+        Some((name, port)) => (name, Some(port)),
+        None => (host, None),
+    };
+    is_port(port, port.is_none()).then_some(())?;
+    if let Ok(address) = name.parse::<Ipv4Addr>() {
+        return Some(Name::Address(address.into()));
+    }
+    let is_word = !name.is_empty()
+        && !name.ends_with('.')
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._".contains(&byte));
+    is_word.then_some(Name::Word(name))
+}
+
+fn is_port(port: Option<&str>, absent: bool) -> bool {
+    absent || port.is_some_and(|port| !port.is_empty() && port.parse::<u16>().is_ok())
+}
+
+fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a HeaderValue>, ()> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (value, None) => Ok(value),
+        (_, Some(_)) => Err(()),
+    }
+}

@@ -1,0 +1,18 @@
+//! The edge: sockets, HTTP and processes; everything that touches the outside world.
+//!
+//! Downstream are the listeners ([`listen`], guarded by [`guard`]): [`agents`] for MCP, [`people`]
+//! for health and metrics. Upstream are the connectors that the gateway opens channels with:
+//! [`child`] for processes, [`remote`] for HTTP.
+//!
+//! Invariant: nothing is decided here; the edge translates and obeys.
+
+pub mod agents;
+mod body;
+pub mod child;
+pub mod guard;
+pub mod listen;
+pub mod people;
+pub mod remote;
+mod repoll;
+
+pub use body::Reply;

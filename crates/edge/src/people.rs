@@ -1,0 +1,83 @@
+//! The people's listener: health and metrics today.
+//!
+//! Invariant: no agent's endpoint is served here, and nothing of this on the agents' listener.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arc_swap::ArcSwap;
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use hyper_util::service::TowerToHyperService;
+
+use crate::guard::Guard;
+
+/// Writes the metrics as text.
+pub type Metrics = Arc<dyn Fn() -> String + Send + Sync>;
+
+/// Who may reach a listener; another may be put in its place while it serves.
+pub type SharedGuard = Arc<ArcSwap<Guard>>;
+
+/// What a listener runs.
+pub type Service = TowerToHyperService<Router>;
+
+/// Everything people may ask.
+pub fn everything(guard: SharedGuard, ready: Arc<AtomicBool>, metrics: Metrics) -> Service {
+    let health = Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(readyz))
+        .with_state(ready);
+    guarded(guard, health.merge(metrics_routes(metrics)).fallback(nothing_here))
+}
+
+/// Nothing but `/metrics`.
+pub fn metrics_alone(guard: SharedGuard, metrics: Metrics) -> Service {
+    guarded(guard, metrics_routes(metrics).fallback(nothing_here))
+}
+
+/// The sessions' listener as long as sessions cannot dial in: it says so.
+pub fn no_sessions(guard: SharedGuard) -> Service {
+    let why = "this version of toolgate does not take sessions yet\n";
+    guarded(
+        guard,
+        Router::new().fallback(move || async move { (StatusCode::NOT_IMPLEMENTED, why) }),
+    )
+}
+
+fn metrics_routes(metrics: Metrics) -> Router {
+    let write = move || async move {
+        let kind =
+            HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
+        ([(header::CONTENT_TYPE, kind)], metrics())
+    };
+    Router::new().route("/metrics", get(write))
+}
+
+async fn readyz(State(ready): State<Arc<AtomicBool>>) -> Response {
+    if ready.load(Ordering::Relaxed) {
+        "ready\n".into_response()
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "not ready\n").into_response()
+    }
+}
+
+async fn nothing_here() -> (StatusCode, &'static str) {
+    (StatusCode::NOT_FOUND, "there is nothing at this path\n")
+}
+
+/// Puts the guard before everything in `router`, unknown paths too.
+fn guarded(guard: SharedGuard, router: Router) -> Service {
+    let router = router.layer(middleware::from_fn_with_state(guard, check));
+    TowerToHyperService::new(router)
+}
+
+async fn check(State(guard): State<SharedGuard>, request: Request, next: Next) -> Response {
+    match guard.load().check(request.uri(), request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(denied) => (StatusCode::FORBIDDEN, format!("{denied}\n")).into_response(),
+    }
+}

@@ -1,0 +1,175 @@
+//! The HTTP client that all remote servers share: one pool of connections.
+//!
+//! Invariant: nothing of TLS is built before a server is asked for by `https`: reading the
+//! machine's certificates takes longer than the rest of the start.
+
+use std::error::Error;
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Uri};
+use http_body_util::Full;
+use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy;
+use hyper_util::client::legacy::ResponseFuture;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::sync::OnceCell;
+use tower::Service;
+
+/// How long a connection may take, with name lookup and TLS.
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Servers on uvicorn and Node hang up after 5 s of silence. A request written just then has an
+/// unknown outcome, so our side lets go first.
+const POOL_IDLE: Duration = Duration::from_secs(4);
+const POOL_IDLE_PER_HOST: usize = 1024;
+
+type Pool<C> = legacy::Client<Timed<C>, Full<Bytes>>;
+
+/// The shared client. Cloning it is cheap and shares its connections.
+#[derive(Debug, Clone)]
+pub struct Client(Arc<Pools>);
+
+#[derive(Debug)]
+struct Pools {
+    connect_timeout: Duration,
+    plain: Pool<HttpConnector>,
+    secure: OnceCell<Pool<HttpsConnector<HttpConnector>>>,
+}
+
+impl Client {
+    /// A client that gives up connecting after 5 seconds.
+    pub fn new() -> Self {
+        Self::with_connect_timeout(CONNECT_TIMEOUT)
+    }
+
+    /// A client that gives up connecting after `connect_timeout`.
+    pub fn with_connect_timeout(connect_timeout: Duration) -> Self {
+        let plain = pool(tcp(true), connect_timeout);
+        Self(Arc::new(Pools { connect_timeout, plain, secure: OnceCell::new() }))
+    }
+
+    /// The way to servers of one scheme.
+    pub(super) async fn way(&self, secure: bool) -> Result<Way, String> {
+        if !secure {
+            return Ok(Way::Plain(self.0.plain.clone()));
+        }
+        let pools = &self.0;
+        let pool = pools.secure.get_or_try_init(|| secure_pool(pools.connect_timeout)).await?;
+        Ok(Way::Secure(pool.clone()))
+    }
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A pool of connections of one scheme.
+#[derive(Debug, Clone)]
+pub(super) enum Way {
+    Plain(Pool<HttpConnector>),
+    Secure(Pool<HttpsConnector<HttpConnector>>),
+}
+
+impl Way {
+    pub(super) fn request(&self, request: Request<Full<Bytes>>) -> ResponseFuture {
+        match self {
+            Self::Plain(pool) => pool.request(request),
+            Self::Secure(pool) => pool.request(request),
+        }
+    }
+}
+
+fn pool<C>(connector: C, connect_timeout: Duration) -> Pool<C>
+where
+    Timed<C>: legacy::connect::Connect + Clone,
+{
+    legacy::Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(POOL_IDLE)
+        .pool_max_idle_per_host(POOL_IDLE_PER_HOST)
+        .build(Timed { connector, limit: connect_timeout })
+}
+
+fn tcp(enforce_http: bool) -> HttpConnector {
+    let mut connector = HttpConnector::new();
+    connector.set_nodelay(true);
+    connector.enforce_http(enforce_http);
+    connector
+}
+
+async fn secure_pool(
+    connect_timeout: Duration,
+) -> Result<Pool<HttpsConnector<HttpConnector>>, String> {
+    let config = tokio::task::spawn_blocking(tls)
+        .await
+        .map_err(|error| error.to_string())
+        .and_then(|config| config.map_err(|error| error.to_string()))
+        .map_err(|error| format!("cannot read this machine's trusted certificates: {error}"))?;
+    let connector = HttpsConnectorBuilder::new()
+        .with_tls_config(config)
+        .https_only()
+        .enable_http1()
+        .wrap_connector(tcp(false));
+    Ok(pool(connector, connect_timeout))
+}
+
+fn tls() -> Result<rustls::ClientConfig, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    Ok(rustls::ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()?
+        .try_with_platform_verifier()?
+        .with_no_client_auth())
+}
+
+/// A connector with a limit on the whole of connecting: hyper's own covers TCP alone.
+#[derive(Debug, Clone)]
+pub(super) struct Timed<C> {
+    connector: C,
+    limit: Duration,
+}
+
+impl<C> Service<Uri> for Timed<C>
+where
+    C: Service<Uri>,
+    C::Future: Send + 'static,
+    C::Error: Into<Box<dyn Error + Send + Sync>>,
+{
+    type Response = C::Response;
+    type Error = Box<dyn Error + Send + Sync>;
+    type Future = Pin<Box<dyn Future<Output = Result<C::Response, Self::Error>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        self.connector.poll_ready(context).map_err(Into::into)
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let connecting = self.connector.call(uri);
+        let limit = self.limit;
+        Box::pin(async move {
+            match tokio::time::timeout(limit, connecting).await {
+                Ok(connected) => connected.map_err(Into::into),
+                Err(_) => Err(TooSlow(limit).into()),
+            }
+        })
+    }
+}
+
+/// No connection in time.
+#[derive(Debug)]
+pub(super) struct TooSlow(Duration);
+
+impl fmt::Display for TooSlow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "within {:?}", self.0)
+    }
+}
+
+impl Error for TooSlow {}

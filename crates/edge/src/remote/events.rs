@@ -1,0 +1,97 @@
+//! The events of a response body, and the place in a stream to come back to.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::body::Incoming;
+use toolgate_mcp::sse::{Decoder, Event};
+
+use super::body::{self, Unread};
+
+/// Nobody is asked to wait longer than this, whatever the server says.
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// A server that says `retry: 0` and hangs up must not keep us spinning.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
+const USUAL_PAUSE: Duration = Duration::from_secs(1);
+
+/// How far a stream has been read; it outlives the connection.
+#[derive(Debug, Default)]
+pub(super) struct Place {
+    last_event: Option<String>,
+    retry: Option<Duration>,
+}
+
+impl Place {
+    /// The id to resume after.
+    pub(super) fn last_event(&self) -> Option<&str> {
+        self.last_event.as_deref()
+    }
+
+    /// How long the server wants to be left alone, in its own words.
+    pub(super) fn retry(&self) -> Option<Duration> {
+        self.retry
+    }
+
+    /// How long to wait before asking again.
+    pub(super) fn pause(&self) -> Duration {
+        self.retry.unwrap_or(USUAL_PAUSE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
+    }
+
+    fn pass(&mut self, event: &mut Event) {
+        if let Some(id) = event.id.take() {
+            self.last_event = Some(id).filter(|id| !id.is_empty());
+        }
+        if let Some(retry) = event.retry {
+            self.retry = Some(Duration::from_millis(retry));
+        }
+    }
+}
+
+/// One event, as far as anybody cares.
+#[derive(Debug)]
+pub(super) enum Item {
+    Message(Bytes),
+    /// Something that only moved the [`Place`].
+    Mark,
+}
+
+/// Reads events off a body.
+#[derive(Debug)]
+pub(super) struct Events {
+    body: Incoming,
+    decoder: Decoder,
+    ready: VecDeque<Event>,
+    too_large: bool,
+}
+
+impl Events {
+    /// An event may have `max_event` bytes.
+    pub(super) fn new(body: Incoming, max_event: usize) -> Self {
+        let ready = VecDeque::new();
+        Self { body, decoder: Decoder::new(max_event), ready, too_large: false }
+    }
+
+    /// The next event; `None` at the end of the stream. Safe to cancel.
+    pub(super) async fn next(&mut self, place: &mut Place) -> Result<Option<Item>, Unread> {
+        loop {
+            if let Some(mut event) = self.ready.pop_front() {
+                place.pass(&mut event);
+                let message = event.event.as_deref().is_none_or(|kind| kind == "message");
+                let item = if message && !event.data.is_empty() {
+                    Item::Message(event.data)
+                } else {
+                    Item::Mark
+                };
+                return Ok(Some(item));
+            }
+            if self.too_large {
+                return Err(Unread::TooLarge);
+            }
+            let Some(chunk) = body::next(&mut self.body).await? else { return Ok(None) };
+            let ready = &mut self.ready;
+            let pushed = self.decoder.push(&chunk, &mut |event| ready.push_back(event));
+            self.too_large = pushed.is_err();
+        }
+    }
+}

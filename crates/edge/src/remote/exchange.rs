@@ -1,0 +1,266 @@
+//! One message to a server and what comes back for it.
+//!
+//! Invariant: an exchange that should bring an answer ends well only after its inbox said
+//! [`Progress::Answered`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::FutureExt;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use hyper::body::Incoming;
+use tokio::time::{sleep, timeout};
+use toolgate_gateway::channel::{Inbox, Outbound, Progress, SendError};
+
+use super::RemoteChannel;
+use super::body::{self, Unread};
+use super::events::{Events, Item, Place};
+use super::failure;
+use super::listen::Opened;
+
+/// How much of a refusal is kept, and how long it may take to come.
+const REFUSAL: usize = 64 * 1024;
+const REFUSING: Duration = Duration::from_secs(5);
+/// How long a stream may go on after the answer before its connection is given up.
+const WINDING_UP: Duration = Duration::from_secs(1);
+/// How often in a row a stream may be resumed without bringing anything.
+const FRUITLESS: u32 = 5;
+
+impl RemoteChannel {
+    pub(super) async fn exchange_until_closed(
+        &self,
+        message: Outbound,
+        inbox: Arc<dyn Inbox>,
+    ) -> Result<(), SendError> {
+        if self.closing.is_cancelled() {
+            let what = format!("the channel to `{}` is closed", self.server);
+            return Err(SendError::NotSent(what));
+        }
+        let exchange = self.exchange(message, inbox);
+        self.closing.run_until_cancelled(exchange).await.unwrap_or_else(|| {
+            let what = format!("the channel to `{}` was closed before the answer", self.server);
+            Err(SendError::Lost(what))
+        })
+    }
+
+    async fn exchange(&self, message: Outbound, inbox: Arc<dyn Inbox>) -> Result<(), SendError> {
+        let (headers, session) = self.headers.post();
+        let response = self
+            .request(Method::POST, headers, message.body)
+            .await
+            .map_err(|error| failure::no_response(&self.origin, &error))?;
+        if !response.status().is_success() {
+            return Err(self.refused(response, session).await);
+        }
+        self.headers.adopt(session.as_ref(), response.headers());
+        match Content::of(&response) {
+            Content::Nothing if message.expects_answer => {
+                Err(self.lost("took the request but gave no answer"))
+            }
+            Content::Json => self.whole(response, message.expects_answer, &inbox).await,
+            Content::Events => self.follow(response, message.expects_answer, inbox).await,
+            Content::Other if message.expects_answer => {
+                let kind = content_type(response.headers()).unwrap_or("no content type");
+                Err(self.lost(&format!("answered with `{kind}` instead of JSON or events")))
+            }
+            Content::Nothing | Content::Other => Ok(()),
+        }
+    }
+
+    /// An answer in one piece.
+    async fn whole(
+        &self,
+        response: Response<Incoming>,
+        expects_answer: bool,
+        inbox: &Arc<dyn Inbox>,
+    ) -> Result<(), SendError> {
+        let body = body::collect(response.into_body(), self.max_body)
+            .await
+            .map_err(|unread| SendError::Lost(self.unread(&unread)))?;
+        let progress = if body.is_empty() { Progress::Expecting } else { inbox.message(body) };
+        if expects_answer && progress == Progress::Expecting {
+            return Err(self.lost("answered with something else than the answer"));
+        }
+        Ok(())
+    }
+
+    /// An answer at the end of a stream, which the server may interrupt.
+    async fn follow(
+        &self,
+        response: Response<Incoming>,
+        expects_answer: bool,
+        inbox: Arc<dyn Inbox>,
+    ) -> Result<(), SendError> {
+        let mut place = Place::default();
+        let mut events = Events::new(response.into_body(), self.max_body);
+        if !expects_answer {
+            wind_up(events, place, inbox);
+            return Ok(());
+        }
+        let mut tries = 0;
+        loop {
+            match self.read(&mut events, &mut place, &inbox, &mut tries).await? {
+                Ended::Answered => {
+                    wind_up(events, place, inbox);
+                    return Ok(());
+                }
+                Ended::Early(why) => {
+                    events = self.resume(&place, &inbox, &mut tries, why).await?;
+                }
+            }
+        }
+    }
+
+    async fn read(
+        &self,
+        events: &mut Events,
+        place: &mut Place,
+        inbox: &Arc<dyn Inbox>,
+        tries: &mut u32,
+    ) -> Result<Ended, SendError> {
+        loop {
+            match events.next(place).await {
+                Ok(Some(item)) => {
+                    *tries = 0;
+                    if let Item::Message(data) = item
+                        && inbox.message(data) == Progress::Answered
+                    {
+                        return Ok(Ended::Answered);
+                    }
+                }
+                Ok(None) => {
+                    let why = format!("`{}` ended its stream before the answer", self.server);
+                    return Ok(Ended::Early(why));
+                }
+                Err(unread @ Unread::Broken(_)) => return Ok(Ended::Early(self.unread(&unread))),
+                Err(unread @ Unread::TooLarge) => {
+                    return Err(SendError::Lost(self.unread(&unread)));
+                }
+            }
+        }
+    }
+
+    /// Asks for the rest of an interrupted stream.
+    async fn resume(
+        &self,
+        place: &Place,
+        inbox: &Arc<dyn Inbox>,
+        tries: &mut u32,
+        mut why: String,
+    ) -> Result<Events, SendError> {
+        if place.last_event().is_none() {
+            return Err(SendError::Lost(why));
+        }
+        while *tries < FRUITLESS {
+            *tries += 1;
+            inbox.paused(place.retry());
+            sleep(place.pause()).await;
+            match self.open(place).await {
+                Opened::Stream(body) => return Ok(Events::new(body, self.max_body)),
+                Opened::Later(reason) => why = reason,
+                Opened::Never(reason) => return Err(SendError::Lost(reason)),
+            }
+        }
+        Err(SendError::Lost(format!("{why}; asked {FRUITLESS} times for the rest")))
+    }
+
+    async fn refused(
+        &self,
+        response: Response<Incoming>,
+        session: Option<HeaderValue>,
+    ) -> SendError {
+        let status = response.status();
+        let body = body::beginning(response.into_body(), REFUSAL, REFUSING).await;
+        if let Some(session) = session
+            && (status == StatusCode::NOT_FOUND
+                || (status == StatusCode::BAD_REQUEST && blames_session(&body)))
+        {
+            self.headers.forget(&session);
+            return SendError::SessionLost;
+        }
+        SendError::Refused { status: status.as_u16(), body }
+    }
+
+    fn lost(&self, what: &str) -> SendError {
+        SendError::Lost(format!("`{}` {what}", self.server))
+    }
+
+    pub(super) fn unread(&self, unread: &Unread) -> String {
+        match unread {
+            Unread::TooLarge => format!(
+                "`{}` answered with more than {} bytes, the limit for one message",
+                self.server, self.max_body
+            ),
+            Unread::Broken(error) => failure::broken(&self.origin, error),
+        }
+    }
+}
+
+/// How a stream ended.
+enum Ended {
+    Answered,
+    Early(String),
+}
+
+/// What a success carries.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    Nothing,
+    Json,
+    Events,
+    Other,
+}
+
+impl Content {
+    pub(super) fn of(response: &Response<Incoming>) -> Self {
+        if matches!(response.status(), StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
+            return Self::Nothing;
+        }
+        match content_type(response.headers()) {
+            Some(kind) if kind.eq_ignore_ascii_case("application/json") => Self::Json,
+            Some(kind) if kind.eq_ignore_ascii_case("text/event-stream") => Self::Events,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// The content type without its parameters.
+pub(super) fn content_type(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    value.split(';').next().map(str::trim)
+}
+
+/// Keeps reading for a moment, so that the connection can be used again, without holding up
+/// whoever waits for the answer.
+fn wind_up(mut events: Events, mut place: Place, inbox: Arc<dyn Inbox>) {
+    match events.next(&mut place).now_or_never() {
+        Some(Ok(None) | Err(_)) => return,
+        Some(Ok(Some(Item::Message(data)))) => {
+            inbox.message(data);
+        }
+        Some(Ok(Some(Item::Mark))) | None => {}
+    }
+    tokio::spawn(async move {
+        let rest = async {
+            while let Ok(Some(item)) = events.next(&mut place).await {
+                if let Item::Message(data) = item {
+                    inbox.message(data);
+                }
+            }
+        };
+        if timeout(WINDING_UP, rest).await.is_err() {
+            tracing::trace!("a stream goes on after its answer; its connection is given up");
+        }
+    });
+}
+
+/// Some servers answer a session that they have forgotten with 400 instead of 404.
+fn blames_session(body: &Bytes) -> bool {
+    let Ok(answer) = serde_json::from_slice::<serde_json::Value>(body) else { return false };
+    let code = answer.pointer("/error/code").and_then(serde_json::Value::as_i64);
+    let message = answer.pointer("/error/message").and_then(serde_json::Value::as_str);
+    code == Some(-32000)
+        || message.is_some_and(|message| message.to_ascii_lowercase().contains("session"))
+}

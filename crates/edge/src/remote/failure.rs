@@ -1,0 +1,102 @@
+//! What went wrong with a request, and whether the server can have seen it.
+//!
+//! Invariant: `NotSent` is said only where no byte of the request can have been written; every
+//! doubt is `Lost`.
+//! Invariant: of a URL only scheme, host and port are ever told; the rest may hold secrets.
+
+use std::error::Error;
+use std::io;
+
+use http::Uri;
+use hyper_util::client::legacy;
+use toolgate_gateway::channel::SendError;
+
+use super::client::TooSlow;
+
+/// The part of a URL that may be shown.
+pub(super) fn origin(url: &Uri) -> String {
+    let scheme = url.scheme_str().unwrap_or("http");
+    let host = url.host().unwrap_or("?");
+    match url.port_u16() {
+        Some(port) => format!("{scheme}://{host}:{port}"),
+        None => format!("{scheme}://{host}"),
+    }
+}
+
+/// Why there was no response at all.
+pub(super) fn no_response(origin: &str, error: &legacy::Error) -> SendError {
+    if error.is_connect() {
+        return SendError::NotSent(no_connection(origin, error));
+    }
+    // hyper says "canceled" and "closed" only of requests that it has not begun to write.
+    let unwritten = find::<hyper::Error>(error).is_some_and(|e| e.is_canceled() || e.is_closed());
+    if unwritten {
+        let what = format!("the connection to {origin} closed before the request was written");
+        return SendError::NotSent(what);
+    }
+    SendError::Lost(broken(origin, error))
+}
+
+/// The connection broke after the request was written.
+pub(super) fn broken(origin: &str, error: &(dyn Error + 'static)) -> String {
+    format!("the connection to {origin} broke before the answer came: {}", root(error))
+}
+
+fn no_connection(origin: &str, error: &(dyn Error + 'static)) -> String {
+    if let Some(limit) = find::<TooSlow>(error) {
+        return format!("no connection to {origin} {limit}: is the address right?");
+    }
+    if let Some(tls) = chain(error).find_map(tls_error) {
+        return format!(
+            "no secure connection to {origin}: {tls}; is it an https server with a certificate \
+             that this machine trusts?"
+        );
+    }
+    if chain(error).any(|error| error.to_string() == "dns error") {
+        return format!("cannot find the host of {origin}: is the name right?");
+    }
+    match find::<io::Error>(error).map(io::Error::kind) {
+        Some(io::ErrorKind::ConnectionRefused) => {
+            format!("connection refused at {origin}: is the server running?")
+        }
+        Some(io::ErrorKind::TimedOut) => {
+            format!("no connection to {origin}: it does not answer; is the address right?")
+        }
+        _ => format!("cannot connect to {origin}: {}", root(error)),
+    }
+}
+
+/// An I/O error is no source of what it carries, and the TLS layers carry theirs nested.
+fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
+    let carried = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+    error.downcast_ref().or_else(|| carried.and_then(|carried| tls_error(carried)))
+}
+
+fn chain<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
+}
+
+fn find<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a E> {
+    chain(error).find_map(|error| error.downcast_ref::<E>())
+}
+
+fn root(error: &(dyn Error + 'static)) -> String {
+    chain(error).last().map(ToString::to_string).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn secrets_of_a_url_are_not_shown() {
+        let cases = [
+            ("http://127.0.0.1:6020/mcp?key=secret", "http://127.0.0.1:6020"),
+            ("https://user:secret@example.test/secret", "https://example.test"),
+            ("http://[::1]:80/", "http://[::1]:80"),
+        ];
+        for (url, shown) in cases {
+            assert_eq!(origin(&url.parse().unwrap()), shown);
+        }
+    }
+}

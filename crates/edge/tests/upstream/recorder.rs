@@ -1,0 +1,91 @@
+//! An inbox that writes down what it hears.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use toolgate_gateway::channel::{Inbox, Outbound, Progress};
+
+/// What an inbox heard.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Heard {
+    Message(String),
+    Paused(Option<Duration>),
+    Closed(String),
+}
+
+/// The reading end of an inbox.
+pub(crate) struct Record(mpsc::UnboundedReceiver<Heard>);
+
+struct Recorder(mpsc::UnboundedSender<Heard>);
+
+/// An inbox that takes every message with a `result` or an `error` for the answer.
+pub(crate) fn recorder() -> (Arc<dyn Inbox>, Record) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    (Arc::new(Recorder(sender)), Record(receiver))
+}
+
+impl Record {
+    /// The next thing; `None` when nobody can speak any more.
+    pub(crate) async fn next(&mut self) -> Option<Heard> {
+        soon(self.0.recv()).await
+    }
+
+    pub(crate) async fn message(&mut self) -> String {
+        match self.next().await {
+            Some(Heard::Message(body)) => body,
+            other => panic!("expected a message, heard {other:?}"),
+        }
+    }
+
+    pub(crate) async fn closed(&mut self) -> String {
+        match self.next().await {
+            Some(Heard::Closed(why)) => why,
+            other => panic!("expected the end, heard {other:?}"),
+        }
+    }
+
+    /// What is there now, without waiting.
+    pub(crate) fn now(&mut self) -> Vec<Heard> {
+        std::iter::from_fn(|| self.0.try_recv().ok()).collect()
+    }
+}
+
+impl Inbox for Recorder {
+    fn message(&self, body: Bytes) -> Progress {
+        let text = String::from_utf8(body.to_vec()).unwrap();
+        let answer = text.contains("\"result\"") || text.contains("\"error\"");
+        self.hear(Heard::Message(text));
+        if answer { Progress::Answered } else { Progress::Expecting }
+    }
+
+    fn paused(&self, retry: Option<Duration>) {
+        self.hear(Heard::Paused(retry));
+    }
+
+    fn closed(&self, why: &str) {
+        self.hear(Heard::Closed(why.to_owned()));
+    }
+}
+
+impl Recorder {
+    fn hear(&self, heard: Heard) {
+        // A test that is over does not listen any more.
+        drop(self.0.send(heard));
+    }
+}
+
+pub(crate) fn message(body: &str) -> Outbound {
+    Outbound { body: Bytes::copy_from_slice(body.as_bytes()), expects_answer: true }
+}
+
+pub(crate) fn notification(body: &str) -> Outbound {
+    Outbound { expects_answer: false, ..message(body) }
+}
+
+/// Waits; a minute without result is a failure, not a measurement.
+pub(crate) async fn soon<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(Duration::from_mins(1), future).await.unwrap()
+}
