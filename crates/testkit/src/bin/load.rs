@@ -1,0 +1,76 @@
+//! Runs one load and prints its figures as one line of JSON.
+
+use std::io::{Write as _, stdout};
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::{Parser, ValueEnum};
+use http::Uri;
+use toolgate_testkit::load::{self, Ask, Length, Plan};
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Calls an MCP server from many clients at once and checks every answer.
+#[derive(Parser)]
+struct Args {
+    /// The MCP endpoint
+    url: Uri,
+    /// What to ask for
+    #[arg(long, value_enum, default_value_t = Mode::Echo)]
+    mode: Mode,
+    /// Clients, each with its own connection and session
+    #[arg(long, default_value_t = 1)]
+    clients: usize,
+    /// Measure for so many seconds
+    #[arg(long, default_value_t = 3.0)]
+    seconds: f64,
+    /// Seconds of warm-up before that
+    #[arg(long, default_value_t = 0.3)]
+    warm_up: f64,
+    /// Measure so many requests of each client instead, after a tenth as many to warm up
+    #[arg(long)]
+    count: Option<u64>,
+    /// Bytes of a `big` or `structured` result
+    #[arg(long, default_value_t = 8_000_000)]
+    size: usize,
+    /// How many tools a list must name
+    #[arg(long, default_value_t = 3)]
+    tools: usize,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Mode {
+    Echo,
+    List,
+    Big,
+    Structured,
+}
+
+// One thread leaves the other processors to what is measured.
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<()> {
+    let args = Args::parse();
+    let report = load::run(&args.plan()?).await?;
+    writeln!(stdout(), "{}", serde_json::to_string(&report)?)?;
+    Ok(())
+}
+
+impl Args {
+    fn plan(self) -> Result<Plan> {
+        let length = match self.count {
+            Some(measured) => Length::Count { warm_up: measured.div_ceil(10), measured },
+            None => Length::Time {
+                warm_up: Duration::try_from_secs_f64(self.warm_up)?,
+                measured: Duration::try_from_secs_f64(self.seconds)?,
+            },
+        };
+        let ask = match self.mode {
+            Mode::Echo => Ask::Echo,
+            Mode::List => Ask::List { tools: self.tools },
+            Mode::Big => Ask::Big { size: self.size },
+            Mode::Structured => Ask::Structured { size: self.size },
+        };
+        Ok(Plan { url: self.url, ask, clients: self.clients, length })
+    }
+}
