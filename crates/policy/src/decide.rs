@@ -1,0 +1,161 @@
+//! The decision: pure, deterministic, strictest word first.
+//!
+//! The steps stand in the order in which a reason is named: hidden, default deny, `action: deny`,
+//! `require`, `deny_if`, `rules`, repeats, `loop`, errors of `approve_if`, amounts that are none,
+//! spent limits, holds, allow. The first thing an enforced rule says is the verdict; everything
+//! said is reported.
+//!
+//! Invariant: same document, call, usage and time give the same verdict, byte for byte.
+//! Start at [`decide`]. Tested against a naive interpreter in `decide/tests`.
+
+mod counters;
+mod say;
+mod steps;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use crate::{
+    Call, Class, Contribution, Effect, Lifted, Policy, Refusal, Reservation, Shadowed, Usage,
+    Verdict, model::Approve, policy::Entries, truth::Facts,
+};
+use say::Said;
+
+/// Decides one call. Time and usage are arguments; nothing else is looked at.
+pub fn decide(policy: &Policy, call: &Call<'_>, usage: &dyn Usage, now: Timestamp) -> Verdict {
+    let facts = Facts::new(call, usage, now, &policy.document.zone);
+    let entries = policy.entries(call.server, call.tool, call.class);
+    let engine = Engine {
+        policy,
+        call,
+        usage,
+        now,
+        facts: &facts,
+        entries,
+        said: None,
+        would: None,
+        rules: smallvec::SmallVec::new(),
+        reservations: Vec::new(),
+        holds: smallvec::SmallVec::new(),
+        lifted: None,
+    };
+    engine.run()
+}
+
+/// Whether a tool is hidden: absent from lists, searches, permissions and completions. The same
+/// step that [`decide`] takes first.
+pub fn is_hidden(policy: &Policy, server: &str, tool: &str, class: Class, now: Timestamp) -> bool {
+    let call = Call { server, tool, class, ..Call::default() };
+    let facts = Facts::new(&call, &crate::Unused, now, &policy.document.zone);
+    let entries = policy.entries(server, tool, class);
+    !policy.is_shadow(now) && steps::hidden(policy, &entries, &facts).0
+}
+
+/// One decision in the making.
+struct Engine<'p, 'a, 'f> {
+    policy: &'p Policy,
+    call: &'a Call<'a>,
+    usage: &'a dyn Usage,
+    now: Timestamp,
+    facts: &'f Facts<'a>,
+    entries: Entries<'p>,
+    /// The first thing an enforced rule said.
+    said: Option<Said>,
+    /// The first thing a rule in shadow said.
+    would: Option<Said>,
+    rules: smallvec::SmallVec<[Contribution; 4]>,
+    reservations: Vec<Reservation>,
+    /// Rules that hold, and whether they are in shadow.
+    holds: smallvec::SmallVec<[(&'p Approve, Arc<str>, bool); 2]>,
+    lifted: Option<Lifted>,
+}
+
+impl Engine<'_, '_, '_> {
+    fn run(mut self) -> Verdict {
+        if self.step_hidden() || self.step_default_deny() {
+            return self.finish();
+        }
+        if crate::mutant::on(crate::mutant::Mutant::LimitBeforeDeny) {
+            self.step_limits();
+        }
+        self.step_actions();
+        self.step_require();
+        self.step_deny_if();
+        self.step_rules();
+        self.step_repeats();
+        self.step_loop();
+        self.step_approve();
+        if crate::mutant::on(crate::mutant::Mutant::HoldBeforeLimit) {
+            self.step_hold();
+        }
+        self.step_limits();
+        self.step_hold();
+        self.finish()
+    }
+
+    /// Puts the verdict together.
+    fn finish(mut self) -> Verdict {
+        let document_shadow = self.policy.is_shadow(self.now);
+        let mut verdict = match self.said.take() {
+            Some(said) => said.into_verdict(),
+            None => Verdict::allowed(),
+        };
+        verdict.rules = self.rules;
+        if verdict.effect <= Effect::Hold {
+            verdict.reservations = self.reservations;
+            verdict.lifted = self.lifted;
+        }
+        if verdict.effect == Effect::Hold {
+            verdict.hold = say::merge_holds(&self.holds).map(Box::new);
+        }
+        if document_shadow {
+            return let_pass(verdict);
+        }
+        verdict.shadow = self.would.filter(|would| would.word() > word(&verdict)).map(|would| {
+            Box::new(Shadowed {
+                effect: would.effect,
+                refusal: would.refusal,
+                rule: would.rule,
+                message: would.message,
+            })
+        });
+        verdict
+    }
+}
+
+/// A document in shadow: decided as if enforced, then let pass.
+fn let_pass(verdict: Verdict) -> Verdict {
+    let mut passed = Verdict { rules: verdict.rules, ..Verdict::allowed() };
+    for contribution in &mut passed.rules {
+        contribution.shadow = true;
+    }
+    if verdict.effect <= Effect::Hold {
+        passed.reservations = verdict.reservations;
+        passed.reservations.iter_mut().for_each(|r| r.enforced = false);
+        passed.lifted = verdict.lifted;
+    }
+    if let Some(rule) = verdict.rule {
+        let Verdict { effect, refusal, message, .. } = verdict;
+        passed.shadow = Some(Box::new(Shadowed { effect, refusal, rule, message }));
+    }
+    passed
+}
+
+/// How strict a word is: hide > deny > spent limit > hold > allow.
+fn strictness(effect: Effect, refusal: Option<Refusal>) -> u8 {
+    match (effect, refusal) {
+        (Effect::Hide, _) => 4,
+        (Effect::Deny, Some(Refusal::RateLimited)) => 2,
+        (Effect::Deny, _) => 3,
+        (Effect::Hold, _) => 1,
+        (Effect::Allow, _) => 0,
+    }
+}
+
+fn word(verdict: &Verdict) -> u8 {
+    strictness(verdict.effect, verdict.refusal)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! What rules say, and in which words the model reads it.
+
+use std::sync::Arc;
+
+use super::{Engine, strictness};
+use crate::{
+    Contribution, Effect, Hold, Refusal, Verdict,
+    model::{Approve, Condition, Operand, Predicate, Scalar},
+    truth::Fault,
+};
+
+/// Something a rule said against the call.
+pub(super) struct Said {
+    pub(super) effect: Effect,
+    pub(super) refusal: Option<Refusal>,
+    pub(super) rule: Arc<str>,
+    pub(super) message: String,
+    pub(super) retry_after: Option<u64>,
+}
+
+impl Said {
+    pub(super) fn denied(rule: &Arc<str>, message: String) -> Self {
+        Self {
+            effect: Effect::Deny,
+            refusal: Some(Refusal::PolicyDenied),
+            rule: Arc::clone(rule),
+            message,
+            retry_after: None,
+        }
+    }
+
+    pub(super) fn limited(rule: &Arc<str>, message: String, retry_after: Option<u64>) -> Self {
+        let refusal = Some(Refusal::RateLimited);
+        Self { refusal, retry_after, ..Self::denied(rule, message) }
+    }
+
+    pub(super) fn into_verdict(self) -> Verdict {
+        Verdict {
+            effect: self.effect,
+            refusal: self.refusal,
+            rule: Some(self.rule),
+            message: self.message,
+            retry_after: self.retry_after,
+            ..Verdict::allowed()
+        }
+    }
+
+    pub(super) fn word(&self) -> u8 {
+        strictness(self.effect, self.refusal)
+    }
+}
+
+impl Engine<'_, '_, '_> {
+    /// Records what a rule says. The first enforced word is the verdict, so its text is made only
+    /// when nobody has spoken before.
+    pub(super) fn say(
+        &mut self,
+        shadow: bool,
+        rule: &Arc<str>,
+        effect: Effect,
+        said: impl FnOnce() -> Said,
+    ) {
+        self.rules.push(Contribution { rule: Arc::clone(rule), effect, shadow });
+        let slot = if shadow { &mut self.would } else { &mut self.said };
+        if slot.is_none() {
+            *slot = Some(Said { effect, ..said() });
+        }
+    }
+}
+
+/// The strictest way to ask when several rules hold: most people, shortest times, and only
+/// approvers that every rule with approvers accepts.
+pub(super) fn merge_holds(holds: &[(&Approve, Arc<str>, bool)]) -> Option<Hold> {
+    let mut enforced = holds.iter().filter(|(_, _, shadow)| !shadow);
+    let (first, rule, _) = enforced.next()?;
+    let mut hold = Hold {
+        rule: Arc::clone(rule),
+        wait: first.wait,
+        expires: first.expires,
+        approvers: first.approvers.clone(),
+        nobody: false,
+        people: first.people,
+        note: first.note.clone(),
+    };
+    for (next, ..) in enforced {
+        hold.wait = hold.wait.min(next.wait);
+        hold.expires = hold.expires.min(next.expires);
+        hold.people = hold.people.max(next.people);
+        hold.note = hold.note.or_else(|| next.note.clone());
+        if hold.approvers.is_empty() && !hold.nobody {
+            hold.approvers.clone_from(&next.approvers);
+        } else if !next.approvers.is_empty() {
+            hold.approvers.retain(|group| next.approvers.contains(group));
+            hold.nobody = hold.approvers.is_empty();
+        }
+    }
+    Some(hold)
+}
+
+/// The text of a denial: the operator's words if there are some, and what to do.
+pub(super) fn worded(
+    on_deny: Option<&str>,
+    otherwise: impl FnOnce() -> String,
+    then: &str,
+) -> String {
+    let text = on_deny.map_or_else(otherwise, str::to_owned);
+    format!("{text}; {then}")
+}
+
+/// A predicate that did not hold, or held, in words.
+pub(super) fn predicate_text(predicate: &Predicate, tool: &str, required: bool) -> String {
+    let mut conditions = Vec::new();
+    predicate.test.conditions(&mut conditions);
+    let list: Vec<String> = conditions.into_iter().map(condition_text).collect();
+    match (required, list.is_empty()) {
+        (_, true) => format!("the tool `{tool}` is denied by this policy"),
+        (true, false) => format!("the tool `{tool}` requires {}", list.join(" and ")),
+        (false, false) => format!("the tool `{tool}` is denied when {}", list.join(" and ")),
+    }
+}
+
+fn condition_text(condition: &Condition) -> String {
+    let value = match &condition.operand {
+        Operand::Scalar(scalar) => scalar_text(scalar),
+        Operand::List(list) => {
+            let shown: Vec<String> = list.iter().take(8).map(scalar_text).collect();
+            let more = if list.len() > 8 { ", …" } else { "" };
+            format!("[{}{more}]", shown.join(", "))
+        }
+        Operand::Pattern(_, text) | Operand::Text(text) => format!("\"{text}\""),
+        Operand::Flag(flag) => flag.to_string(),
+        Operand::Hosts(hosts) => format!("[{}]", hosts.join(", ")),
+    };
+    format!("`{} {} {value}`", condition.path.text, condition.op.as_str())
+}
+
+fn scalar_text(scalar: &Scalar) -> String {
+    match scalar {
+        Scalar::Null => "null".to_owned(),
+        Scalar::Bool(flag) => flag.to_string(),
+        Scalar::Number(text) => text.clone(),
+        Scalar::String(text) => format!("\"{text}\""),
+    }
+}
+
+/// A condition that has no truth, in words.
+pub(super) fn fault_text(fault: Fault<'_>) -> String {
+    format!(
+        "the policy cannot decide this call: `{}` {}, which `{}` needs",
+        fault.condition.path.text,
+        fault.why,
+        fault.condition.op.as_str()
+    )
+}

@@ -1,0 +1,259 @@
+//! The steps of a decision, one function each.
+
+use std::sync::Arc;
+
+use super::{
+    Engine,
+    say::{self, Said, worded},
+};
+use crate::{
+    Approval, Contribution, Effect, Lifted, Policy, intercept, limit,
+    model::{Action, Entry, Predicate, RuleKind},
+    mutant::{self, Mutant},
+    path::Root,
+    policy::Entries,
+    truth::{Facts, Side, Truth},
+};
+
+pub(super) const CHANGE: &str = "change the arguments before you retry";
+const STOP: &str = "do not retry";
+
+/// Whether the tool is hidden, and whether rules in shadow would hide it.
+pub(super) fn hidden(policy: &Policy, entries: &Entries<'_>, facts: &Facts<'_>) -> (bool, bool) {
+    let mut would = false;
+    if policy.hides(facts.call.server, facts.call.tool) {
+        return (true, would);
+    }
+    for entry in entries.iter().filter(|e| e.action == Some(Action::Hide)) {
+        if entry.shadow.holds_at(facts.now) {
+            would = true;
+        } else if !mutant::on(Mutant::HideByActionForgotten) {
+            return (true, would);
+        }
+    }
+    (false, would)
+}
+
+impl Engine<'_, '_, '_> {
+    pub(super) fn shadow(&self, entry: &Entry) -> bool {
+        entry.shadow.holds_at(self.now) && !mutant::on(Mutant::ShadowDenies)
+    }
+
+    /// Whether the step can be taken without arguments, when there are none.
+    fn skips(&self, predicate: &Predicate) -> bool {
+        if self.call.arguments.is_some() {
+            return false;
+        }
+        let mut conditions = Vec::new();
+        predicate.test.conditions(&mut conditions);
+        conditions.iter().any(|c| c.path.root == Root::Args)
+    }
+
+    pub(super) fn step_hidden(&mut self) -> bool {
+        let (hidden, would) = hidden(self.policy, &self.entries, self.facts);
+        let rule = Arc::clone(&self.policy.words.hidden);
+        let tool = self.call.tool;
+        let said = || {
+            let text = format!("the tool `{tool}` is not available under this policy; {STOP}");
+            Said::denied(&rule, text)
+        };
+        if hidden {
+            self.say(false, &rule, Effect::Hide, said);
+        } else if would {
+            self.say(true, &rule, Effect::Hide, said);
+        }
+        hidden
+    }
+
+    pub(super) fn step_default_deny(&mut self) -> bool {
+        let call = self.call;
+        let named = |entry: &&Entry| entry.names && !entry.shadow.holds_at(self.now);
+        let opened = self.policy.document.default_allow
+            || self.entries.iter().copied().any(|entry| named(&entry) || self.mutant_names(entry));
+        if !opened {
+            let rule = Arc::clone(&self.policy.words.default_deny);
+            self.say(false, &rule, Effect::Deny, || {
+                let text =
+                    format!("the tool `{}` is not permitted by this policy; {STOP}", call.tool);
+                Said::denied(&rule, text)
+            });
+            return true;
+        }
+        for entry in self.entries.iter().filter(|entry| named(entry)) {
+            let rule = Arc::clone(&entry.opens);
+            self.rules.push(Contribution { rule, effect: Effect::Allow, shadow: false });
+        }
+        false
+    }
+
+    fn mutant_names(&self, entry: &Entry) -> bool {
+        (mutant::on(Mutant::StarNames) && &*entry.pointer == "/tools/*")
+            || (mutant::on(Mutant::ClassNames) && entry.pointer.starts_with("/classes"))
+            || (mutant::on(Mutant::ShadowNames)
+                && entry.shadow.holds_at(self.now)
+                && entry.pointer.starts_with("/tools"))
+    }
+
+    pub(super) fn step_actions(&mut self) {
+        for entry in self.entries.clone() {
+            if entry.action != Some(Action::Deny)
+                || (mutant::on(Mutant::ApprovalLiftsDeny)
+                    && self.call.approval == Approval::Approved)
+            {
+                continue;
+            }
+            let tool = self.call.tool;
+            self.say(self.shadow(entry), &entry.action_rule, Effect::Deny, || {
+                let otherwise = || format!("the tool `{tool}` is denied by this policy");
+                Said::denied(&entry.action_rule, worded(entry.reason.as_deref(), otherwise, STOP))
+            });
+        }
+    }
+
+    pub(super) fn step_require(&mut self) {
+        for entry in self.entries.clone() {
+            let class = entry.pointer.starts_with("/classes");
+            if mutant::on(Mutant::RequireSkipsClass) && class {
+                continue;
+            }
+            for predicate in &entry.require {
+                if self.skips(predicate) {
+                    continue;
+                }
+                match self.facts.test(&predicate.test, Side::Require, 0) {
+                    Truth::True => {}
+                    truth => self.deny_by(entry, predicate, truth, true),
+                }
+            }
+        }
+    }
+
+    pub(super) fn step_deny_if(&mut self) {
+        for entry in self.entries.clone() {
+            for predicate in &entry.deny_if {
+                if self.skips(predicate) {
+                    continue;
+                }
+                match self.facts.test(&predicate.test, Side::Match, 0) {
+                    Truth::False => {}
+                    Truth::Error(_) if mutant::on(Mutant::DenyIfErrorIgnored) => {}
+                    truth => self.deny_by(entry, predicate, truth, false),
+                }
+            }
+        }
+    }
+
+    fn deny_by(&mut self, entry: &Entry, predicate: &Predicate, truth: Truth<'_>, required: bool) {
+        let tool = self.call.tool;
+        self.say(self.shadow(entry), &predicate.rule, Effect::Deny, || {
+            let text = match truth {
+                Truth::Error(fault) => format!("{}; {CHANGE}", say::fault_text(fault)),
+                _ => worded(
+                    predicate.on_deny.as_deref(),
+                    || say::predicate_text(predicate, tool, required),
+                    CHANGE,
+                ),
+            };
+            Said::denied(&predicate.rule, text)
+        });
+    }
+
+    /// Intercept's rules: in order, the first that fails denies; approvals are collected.
+    pub(super) fn step_rules(&mut self) {
+        let (policy, usage, now) = (self.policy, self.usage, self.now);
+        let state = |entry: &str, counter: &str, window: crate::Window| {
+            let key = limit::state_key(policy, entry, counter, window);
+            usage.used(&key, window.calendar(now, &jiff::tz::TimeZone::UTC))
+        };
+        for entry in self.entries.clone() {
+            let shadow = self.shadow(entry);
+            for rule in &entry.rules {
+                if self.call.arguments.is_none() && intercept::reads_arguments(rule) {
+                    continue;
+                }
+                let holds =
+                    rule.kind != RuleKind::Deny && intercept::holds(rule, self.facts, &state);
+                if rule.kind == RuleKind::RequireApproval {
+                    if holds {
+                        self.holds.push((&rule.approve, Arc::clone(&rule.pointer), shadow));
+                    }
+                } else if !holds {
+                    self.say(shadow, &rule.pointer, Effect::Deny, || {
+                        let otherwise = || format!("Denied by rule \"{}\"", rule.name);
+                        let then = if rule.kind == RuleKind::Deny { STOP } else { CHANGE };
+                        Said::denied(
+                            &rule.pointer,
+                            worded(rule.on_deny.as_deref(), otherwise, then),
+                        )
+                    });
+                    break;
+                }
+            }
+        }
+    }
+
+    /// Collects what holds; a predicate without truth denies.
+    pub(super) fn step_approve(&mut self) {
+        for entry in self.entries.clone() {
+            let shadow = self.shadow(entry);
+            if let Some(approve) = &entry.approve {
+                self.holds.push((approve, Arc::clone(&approve.rule), shadow));
+            }
+            for predicate in &entry.approve_if {
+                if self.skips(predicate) {
+                    continue;
+                }
+                match self.facts.test(&predicate.test, Side::Match, 0) {
+                    Truth::False => {}
+                    Truth::True => {
+                        let approve = &self.policy.words.approve;
+                        self.holds.push((approve, Arc::clone(&predicate.rule), shadow));
+                    }
+                    Truth::Error(_) if mutant::on(Mutant::ApproveIfErrorIgnored) => {}
+                    truth @ Truth::Error(_) => self.deny_by(entry, predicate, truth, false),
+                }
+            }
+        }
+    }
+
+    /// Holds for a person, unless one has answered or a standing exception covers the call.
+    pub(super) fn step_hold(&mut self) {
+        if self.holds.is_empty() {
+            return;
+        }
+        if self.call.approval == Approval::Approved {
+            self.lifted = Some(Lifted::Approval);
+            return;
+        }
+        if let Some(id) = self.exception() {
+            self.lifted = Some(Lifted::Exception(id));
+            return;
+        }
+        let tool = self.call.tool;
+        for (approve, rule, shadow) in self.holds.clone() {
+            self.say(shadow, &rule, Effect::Hold, || {
+                let otherwise = || format!("`{tool}` needs the approval of a person");
+                let then = "repeat the very same call once it is approved";
+                let text = worded(approve.note.as_deref(), otherwise, then);
+                Said { refusal: None, ..Said::denied(&rule, text) }
+            });
+        }
+    }
+
+    fn exception(&self) -> Option<String> {
+        let call = self.call;
+        let covers = |exception: &&crate::Exception| {
+            exception.grant == call.grant
+                && exception.server == call.server
+                && exception.tool == call.tool
+                && exception.fingerprint == call.fingerprint
+                && exception.policy_hash == self.policy.hash
+                && self.now < exception.expires
+                && exception
+                    .constraints
+                    .iter()
+                    .all(|test| matches!(self.facts.test(test, Side::Require, 0), Truth::True))
+        };
+        self.usage.exceptions().iter().find(covers).map(|exception| exception.id.clone())
+    }
+}

@@ -1,0 +1,187 @@
+//! The policy hash: over meaning only. Comments, order of keys, `description` and `tests` are not
+//! part of it, and two spellings of one thing (`60s` and `minute`) are one.
+//!
+//! Invariant: only lists and objects of one member are written, so the text has one order.
+
+use serde_json::{Value, json};
+
+use crate::{
+    Digest,
+    model::{
+        Action, Approve, Condition, Document, Entry, Increment, Limit, Operand, Predicate, Rule,
+        RulePath, Scalar, Section, Shadow, Test, ToolKey,
+    },
+    number::Number,
+};
+
+/// The hash of a document.
+pub(crate) fn of(document: &Document) -> Digest {
+    Digest::of(value(document).to_string().as_bytes())
+}
+
+fn value(document: &Document) -> Value {
+    let mut hide: Vec<Value> = document.hide.iter().map(key).collect();
+    hide.sort_by_cached_key(Value::to_string);
+    let mut tools: Vec<Value> =
+        document.tools.iter().map(|(k, e)| json!([key(k), entry(e)])).collect();
+    tools.sort_by_cached_key(Value::to_string);
+    let classes: Vec<Value> =
+        document.classes.iter().map(|(c, e)| json!([c.as_str(), entry(e)])).collect();
+    json!([
+        shadow(document.shadow),
+        document.default_allow,
+        document.zone_name,
+        hide,
+        document.repeat.map(|l| json!([l.max, l.window.as_seconds()])),
+        document.all_tools.as_ref().map(entry),
+        classes,
+        tools,
+        section(&document.resources),
+        section(&document.prompts),
+    ])
+}
+
+fn key(key: &ToolKey) -> Value {
+    json!([key.text, key.server.is_some()])
+}
+
+fn shadow(shadow: Shadow) -> Value {
+    match shadow {
+        Shadow::No => Value::Null,
+        Shadow::Always => json!(true),
+        Shadow::Until(end) => json!(end.as_second()),
+    }
+}
+
+fn section(section: &Section) -> Value {
+    let mut hide: Vec<&str> = section.hide.iter().map(|(_, text)| text.as_str()).collect();
+    hide.sort_unstable();
+    let deny: Vec<&str> = section.deny.iter().map(|(_, text, _)| text.as_str()).collect();
+    json!([section.default_allow, hide, deny])
+}
+
+fn entry(entry: &Entry) -> Value {
+    let action = entry.action.map(|action| match action {
+        Action::Allow => "allow",
+        Action::Deny => "deny",
+        Action::Hide => "hide",
+        Action::RequireApproval => "require_approval",
+    });
+    let yields = sorted(
+        entry
+            .yields
+            .iter()
+            .map(|y| json!([y.kind, y.path.text, y.shared, y.by_identity, y.keep.as_seconds()])),
+    );
+    let ends = sorted(entry.ends.iter().map(|e| json!([e.kind, e.path.text])));
+    let mut said: Vec<Value> = Vec::new();
+    // What is not said is not written: most entries say one thing.
+    let mut say = |name: &str, value: Value| {
+        if !value.is_null() && value.as_array().is_none_or(|list| !list.is_empty()) {
+            said.push(json!([name, value]));
+        }
+    };
+    say("action", json!(action));
+    say("reason", json!(entry.reason));
+    say("require", predicates(&entry.require));
+    say("deny_if", predicates(&entry.deny_if));
+    say("approve", entry.approve.as_ref().map_or(Value::Null, approve));
+    say("approve_if", predicates(&entry.approve_if));
+    say("limits", sorted(entry.limits.iter().map(limit)));
+    let running = entry.concurrency.as_ref().map(|c| json!([c.max, c.scope.as_str()]));
+    say("concurrency", json!(running));
+    say("repeats", json!(entry.repeats.as_ref().map(|r| r.window.as_seconds())));
+    say("yields", yields);
+    say("ends", ends);
+    say("rules", entry.rules.iter().map(rule).collect());
+    say("shadow", shadow(entry.shadow));
+    said.into()
+}
+
+/// Limits are named, not numbered, so their order has no meaning.
+fn sorted(values: impl Iterator<Item = Value>) -> Value {
+    let mut values: Vec<Value> = values.collect();
+    values.sort_by_cached_key(Value::to_string);
+    values.into()
+}
+
+fn predicates(predicates: &[Predicate]) -> Value {
+    predicates.iter().map(|p| json!([test(&p.test), p.on_deny])).collect()
+}
+
+fn test(one: &Test) -> Value {
+    match one {
+        Test::All(tests) => json!(["all", tests.iter().map(test).collect::<Vec<_>>()]),
+        Test::Any(tests) => json!(["any", tests.iter().map(test).collect::<Vec<_>>()]),
+        Test::Not(inner) => json!(["not", test(inner)]),
+        Test::Condition(Condition { path, op, operand: o, .. }) => {
+            json!([path.text, op.as_str(), operand(o)])
+        }
+    }
+}
+
+fn operand(operand: &Operand) -> Value {
+    match operand {
+        Operand::Scalar(one) => scalar(one),
+        Operand::List(list) => list.iter().map(scalar).collect(),
+        Operand::Pattern(_, text) | Operand::Text(text) => json!(text),
+        Operand::Flag(flag) => json!(flag),
+        Operand::Hosts(hosts) => json!(hosts),
+    }
+}
+
+fn scalar(scalar: &Scalar) -> Value {
+    match scalar {
+        Scalar::Null => Value::Null,
+        Scalar::Bool(flag) => json!(flag),
+        Scalar::Number(text) => {
+            json!({ "number": Number::parse(text).map(|n| n.canonical()) })
+        }
+        Scalar::String(text) => json!(text),
+    }
+}
+
+fn approve(a: &Approve) -> Value {
+    json!([a.wait.as_seconds(), a.expires.as_seconds(), a.approvers, a.people, a.note])
+}
+
+fn limit(l: &Limit) -> Value {
+    let increment = match &l.increment {
+        Increment::Fixed(amount) => json!(amount.to_string()),
+        Increment::From(path) => json!([path.text]),
+    };
+    json!([
+        l.counter,
+        l.window.as_seconds(),
+        l.max.to_string(),
+        l.scope.as_str(),
+        increment,
+        l.sliding,
+        l.utc,
+        l.on_deny
+    ])
+}
+
+fn rule(r: &Rule) -> Value {
+    let conditions: Vec<Value> = r
+        .conditions
+        .iter()
+        .map(|c| {
+            let path = match &c.path {
+                RulePath::Args(names) => json!(names),
+                RulePath::State { entry, counter, window } => {
+                    json!({ "state": [entry, counter, window.as_seconds()] })
+                }
+            };
+            json!([path, c.op.as_str(), operand(&c.operand)])
+        })
+        .collect();
+    json!([
+        r.name,
+        format!("{:?}", r.kind),
+        r.on_deny,
+        conditions,
+        r.limit.as_ref().map(limit),
+        approve(&r.approve)
+    ])
+}

@@ -1,0 +1,300 @@
+//! Borrowed JSON: reads single values out of raw text without building a tree.
+//!
+//! Only the members that rules name are looked at; everything else is skipped over. Text that is
+//! not JSON gives [`Malformed`], and so does an object that has the wanted key twice: a reader
+//! behind the gate might take the other one.
+//!
+//! Invariant: no panic and no unbounded recursion on any input.
+
+use std::{borrow::Cow, cell::OnceCell};
+
+use memchr::{memchr, memchr2};
+use smallvec::SmallVec;
+
+/// A JSON value, read one level deep.
+#[derive(Clone, Debug)]
+pub(crate) enum Value<'a> {
+    Null,
+    Bool(bool),
+    /// As spelled.
+    Number(&'a str),
+    String(Cow<'a, str>),
+    /// The raw text, brackets included.
+    List(&'a str),
+    /// The raw text, braces included.
+    Object(&'a str),
+    /// A list that does not come from JSON.
+    Words(&'a [String]),
+}
+
+/// The text is not JSON, or is ambiguous.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Malformed;
+
+impl<'a> Value<'a> {
+    /// Reads the value that `raw` holds.
+    pub(crate) fn read(raw: &'a str) -> Result<Self, Malformed> {
+        let raw = raw.trim_matches(BLANKS);
+        match raw.as_bytes().first().ok_or(Malformed)? {
+            b'n' if raw == "null" => Ok(Value::Null),
+            b't' if raw == "true" => Ok(Value::Bool(true)),
+            b'f' if raw == "false" => Ok(Value::Bool(false)),
+            b'"' => {
+                let end = skip_string(raw.as_bytes(), 0)?;
+                let inner = raw.get(1..end - 1).ok_or(Malformed)?;
+                if end == raw.len() { unescape(inner).map(Value::String) } else { Err(Malformed) }
+            }
+            b'[' => Ok(Value::List(raw)),
+            b'{' => Ok(Value::Object(raw)),
+            b'-' | b'0'..=b'9' => Ok(Value::Number(raw)),
+            _ => Err(Malformed),
+        }
+    }
+}
+
+/// The value of `name` in a raw object; `None` if it has none.
+pub(crate) fn member<'a>(object: &'a str, name: &str) -> Result<Option<&'a str>, Malformed> {
+    let mut found = None;
+    let mut items = Items::of(object, b'{')?;
+    while let Some(item) = items.next_member()? {
+        if item.is(name)? && found.replace(item.value).is_some() {
+            return Err(Malformed);
+        }
+    }
+    Ok(found)
+}
+
+/// The raw elements of a raw list.
+pub(crate) fn elements(list: &str) -> Result<Items<'_>, Malformed> {
+    Items::of(list, b'[')
+}
+
+/// The arguments of a call: top-level members are found once, and only if a rule asks.
+pub(crate) struct Arguments<'a> {
+    raw: &'a str,
+    members: OnceCell<Result<SmallVec<[Member<'a>; 12]>, Malformed>>,
+}
+
+impl<'a> Arguments<'a> {
+    pub(crate) fn new(raw: &'a str) -> Self {
+        Self { raw, members: OnceCell::new() }
+    }
+
+    /// The raw value of a top-level argument.
+    pub(crate) fn get(&self, name: &str) -> Result<Option<&'a str>, Malformed> {
+        let members = self.members.get_or_init(|| index(self.raw)).as_ref().map_err(|e| *e)?;
+        let mut found = None;
+        for member in members {
+            if member.is(name)? && found.replace(member.value).is_some() {
+                return Err(Malformed);
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn index(raw: &str) -> Result<SmallVec<[Member<'_>; 12]>, Malformed> {
+    let raw = raw.trim_matches(BLANKS);
+    let mut members = SmallVec::new();
+    if !raw.starts_with('{') {
+        // Not an object: nothing in it has a name. Still refuse what is not JSON at all.
+        let end = skip_value(raw.as_bytes(), 0)?;
+        return if end == raw.len() { Ok(members) } else { Err(Malformed) };
+    }
+    let mut items = Items::of(raw, b'{')?;
+    while let Some(member) = items.next_member()? {
+        members.push(member);
+    }
+    Ok(members)
+}
+
+/// One `"key": value` of an object.
+#[derive(Clone, Copy)]
+pub(crate) struct Member<'a> {
+    key: &'a str,
+    escaped: bool,
+    pub(crate) value: &'a str,
+}
+
+impl<'a> Member<'a> {
+    fn is(&self, name: &str) -> Result<bool, Malformed> {
+        if self.escaped { Ok(unescape(self.key)? == name) } else { Ok(self.key == name) }
+    }
+
+    pub(crate) fn key(&self) -> Result<Cow<'a, str>, Malformed> {
+        unescape(self.key)
+    }
+}
+
+/// Walks the members of an object or the elements of a list.
+pub(crate) struct Items<'a> {
+    text: &'a str,
+    at: usize,
+    close: u8,
+    first: bool,
+}
+
+impl<'a> Items<'a> {
+    pub(crate) fn of(text: &'a str, open: u8) -> Result<Self, Malformed> {
+        let text = text.trim_matches(BLANKS);
+        if text.as_bytes().first() != Some(&open) {
+            return Err(Malformed);
+        }
+        // `]` and `}` stand two behind `[` and `{`.
+        Ok(Self { text, at: 1, close: open + 2, first: true })
+    }
+
+    /// Stands at the next item, or `false` at the end.
+    fn advance(&mut self) -> Result<bool, Malformed> {
+        let bytes = self.text.as_bytes();
+        self.at = blanks(bytes, self.at);
+        let next = *bytes.get(self.at).ok_or(Malformed)?;
+        if next == self.close {
+            return if self.at + 1 == bytes.len() { Ok(false) } else { Err(Malformed) };
+        }
+        if !self.first {
+            if next != b',' {
+                return Err(Malformed);
+            }
+            self.at = blanks(bytes, self.at + 1);
+        }
+        self.first = false;
+        Ok(true)
+    }
+
+    pub(crate) fn next_member(&mut self) -> Result<Option<Member<'a>>, Malformed> {
+        if !self.advance()? {
+            return Ok(None);
+        }
+        let bytes = self.text.as_bytes();
+        if bytes.get(self.at) != Some(&b'"') {
+            return Err(Malformed);
+        }
+        let end = skip_string(bytes, self.at)?;
+        let key = self.text.get(self.at + 1..end - 1).ok_or(Malformed)?;
+        let colon = blanks(bytes, end);
+        if bytes.get(colon) != Some(&b':') {
+            return Err(Malformed);
+        }
+        self.at = blanks(bytes, colon + 1);
+        let value = self.take_value()?;
+        Ok(Some(Member { key, escaped: memchr(b'\\', key.as_bytes()).is_some(), value }))
+    }
+
+    pub(crate) fn next_element(&mut self) -> Result<Option<&'a str>, Malformed> {
+        if self.advance()? { self.take_value().map(Some) } else { Ok(None) }
+    }
+
+    fn take_value(&mut self) -> Result<&'a str, Malformed> {
+        let end = skip_value(self.text.as_bytes(), self.at)?;
+        let value = self.text.get(self.at..end).ok_or(Malformed)?;
+        self.at = end;
+        Ok(value)
+    }
+}
+
+const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
+
+fn blanks(bytes: &[u8], mut at: usize) -> usize {
+    while matches!(bytes.get(at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+        at += 1;
+    }
+    at
+}
+
+/// One past the closing quote of the string that opens at `at`.
+fn skip_string(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
+    let mut at = at + 1;
+    loop {
+        let rest = bytes.get(at..).ok_or(Malformed)?;
+        let stop = memchr2(b'"', b'\\', rest).ok_or(Malformed)?;
+        if rest.get(stop) == Some(&b'"') {
+            return Ok(at + stop + 1);
+        }
+        at += stop + 2;
+    }
+}
+
+/// One past the value that begins at `at`. Nested brackets are counted, not parsed.
+fn skip_value(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
+    match bytes.get(at).ok_or(Malformed)? {
+        b'"' => skip_string(bytes, at),
+        b'{' | b'[' => {
+            let (mut at, mut depth) = (at, 0usize);
+            loop {
+                match bytes.get(at).ok_or(Malformed)? {
+                    b'"' => {
+                        at = skip_string(bytes, at)?;
+                        continue;
+                    }
+                    b'{' | b'[' => depth += 1,
+                    b'}' | b']' => depth -= 1,
+                    _ => {}
+                }
+                at += 1;
+                if depth == 0 {
+                    return Ok(at);
+                }
+            }
+        }
+        _ => {
+            let end = bytes
+                .iter()
+                .skip(at)
+                .position(|b| matches!(b, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r' | b':'))
+                .map_or(bytes.len(), |n| at + n);
+            if end == at { Err(Malformed) } else { Ok(end) }
+        }
+    }
+}
+
+fn unescape(raw: &str) -> Result<Cow<'_, str>, Malformed> {
+    if memchr(b'\\', raw.as_bytes()).is_none() {
+        return Ok(Cow::Borrowed(raw));
+    }
+    let mut out = String::with_capacity(raw.len());
+    let mut rest = raw.chars();
+    while let Some(c) = rest.next() {
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        out.push(match rest.next().ok_or(Malformed)? {
+            c @ ('"' | '\\' | '/') => c,
+            'b' => '\u{8}',
+            'f' => '\u{c}',
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'u' => code_point(&mut rest)?,
+            _ => return Err(Malformed),
+        });
+    }
+    Ok(Cow::Owned(out))
+}
+
+fn code_point(rest: &mut std::str::Chars<'_>) -> Result<char, Malformed> {
+    let high = hex4(rest)?;
+    if !(0xD800..0xDC00).contains(&high) {
+        return char::from_u32(high).ok_or(Malformed);
+    }
+    if rest.next() != Some('\\') || rest.next() != Some('u') {
+        return Err(Malformed);
+    }
+    let low = hex4(rest)?;
+    if !(0xDC00..0xE000).contains(&low) {
+        return Err(Malformed);
+    }
+    char::from_u32(0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)).ok_or(Malformed)
+}
+
+fn hex4(rest: &mut std::str::Chars<'_>) -> Result<u32, Malformed> {
+    let mut code = 0;
+    for _ in 0..4 {
+        code = code * 16 + rest.next().and_then(|c| c.to_digit(16)).ok_or(Malformed)?;
+    }
+    Ok(code)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+use proptest::prelude::*;
+
+use super::{Arguments, Malformed, Value, elements, member};
+
+#[test]
+fn members_are_found_by_their_meaning() {
+    let raw = r#" { "a" : 1.50 , "b\u0063" : "x\ny", "deep": {"a": [1, {"z": "}"}]}, "e": "" } "#;
+    let arguments = Arguments::new(raw);
+    assert_eq!(arguments.get("a"), Ok(Some("1.50")));
+    assert_eq!(arguments.get("bc"), Ok(Some(r#""x\ny""#)));
+    assert_eq!(arguments.get("e"), Ok(Some(r#""""#)));
+    assert_eq!(arguments.get("missing"), Ok(None));
+    let deep = arguments.get("deep").unwrap().unwrap();
+    assert_eq!(member(deep, "a"), Ok(Some(r#"[1, {"z": "}"}]"#)));
+    let mut list = elements(member(deep, "a").unwrap().unwrap()).unwrap();
+    assert_eq!(list.next_element(), Ok(Some("1")));
+    assert_eq!(list.next_element(), Ok(Some(r#"{"z": "}"}"#)));
+    assert_eq!(list.next_element(), Ok(None));
+}
+
+#[test]
+fn what_is_ambiguous_or_broken_is_malformed() {
+    for (raw, name) in [
+        (r#"{"a":1,"a":2}"#, "a"),
+        (r#"{"a":1,"\u0061":2}"#, "a"),
+        (r#"{"a":1"#, "a"),
+        (r#"{"a" 1}"#, "a"),
+        (r#"{"a":}"#, "a"),
+        (r#"{"a":1}}"#, "a"),
+        (r#"{"a":1} x"#, "a"),
+        (r"{a:1}", "a"),
+        (r#"{"a":1,,"b":2}"#, "b"),
+        (r#"{"a":"\ud800"}"#, "\u{fffd}\\"),
+        ("", "a"),
+    ] {
+        let result = Arguments::new(raw).get(name).and_then(|v| v.map(Value::read).transpose());
+        if raw.contains("ud800") {
+            assert_eq!(Value::read(r#""\ud800""#).err(), Some(Malformed));
+        } else {
+            assert_eq!(result.err(), Some(Malformed), "{raw}");
+        }
+    }
+    assert_eq!(Arguments::new("[1,2]").get("a"), Ok(None));
+    assert_eq!(Arguments::new("null").get("a"), Ok(None));
+}
+
+#[test]
+fn surrogate_pairs_become_one_character() {
+    assert!(matches!(Value::read(r#""\ud83d\ude00""#), Ok(Value::String(s)) if s == "😀"));
+}
+
+proptest! {
+    #[test]
+    fn any_text_is_survived(raw in ".{0,60}", name in "[a-c]{0,2}") {
+        let outcomes = [
+            Arguments::new(&raw).get(&name).is_ok(),
+            Value::read(&raw).is_ok(),
+            elements(&raw).and_then(|mut e| e.next_element()).is_ok(),
+        ];
+        prop_assert!(outcomes.len() == 3);
+    }
+
+    #[test]
+    fn agrees_with_serde_json(map in proptest::collection::btree_map("[a-c\"\\\\é]{0,3}", any::<Option<i32>>(), 0..6)) {
+        let raw = serde_json::to_string(&map).unwrap();
+        let arguments = Arguments::new(&raw);
+        for (key, value) in &map {
+            let expected = serde_json::to_string(value).unwrap();
+            prop_assert_eq!(arguments.get(key), Ok(Some(expected.as_str())));
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! The policy engine: reads the policy language, tells every mistake, decides calls, explains.
+//!
+//! Text goes through [`Policy::load`] and becomes either problems or a [`Policy`]; [`decide`] takes
+//! the policy, a [`Call`], what has been used ([`Usage`]) and the time, and gives a [`Verdict`].
+//!
+//! Invariant: pure. No clock, no files, no environment, no randomness; time and usage are
+//! arguments, and the same input gives the same verdict, byte for byte.
+//! Invariant: fail closed. What cannot be decided is denied; what cannot be read is refused.
+//! Invariant: no binary floating point in any comparison.
+//!
+//! Start reading at [`decide`], then `truth` (conditions), `limit` (counters), `lower` (parsing).
+
+mod call;
+mod canonical;
+mod code;
+mod decide;
+mod explain;
+mod format;
+mod glob;
+mod hash;
+mod host;
+mod import;
+mod index;
+mod intercept;
+mod json;
+mod ledger;
+mod limit;
+mod lint;
+mod lower;
+mod model;
+mod mutant;
+mod node;
+mod number;
+mod ownership;
+mod path;
+mod policy;
+mod problem;
+mod recommended;
+mod scenario;
+mod schema;
+mod section;
+mod truth;
+mod usage;
+mod verdict;
+mod window;
+
+pub use call::{Approval, Call, Class, Identity, SessionFacts};
+pub use canonical::{Digest, NotCanonical, argument_digest, canonical_json};
+pub use code::Code;
+pub use decide::{decide, is_hidden};
+pub use explain::{ExplainedRule, Explanation, LimitState, explain, limits, locate};
+pub use format::format;
+pub use import::{Imported, import_intercept};
+pub use ledger::{Ledger, NoRoom, Ownership, Receipt};
+pub use number::{Amount, AmountError};
+pub use ownership::{Ended, Outcome, Yielded};
+pub use policy::{Known, KnownTool, Loaded, Policy};
+pub use problem::{Problem, Severity, Span};
+pub use recommended::RECOMMENDED;
+pub use scenario::{TestReport, TestResult};
+pub use schema::json_schema;
+pub use usage::{Claim, Exception, ExceptionFacts, Taken, Unavailable, Unused, Usage};
+pub use verdict::{
+    Contribution, Effect, Hold, Lifted, Refusal, Reservation, Shadowed, Take, Verdict,
+};
+pub use window::{Period, Window};

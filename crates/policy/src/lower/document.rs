@@ -1,0 +1,253 @@
+//! The top level of a document.
+
+use std::collections::HashSet;
+
+use jiff::{Timestamp, civil::Date, tz::TimeZone};
+
+use super::{Reader, find, key_span, pointer};
+use crate::{
+    Class, Code,
+    model::{Document, Entry, Loop, Section, Shadow, ToolKey},
+    node::{Key, Kind, Node},
+    problem::nearest,
+};
+
+const KEYS: [&str; 14] = [
+    "version",
+    "description",
+    "mode",
+    "shadow_until",
+    "default",
+    "timezone",
+    "hide",
+    "loop",
+    "all_tools",
+    "classes",
+    "tools",
+    "resources",
+    "prompts",
+    "tests",
+];
+
+/// Reads a whole document.
+pub(crate) fn document(reader: &mut Reader<'_, '_>, root: &Node) -> Option<Document> {
+    let members = reader.fields(root, "a policy", &KEYS)?;
+    reader.version(root, members);
+    if let Some(node) = find(members, "description") {
+        reader.string(node, "description");
+    }
+    let (zone_name, zone) = reader.zone(members);
+    if let Some(tools) = find(members, "tools") {
+        reader.collect_states(tools);
+    }
+    let document = Document {
+        shadow: reader.shadow(members),
+        default_allow: reader.default_effect(root, members),
+        zone,
+        zone_name,
+        hide: find(members, "hide").map(|node| reader.hide(node)).unwrap_or_default(),
+        repeat: find(members, "loop").and_then(|node| reader.repeat(node)),
+        all_tools: find(members, "all_tools").and_then(|node| reader.all_tools(node)),
+        classes: find(members, "classes").map(|node| reader.classes(node)).unwrap_or_default(),
+        tools: find(members, "tools").map(|node| reader.tools(node)).unwrap_or_default(),
+        resources: reader.section(members, "resources"),
+        prompts: reader.section(members, "prompts"),
+        tests: find(members, "tests").map(|node| reader.scenarios(node)).unwrap_or_default(),
+    };
+    reader.global_counters(&document);
+    Some(document)
+}
+
+impl Reader<'_, '_> {
+    fn version(&mut self, root: &Node, members: &[(Key, Node)]) {
+        match find(members, "version") {
+            None => self.missing(root.span, "the policy", "version", "version: \"1\""),
+            Some(Node { kind: Kind::String(text), .. }) if text == "1" => {}
+            Some(node) => {
+                let got = match &node.kind {
+                    Kind::String(text) => format!("`{text}`"),
+                    Kind::Number(text) => format!("the number `{text}`"),
+                    _ => node.what().to_owned(),
+                };
+                self.findings.add(
+                    Code::Version,
+                    node.span,
+                    format!("the version must be the string `\"1\"`, not {got}"),
+                    "write `version: \"1\"`",
+                );
+            }
+        }
+    }
+
+    fn default_effect(&mut self, root: &Node, members: &[(Key, Node)]) -> bool {
+        let words = [("allow", true), ("deny", false)];
+        if let Some(node) = find(members, "default") {
+            self.word(node, "default", &words).unwrap_or(false)
+        } else {
+            {
+                self.findings.add(
+                    Code::NoDefault,
+                    root.span,
+                    "the policy has no `default`",
+                    "write `default: deny`, or `default: allow` if that is what you mean (Intercept means `allow` when it is left out)",
+                );
+                false
+            }
+        }
+    }
+
+    /// `mode` and `shadow_until`, of a document or of an entry.
+    pub(super) fn shadow(&mut self, members: &[(Key, Node)]) -> Shadow {
+        let words = [("enforce", false), ("shadow", true)];
+        let shadow =
+            find(members, "mode").and_then(|node| self.word(node, "mode", &words)).unwrap_or(false);
+        let Some(node) = find(members, "shadow_until") else {
+            return if shadow { Shadow::Always } else { Shadow::No };
+        };
+        if !shadow {
+            self.findings.add(
+                Code::ShadowUntil,
+                key_span(members, "shadow_until"),
+                "`shadow_until` without `mode: shadow`",
+                "add `mode: shadow`, or take the date away",
+            );
+        }
+        match self.string(node, "shadow_until").map(date) {
+            Some(Some(end)) if shadow => Shadow::Until(end),
+            Some(None) => {
+                self.findings.add(
+                    Code::Date,
+                    node.span,
+                    "`shadow_until` is no date",
+                    "write `YYYY-MM-DD`, as in `2026-12-31`",
+                );
+                Shadow::No
+            }
+            _ => Shadow::No,
+        }
+    }
+
+    fn zone(&mut self, members: &[(Key, Node)]) -> (String, TimeZone) {
+        let utc = || ("UTC".to_owned(), TimeZone::UTC);
+        let Some(node) = find(members, "timezone") else { return utc() };
+        let Some(name) = self.name(node, "timezone") else { return utc() };
+        // Only IANA names: "local" or a POSIX string would depend on the machine.
+        if let (Ok(zone), true) = (TimeZone::get(name), name == "UTC" || name.contains('/')) {
+            return (name.to_owned(), zone);
+        }
+        let names: Vec<String> = jiff::tz::db().available().map(|n| n.to_string()).collect();
+        let hint = match nearest(name, names.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => "write an IANA name such as `Europe/Moscow`, or `UTC`".to_owned(),
+        };
+        self.findings.add(Code::Timezone, node.span, format!("unknown time zone `{name}`"), hint);
+        utc()
+    }
+
+    fn hide(&mut self, node: &Node) -> Vec<ToolKey> {
+        let mut seen = HashSet::new();
+        let mut keys = Vec::new();
+        for item in self.list(node, "hide") {
+            let Some(text) = self.string(item, "an entry of `hide`") else { continue };
+            if !seen.insert(text) {
+                self.findings.add(
+                    Code::DuplicateHide,
+                    item.span,
+                    format!("`hide` has `{text}` twice"),
+                    "take one away, or write the tool that was meant",
+                );
+            }
+            keys.extend(self.tool_key(text, item.span));
+        }
+        keys
+    }
+
+    fn repeat(&mut self, node: &Node) -> Option<Loop> {
+        let members = self.fields(node, "`loop`", &["max", "window"])?;
+        for (key, example) in [("max", "max: 20"), ("window", "window: minute")] {
+            if find(members, key).is_none() {
+                self.missing(node.span, "`loop`", key, example);
+            }
+        }
+        let max = find(members, "max").and_then(|n| self.whole(n, "max", 1));
+        let window = find(members, "window").and_then(|n| self.calendar_window(n));
+        Some(Loop { max: max?, window: window? })
+    }
+
+    fn all_tools(&mut self, node: &Node) -> Option<Entry> {
+        self.entry(node, "/all_tools", super::entry::Place::AllTools)
+    }
+
+    fn classes(&mut self, node: &Node) -> Vec<(Class, Entry)> {
+        let Some(members) = self.members(node, "classes") else { return Vec::new() };
+        let mut classes = Vec::new();
+        for (key, node) in members {
+            let Some(class) = Class::parse(&key.text) else {
+                let names = Class::ALL.map(Class::as_str);
+                let hint = match nearest(&key.text, names) {
+                    Some(name) => format!("did you mean `{name}`?"),
+                    None => format!("classes are {}", super::quoted(&names)),
+                };
+                self.findings.add(
+                    Code::UnknownClass,
+                    key.span,
+                    format!("unknown risk class `{}`", key.text),
+                    hint,
+                );
+                continue;
+            };
+            let pointer = pointer("/classes", &key.text);
+            if let Some(entry) = self.entry(node, &pointer, super::entry::Place::Class) {
+                classes.push((class, entry));
+            }
+        }
+        classes.sort_by_key(|(class, _)| *class);
+        classes
+    }
+
+    fn tools(&mut self, node: &Node) -> Vec<(ToolKey, Box<Entry>)> {
+        let Some(members) = self.members(node, "tools") else { return Vec::new() };
+        let mut tools = Vec::new();
+        for (key, node) in members {
+            let tool_key = self.tool_key(&key.text, key.span);
+            let pointer = pointer("/tools", &key.text);
+            let entry = self.entry(node, &pointer, super::entry::Place::Tool(&key.text));
+            if let (Some(tool_key), Some(entry)) = (tool_key, entry) {
+                tools.push((tool_key, Box::new(entry)));
+            }
+        }
+        tools
+    }
+
+    fn section(&mut self, members: &[(Key, Node)], name: &'static str) -> Section {
+        let Some(node) = find(members, name) else { return Section::default() };
+        let Some(fields) = self.fields(node, &format!("`{name}`"), &["default", "hide", "deny"])
+        else {
+            return Section::default();
+        };
+        let words = [("allow", true), ("deny", false)];
+        let default_allow = find(fields, "default")
+            .is_none_or(|node| self.word(node, "default", &words).unwrap_or(false));
+        let mut section = Section { default_allow, ..Section::default() };
+        for (key, list) in fields.iter().filter(|(key, _)| key.text != "default") {
+            for (index, item) in self.list(list, &key.text).iter().enumerate() {
+                let Some(text) = self.string(item, &key.text) else { continue };
+                let Some(glob) = self.glob(text, item.span) else { continue };
+                if key.text == "hide" {
+                    section.hide.push((glob, text.to_owned()));
+                } else {
+                    let rule = pointer(&format!("/{name}/deny"), &index.to_string());
+                    section.deny.push((glob, text.to_owned(), rule));
+                }
+            }
+        }
+        section
+    }
+}
+
+/// 00:00 UTC of a day.
+fn date(text: &str) -> Option<Timestamp> {
+    let well_formed = text.len() == 10 && text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
+    let date: Date = well_formed.then(|| text.parse().ok())??;
+    TimeZone::UTC.to_timestamp(date.at(0, 0, 0, 0)).ok()
+}

@@ -1,0 +1,387 @@
+//! A document as meant: checked, compiled where that pays, every rule with its name.
+//!
+//! Invariant: whatever stands here can be decided; what cannot is a problem before.
+
+use std::sync::Arc;
+
+use jiff::{Timestamp, tz::TimeZone};
+use regex::Regex;
+
+use crate::{Amount, Class, Window, glob::Glob, path::Path, problem::Span};
+
+#[derive(Debug)]
+pub(crate) struct Document {
+    pub(crate) shadow: Shadow,
+    pub(crate) default_allow: bool,
+    pub(crate) zone: TimeZone,
+    pub(crate) zone_name: String,
+    pub(crate) hide: Vec<ToolKey>,
+    pub(crate) repeat: Option<Loop>,
+    pub(crate) all_tools: Option<Entry>,
+    /// Sorted by class.
+    pub(crate) classes: Vec<(Class, Entry)>,
+    /// Boxed: there may be tens of thousands, and they are sorted.
+    pub(crate) tools: Vec<(ToolKey, Box<Entry>)>,
+    pub(crate) resources: Section,
+    pub(crate) prompts: Section,
+    pub(crate) tests: Vec<Scenario>,
+}
+
+/// Whether rules are enforced or only recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Shadow {
+    #[default]
+    No,
+    Always,
+    Until(Timestamp),
+}
+
+impl Shadow {
+    pub(crate) fn holds_at(self, now: Timestamp) -> bool {
+        match self {
+            Shadow::No => false,
+            Shadow::Always => true,
+            Shadow::Until(end) => now < end,
+        }
+    }
+}
+
+/// A key of `tools`, or an entry of `hide`.
+#[derive(Clone, Debug)]
+pub(crate) struct ToolKey {
+    pub(crate) text: String,
+    pub(crate) server: Option<Glob>,
+    pub(crate) tool: Glob,
+    pub(crate) span: Span,
+}
+
+impl ToolKey {
+    pub(crate) fn matches(&self, server: &str, tool: &str) -> bool {
+        self.server.as_ref().is_none_or(|glob| glob.matches(server)) && self.tool.matches(tool)
+    }
+
+    pub(crate) fn literals(&self) -> usize {
+        self.tool.literals + self.server.as_ref().map_or(0, |glob| glob.literals)
+    }
+
+    /// Whether it stands for one tool name (on one server or on all).
+    pub(crate) fn is_exact(&self) -> bool {
+        self.tool.exact().is_some() && self.server.as_ref().is_none_or(|g| g.exact().is_some())
+    }
+}
+
+/// What an entry of `tools`, `classes` or `all_tools` says.
+#[derive(Debug, Default)]
+pub(crate) struct Entry {
+    /// `/tools/close`: the entry's own name, also in counters.
+    pub(crate) pointer: Arc<str>,
+    /// Whether it opens the tools it matches under `default: deny`, shadow aside.
+    pub(crate) names: bool,
+    /// What is reported when the entry opens a tool.
+    pub(crate) opens: Arc<str>,
+    pub(crate) action: Option<Action>,
+    /// `/tools/close/action`.
+    pub(crate) action_rule: Arc<str>,
+    pub(crate) reason: Option<String>,
+    pub(crate) require: Vec<Predicate>,
+    pub(crate) deny_if: Vec<Predicate>,
+    pub(crate) approve: Option<Approve>,
+    pub(crate) approve_if: Vec<Predicate>,
+    pub(crate) limits: Vec<Limit>,
+    pub(crate) concurrency: Option<Concurrency>,
+    pub(crate) repeats: Option<Repeats>,
+    pub(crate) yields: Vec<Yield>,
+    pub(crate) ends: Vec<Ends>,
+    pub(crate) rules: Vec<Rule>,
+    pub(crate) shadow: Shadow,
+    pub(crate) span: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Action {
+    Allow,
+    Deny,
+    Hide,
+    RequireApproval,
+}
+
+#[derive(Debug)]
+pub(crate) struct Predicate {
+    pub(crate) rule: Arc<str>,
+    pub(crate) on_deny: Option<String>,
+    pub(crate) test: Test,
+    pub(crate) span: Span,
+}
+
+#[derive(Debug)]
+pub(crate) enum Test {
+    All(Vec<Test>),
+    Any(Vec<Test>),
+    Not(Box<Test>),
+    Condition(Condition),
+}
+
+impl Test {
+    pub(crate) fn conditions<'t>(&'t self, out: &mut Vec<&'t Condition>) {
+        match self {
+            Test::All(tests) | Test::Any(tests) => tests.iter().for_each(|t| t.conditions(out)),
+            Test::Not(test) => test.conditions(out),
+            Test::Condition(condition) => out.push(condition),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Condition {
+    pub(crate) path: Path,
+    pub(crate) op: Op,
+    pub(crate) operand: Operand,
+    pub(crate) span: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Op {
+    Eq,
+    Neq,
+    In,
+    NotIn,
+    Lt,
+    Lte,
+    Gt,
+    Gte,
+    Regex,
+    Contains,
+    Exists,
+    StartsWith,
+    EndsWith,
+    Matches,
+    HostIn,
+    Owned,
+}
+
+impl Op {
+    pub(crate) const ALL: [(&'static str, Op); 16] = [
+        ("eq", Op::Eq),
+        ("neq", Op::Neq),
+        ("in", Op::In),
+        ("not_in", Op::NotIn),
+        ("lt", Op::Lt),
+        ("lte", Op::Lte),
+        ("gt", Op::Gt),
+        ("gte", Op::Gte),
+        ("regex", Op::Regex),
+        ("contains", Op::Contains),
+        ("exists", Op::Exists),
+        ("starts_with", Op::StartsWith),
+        ("ends_with", Op::EndsWith),
+        ("matches", Op::Matches),
+        ("host_in", Op::HostIn),
+        ("owned", Op::Owned),
+    ];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        Self::ALL.iter().find(|(_, op)| *op == self).map_or("", |(name, _)| name)
+    }
+}
+
+/// What a condition compares with, already fitting its operator.
+#[derive(Debug)]
+pub(crate) enum Operand {
+    Scalar(Scalar),
+    List(Vec<Scalar>),
+    Pattern(Box<Regex>, String),
+    Text(String),
+    Flag(bool),
+    /// Host names, in the form URLs give them.
+    Hosts(Vec<String>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Scalar {
+    Null,
+    Bool(bool),
+    Number(String),
+    String(String),
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Approve {
+    pub(crate) rule: Arc<str>,
+    pub(crate) wait: Window,
+    pub(crate) expires: Window,
+    pub(crate) approvers: Vec<String>,
+    pub(crate) people: u32,
+    pub(crate) note: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Scope {
+    #[default]
+    Grant,
+    Identity,
+    Session,
+    Target,
+    Global,
+}
+
+impl Scope {
+    pub(crate) const ALL: [(&'static str, Scope); 5] = [
+        ("grant", Scope::Grant),
+        ("identity", Scope::Identity),
+        ("session", Scope::Session),
+        ("target", Scope::Target),
+        ("global", Scope::Global),
+    ];
+
+    pub(crate) fn as_str(self) -> &'static str {
+        Self::ALL.iter().find(|(_, scope)| *scope == self).map_or("", |(name, _)| name)
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Limit {
+    pub(crate) rule: Arc<str>,
+    /// As written, `{tool}` and `global.` included.
+    pub(crate) counter: String,
+    pub(crate) window: Window,
+    pub(crate) max: Amount,
+    pub(crate) scope: Scope,
+    pub(crate) increment: Increment,
+    pub(crate) sliding: bool,
+    /// Days of Intercept's counters are UTC days whatever the document's zone is.
+    pub(crate) utc: bool,
+    pub(crate) on_deny: Option<String>,
+    pub(crate) span: Span,
+}
+
+#[derive(Debug)]
+pub(crate) enum Increment {
+    Fixed(Amount),
+    From(Path),
+}
+
+#[derive(Debug)]
+pub(crate) struct Concurrency {
+    pub(crate) rule: Arc<str>,
+    pub(crate) max: u64,
+    pub(crate) scope: Scope,
+}
+
+#[derive(Debug)]
+pub(crate) struct Repeats {
+    pub(crate) rule: Arc<str>,
+    pub(crate) window: Window,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Loop {
+    pub(crate) max: u64,
+    pub(crate) window: Window,
+}
+
+#[derive(Debug)]
+pub(crate) struct Yield {
+    pub(crate) kind: String,
+    pub(crate) path: Path,
+    pub(crate) shared: bool,
+    pub(crate) by_identity: bool,
+    pub(crate) keep: Window,
+}
+
+#[derive(Debug)]
+pub(crate) struct Ends {
+    pub(crate) kind: String,
+    pub(crate) path: Path,
+}
+
+/// One of Intercept's rules, with Intercept's meaning.
+#[derive(Debug)]
+pub(crate) struct Rule {
+    pub(crate) pointer: Arc<str>,
+    pub(crate) name: String,
+    pub(crate) kind: RuleKind,
+    pub(crate) on_deny: Option<String>,
+    pub(crate) conditions: Vec<RuleCondition>,
+    pub(crate) limit: Option<Limit>,
+    pub(crate) approve: Approve,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RuleKind {
+    Evaluate,
+    Deny,
+    RequireApproval,
+}
+
+#[derive(Debug)]
+pub(crate) struct RuleCondition {
+    pub(crate) path: RulePath,
+    pub(crate) op: Op,
+    pub(crate) operand: Operand,
+}
+
+#[derive(Debug)]
+pub(crate) enum RulePath {
+    /// Names joined by dots; objects only.
+    Args(Vec<String>),
+    /// A counter of this or another entry.
+    State { entry: String, counter: String, window: Window },
+}
+
+/// `resources` or `prompts`.
+#[derive(Debug)]
+pub(crate) struct Section {
+    pub(crate) default_allow: bool,
+    pub(crate) hide: Vec<(Glob, String)>,
+    pub(crate) deny: Vec<(Glob, String, Arc<str>)>,
+}
+
+impl Default for Section {
+    fn default() -> Self {
+        Self { default_allow: true, hide: Vec::new(), deny: Vec::new() }
+    }
+}
+
+/// One of `tests`.
+#[derive(Debug)]
+pub(crate) struct Scenario {
+    pub(crate) name: String,
+    pub(crate) at: Option<Timestamp>,
+    pub(crate) steps: Vec<Step>,
+    pub(crate) line: usize,
+}
+
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) after: Option<Window>,
+    pub(crate) call: TestCall,
+    pub(crate) expect: Vec<Expect>,
+    pub(crate) line: usize,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TestCall {
+    pub(crate) server: Option<String>,
+    pub(crate) tool: String,
+    pub(crate) class: Option<Class>,
+    pub(crate) args: String,
+    pub(crate) grant: Option<String>,
+    pub(crate) identity: Option<String>,
+    pub(crate) groups: Vec<String>,
+    pub(crate) client: Option<String>,
+    pub(crate) kind: Option<String>,
+    pub(crate) infobase_name: Option<String>,
+    pub(crate) host_id: Option<String>,
+    pub(crate) target: Option<String>,
+    pub(crate) agent_session: Option<String>,
+    pub(crate) times: u64,
+    pub(crate) every: Option<Window>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Expect {
+    pub(crate) effect: crate::Effect,
+    pub(crate) count: Option<u64>,
+    /// An error code, or a rule.
+    pub(crate) word: Option<String>,
+}

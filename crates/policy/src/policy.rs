@@ -1,0 +1,196 @@
+//! A compiled policy: a document, ready to decide.
+
+use std::{cmp::Reverse, sync::Arc};
+
+use jiff::Timestamp;
+use smallvec::SmallVec;
+
+use crate::{
+    Class, Problem, hash,
+    index::Index,
+    lint,
+    lower::{self, Reader},
+    model::{Action, Approve, Document, Entry},
+    node,
+    problem::Findings,
+};
+
+/// What is known of the world a policy is for. Empty is fine: then less is checked.
+#[derive(Clone, Debug, Default)]
+pub struct Known {
+    /// Names of configured servers; `server__tool` is read as `server/tool` for these.
+    pub servers: Vec<String>,
+    /// Tools that servers list; `None` when nobody has asked them.
+    pub tools: Option<Vec<KnownTool>>,
+}
+
+/// A tool some server lists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KnownTool {
+    /// Its server word.
+    pub server: String,
+    /// Its own name.
+    pub name: String,
+    /// Its risk class.
+    pub class: Class,
+}
+
+/// A document that was read: the problems, and the policy if there is no error among them.
+#[derive(Debug)]
+pub struct Loaded {
+    /// All problems, in the order of the source.
+    pub problems: Vec<Problem>,
+    /// The policy, unless an error forbids it.
+    pub policy: Option<Policy>,
+}
+
+/// A policy that can decide.
+#[derive(Debug)]
+pub struct Policy {
+    pub(crate) name: String,
+    pub(crate) document: Document,
+    pub(crate) hash: String,
+    pub(crate) tools: Index,
+    pub(crate) hide: Index,
+    pub(crate) words: Words,
+}
+
+/// Rule names that are not pointers.
+#[derive(Debug)]
+pub(crate) struct Words {
+    pub(crate) hidden: Arc<str>,
+    pub(crate) default_deny: Arc<str>,
+    pub(crate) repeat: Arc<str>,
+    /// How `approve_if` asks.
+    pub(crate) approve: Approve,
+}
+
+/// The entries that apply to a tool, in the order reasons are named: exact keys, globs from the
+/// most literal to the least, the class, `all_tools`.
+pub(crate) type Entries<'p> = SmallVec<[&'p Entry; 8]>;
+
+impl Policy {
+    /// Reads, checks and compiles a document. `name` is the policy's name: counters belong to it.
+    pub fn load(name: &str, source: &str, known: &Known) -> Loaded {
+        let mut findings = Findings::new(source);
+        let document = node::parse(source, &mut findings)
+            .and_then(|root| lower::document(&mut Reader::new(&mut findings, known), &root));
+        if let Some(document) = &document {
+            lint::check(document, known, &mut findings);
+        }
+        let valid = !findings.has_errors();
+        let policy = document.filter(|_| valid).map(|document| Self::compile(name, document));
+        Loaded { problems: findings.finish(), policy }
+    }
+
+    fn compile(name: &str, mut document: Document) -> Self {
+        document.tools.sort_by(|(a, _), (b, _)| {
+            let rank = |key: &crate::model::ToolKey| {
+                (!key.is_exact(), key.server.is_none(), Reverse(key.literals()))
+            };
+            rank(a).cmp(&rank(b)).then_with(|| a.text.cmp(&b.text))
+        });
+        for (key, entry) in &mut document.tools {
+            entry.names = key.literals() > 0;
+        }
+        for (_, entry) in &mut document.classes {
+            entry.names = entry.action == Some(Action::Allow);
+        }
+        Self {
+            name: name.to_owned(),
+            hash: hash::of(&document).to_string(),
+            tools: Index::new(document.tools.iter().map(|(key, _)| key)),
+            hide: Index::new(&document.hide),
+            words: Words {
+                hidden: "(hidden)".into(),
+                default_deny: "(default deny)".into(),
+                repeat: "/loop".into(),
+                approve: lower::default_approve(""),
+            },
+            document,
+        }
+    }
+
+    /// The policy's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// SHA-256 over the document's meaning: comments, order of keys, `description` and `tests`
+    /// do not count.
+    pub fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// Whether the whole document is in shadow at this time.
+    pub fn is_shadow(&self, now: Timestamp) -> bool {
+        self.document.shadow.holds_at(now)
+    }
+
+    /// Whether a decision may need the argument digest.
+    pub fn needs_digest(&self) -> bool {
+        self.document.repeat.is_some() || self.all_entries().any(|e| e.repeats.is_some())
+    }
+
+    /// Every argument path that some rule names, sorted: the `facts` of an audit row.
+    pub fn argument_paths(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        for entry in self.all_entries() {
+            let mut conditions = Vec::new();
+            for predicate in entry.require.iter().chain(&entry.deny_if).chain(&entry.approve_if) {
+                predicate.test.conditions(&mut conditions);
+            }
+            paths.extend(conditions.iter().map(|c| c.path.text.clone()));
+            let limits =
+                entry.limits.iter().chain(entry.rules.iter().filter_map(|r| r.limit.as_ref()));
+            for limit in limits {
+                if let crate::model::Increment::From(path) = &limit.increment {
+                    paths.push(path.text.clone());
+                }
+            }
+            for condition in entry.rules.iter().flat_map(|r| &r.conditions) {
+                if let crate::model::RulePath::Args(names) = &condition.path {
+                    paths.push(format!("args.{}", names.join(".")));
+                }
+            }
+            paths.extend(entry.ends.iter().map(|e| e.path.text.clone()));
+        }
+        paths.retain(|path| path.starts_with("args."));
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+
+    /// The entries that apply to a tool.
+    pub(crate) fn entries(&self, server: &str, tool: &str, class: Class) -> Entries<'_> {
+        let mut entries = Entries::new();
+        for at in self.tools.candidates(tool) {
+            if let Some((key, entry)) = self.document.tools.get(at)
+                && key.matches(server, tool)
+            {
+                entries.push(entry);
+            }
+        }
+        entries.extend(self.class(class));
+        entries.extend(&self.document.all_tools);
+        entries
+    }
+
+    pub(crate) fn class(&self, class: Class) -> Option<&Entry> {
+        self.document.classes.iter().find(|(c, _)| *c == class).map(|(_, entry)| entry)
+    }
+
+    /// Whether `hide` or an enforced `action: hide` covers the tool.
+    pub(crate) fn hides(&self, server: &str, tool: &str) -> bool {
+        self.hide
+            .candidates(tool)
+            .iter()
+            .any(|at| self.document.hide.get(*at).is_some_and(|key| key.matches(server, tool)))
+    }
+
+    pub(crate) fn all_entries(&self) -> impl Iterator<Item = &Entry> {
+        let document = &self.document;
+        let classes = document.classes.iter().map(|(_, e)| e);
+        document.tools.iter().map(|(_, e)| &**e).chain(classes).chain(&document.all_tools)
+    }
+}

@@ -1,0 +1,141 @@
+//! What has been used so far, as far as a decision asks: counters, calls in flight, repeats, owned
+//! values, standing exceptions. The store answers; this crate only asks.
+
+use jiff::Timestamp;
+
+use crate::{
+    Amount, Code, Known, Period, Problem,
+    lower::{self, Reader},
+    model::Test,
+    node,
+    problem::Findings,
+};
+
+/// The answer could not be had; the call is denied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unavailable;
+
+/// One entry of a sliding log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken {
+    /// When it was taken.
+    pub at: Timestamp,
+    /// How much.
+    pub amount: Amount,
+}
+
+/// The question whether somebody owns a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Claim<'a> {
+    /// Label of the grant that asks.
+    pub grant: &'a str,
+    /// Its identity's name.
+    pub identity: Option<&'a str>,
+    /// The server the value belongs to.
+    pub server: &'a str,
+    /// What kind of thing it is.
+    pub kind: &'a str,
+    /// The value in its one spelling: a JSON string, or an integer.
+    pub value: &'a str,
+    /// When.
+    pub now: Timestamp,
+}
+
+/// Answers what has been used.
+pub trait Usage {
+    /// The sum of a calendar counter in a window. A stored window that begins later counts too:
+    /// a clock that steps back refills nothing.
+    fn used(&self, counter: &str, period: Period) -> Result<Amount, Unavailable>;
+    /// The entries of a sliding counter taken after an instant.
+    fn taken(&self, counter: &str, after: Timestamp) -> Result<Vec<Taken>, Unavailable>;
+    /// Calls in flight.
+    fn in_flight(&self, counter: &str) -> Result<u64, Unavailable>;
+    /// When an identical call was last admitted.
+    fn last_admitted(&self, call: &str) -> Result<Option<Timestamp>, Unavailable>;
+    /// Whether the value is the grant's.
+    fn owns(&self, claim: &Claim<'_>) -> Result<bool, Unavailable>;
+    /// Standing exceptions that may concern the call.
+    fn exceptions(&self) -> &[Exception] {
+        &[]
+    }
+}
+
+/// Nothing has been used and nothing is owned: for explaining a document by itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unused;
+
+impl Usage for Unused {
+    fn used(&self, _: &str, _: Period) -> Result<Amount, Unavailable> {
+        Ok(Amount::ZERO)
+    }
+    fn taken(&self, _: &str, _: Timestamp) -> Result<Vec<Taken>, Unavailable> {
+        Ok(Vec::new())
+    }
+    fn in_flight(&self, _: &str) -> Result<u64, Unavailable> {
+        Ok(0)
+    }
+    fn last_admitted(&self, _: &str) -> Result<Option<Timestamp>, Unavailable> {
+        Ok(None)
+    }
+    fn owns(&self, _: &Claim<'_>) -> Result<bool, Unavailable> {
+        Ok(false)
+    }
+}
+
+/// "Similar calls for an hour": lifts a hold, never a deny or a limit.
+#[derive(Debug)]
+pub struct Exception {
+    /// Its id, for the audit.
+    pub id: String,
+    /// The grant it belongs to.
+    pub grant: String,
+    /// The server of its tool.
+    pub server: String,
+    /// The tool.
+    pub tool: String,
+    /// Fingerprint of the definition it was given for.
+    pub fingerprint: String,
+    /// Hash of the policy it was given under; it dies with it.
+    pub policy_hash: String,
+    /// When it ends.
+    pub expires: Timestamp,
+    pub(crate) constraints: Vec<Test>,
+}
+
+/// What an exception is made of, apart from its constraints.
+#[derive(Clone, Debug)]
+pub struct ExceptionFacts {
+    /// See [`Exception::id`].
+    pub id: String,
+    /// See [`Exception::grant`].
+    pub grant: String,
+    /// See [`Exception::server`].
+    pub server: String,
+    /// See [`Exception::tool`].
+    pub tool: String,
+    /// See [`Exception::fingerprint`].
+    pub fingerprint: String,
+    /// See [`Exception::policy_hash`].
+    pub policy_hash: String,
+    /// See [`Exception::expires`].
+    pub expires: Timestamp,
+}
+
+impl Exception {
+    /// Reads the constraints, a JSON or YAML list of conditions that must all hold.
+    pub fn new(facts: ExceptionFacts, constraints: &str) -> Result<Self, Vec<Problem>> {
+        let mut findings = Findings::new(constraints);
+        let known = Known::default();
+        let root = node::parse(constraints, &mut findings);
+        let constraints = match &root {
+            Some(root) => lower::conditions(&mut Reader::new(&mut findings, &known), root),
+            None => Vec::new(),
+        };
+        if findings.has_errors() {
+            let problems = findings.finish();
+            return Err(problems.into_iter().filter(|p| p.code != Code::ClientName).collect());
+        }
+        let ExceptionFacts { id, grant, server, tool, fingerprint, policy_hash, expires } = facts;
+        Ok(Self { id, grant, server, tool, fingerprint, policy_hash, expires, constraints })
+    }
+}
