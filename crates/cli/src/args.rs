@@ -1,0 +1,79 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand, ValueEnum};
+
+/// The gate between AI agents and every MCP tool they may use
+#[derive(Debug, Parser)]
+#[command(name = "toolgate", version, propagate_version = true, disable_help_subcommand = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Run the gateway
+    ///
+    /// Works with nothing configured: it makes its data folder, listens on loopback and says what
+    /// to paste into your MCP client.
+    Serve(ServeArgs),
+    /// Check a configuration file, or print its JSON Schema
+    Config(ConfigArgs),
+    /// Print the version
+    Version,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ServeArgs {
+    /// Configuration file [default: ./toolgate.yaml if it exists]
+    #[arg(long, value_name = "FILE", env = "TOOLGATE_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// Data folder [default: $XDG_DATA_HOME/toolgate or ~/.local/share/toolgate]
+    #[arg(long, value_name = "DIR", env = "TOOLGATE_DATA")]
+    pub(crate) data: Option<PathBuf>,
+    /// Print one line of JSON to stdout when all listeners are bound
+    #[arg(long)]
+    pub(crate) ready_json: bool,
+    /// How to write the log
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) log: LogFormat,
+}
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    pub(crate) verb: ConfigVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigVerb {
+    /// Say everything that is wrong with a configuration file
+    Check {
+        /// The file
+        #[arg(value_name = "FILE", default_value = "toolgate.yaml", env = "TOOLGATE_CONFIG")]
+        file: PathBuf,
+        /// How to write the findings
+        #[arg(short, long, value_name = "FORMAT", default_value = "text")]
+        output: CheckOutput,
+    },
+    /// Print the JSON Schema of toolgate.yaml, for editors
+    Schema,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// For people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CheckOutput {
+    /// For people, to stderr
+    Text,
+    /// One JSON object, to stdout
+    Json,
+}

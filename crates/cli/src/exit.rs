@@ -1,0 +1,45 @@
+//! Exit codes: 0 ok, 1 a finding, 2 an error, 64 wrong usage.
+
+use std::process::ExitCode;
+
+use crate::print;
+
+/// How a verb ended, if it did not fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Done {
+    /// All is well.
+    Ok,
+    /// It did its work and found something that a script must notice.
+    Finding,
+}
+
+/// The exit code of a verb; an error is said on stderr, with its causes and hints.
+pub(crate) fn code(done: anyhow::Result<Done>) -> ExitCode {
+    match done {
+        Ok(Done::Ok) => ExitCode::SUCCESS,
+        Ok(Done::Finding) => ExitCode::from(1),
+        Err(error) => {
+            print::err(&format!("toolgate: {error:#}\n"));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Help and version are no errors; anything else that clap refuses is wrong usage.
+pub(crate) fn usage(error: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind;
+    let asked = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if let Err(gone) = error.print() {
+        tracing::debug!(%gone, "nobody reads the help");
+    }
+    match error.kind() {
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => ExitCode::from(64),
+        _ if asked => ExitCode::SUCCESS,
+        _ => ExitCode::from(64),
+    }
+}

@@ -1,0 +1,38 @@
+//! The binary `toolgate`: what was typed, and which verb does it.
+//!
+//! One file per verb. Only this crate wires: it reads the process's environment, makes connectors,
+//! listeners and the gateway, and gives each what it needs.
+//!
+//! Invariant: stdout carries results and nothing else; logs and messages go to stderr.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+mod args;
+mod config;
+mod exit;
+mod log;
+mod print;
+mod serve;
+mod version;
+
+use args::{Args, Verb};
+
+/// Agents' messages are many small short-lived allocations made and freed on different threads,
+/// which is what mimalloc is good at; it also gives memory back after a large result.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return exit::usage(&error),
+    };
+    let done = match args.verb {
+        Verb::Serve(args) => serve::run(&args),
+        Verb::Config(args) => config::run(&args),
+        Verb::Version => version::run(),
+    };
+    exit::code(done)
+}

@@ -1,0 +1,185 @@
+//! `toolgate serve`: the gateway from start to stop.
+//!
+//! Order: configuration, data folder, listeners, gateway, ready; then signals and changes of the
+//! configuration until a stop; then the drain. Each step has its file under `serve/`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use toolgate_config::Config;
+use toolgate_gateway::{Gateway, Metrics};
+
+use crate::args::ServeArgs;
+use crate::exit::Done;
+use crate::{log, print};
+
+mod data;
+mod fd_limit;
+mod listeners;
+mod random;
+mod reload;
+mod source;
+mod start_text;
+mod unsafe_start;
+mod wire;
+
+use data::DataFolder;
+use listeners::{Bound, Listeners};
+use reload::Reload;
+use source::Source;
+use wire::Wiring;
+
+/// How often idle agent sessions and children are looked for.
+const SWEEP: Duration = Duration::from_secs(5);
+/// How long children and connections may take to end after the drain.
+const FAREWELL: Duration = Duration::from_secs(10);
+
+pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Done> {
+    log::start(args.log)?;
+    let source = Source::find(args.config.as_deref());
+    let text = source.text();
+    let config = source.load()?;
+    let reasons = unsafe_start::reasons(&config);
+    if !reasons.is_empty() {
+        bail!("toolgate does not start like this:\n  - {}", reasons.join("\n  - "));
+    }
+    fd_limit::raise();
+    let data = DataFolder::open(data_path(args, &config)?, &random::token)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(serve(args, source, text, config, &data))
+}
+
+async fn serve(
+    args: &ServeArgs,
+    source: Source,
+    text: Option<Vec<u8>>,
+    config: Config,
+    data: &DataFolder,
+) -> anyhow::Result<Done> {
+    let mut signals = Signals::new()?;
+    let listeners = Listeners::bind(&config).await?;
+    let bound = listeners.bound(&config)?;
+
+    let metrics = Metrics::default();
+    let children = TaskTracker::new();
+    let wiring = Wiring::new(metrics.clone(), children.clone());
+    let limits = wire::agent_sessions(&config);
+    let gateway = Gateway::new(Box::new(random::SystemIds), metrics.clone(), limits.clone());
+    let servers = config.servers.iter().map(|server| wiring.server(server, &config.limits));
+    gateway.apply(servers.collect::<anyhow::Result<_>>()?, limits);
+
+    let ready = Arc::new(AtomicBool::new(false));
+    let stop = CancellationToken::new();
+    let serving = TaskTracker::new();
+    let served = listeners.serve(&config, &gateway, &ready, &serving, &stop);
+    let grace = config.shutdown_grace;
+    let announcement = announcement(&source, &config, data, &bound);
+    // Whoever hears that it is ready may edit the configuration at once.
+    let mut reload = Reload::new(source, text, config, wiring, Arc::clone(&gateway), served);
+    ready.store(true, Ordering::Relaxed);
+    print::err(&announcement);
+    if args.ready_json {
+        print::out(&format!("{}\n", bound.ready_line()));
+    }
+
+    let mut sweep = tokio::time::interval(SWEEP);
+    loop {
+        tokio::select! {
+            told = signals.next() => match told {
+                Told::Stop => break,
+                Told::Reload => reload.now(),
+            },
+            () = reload.changed() => reload.if_changed(),
+            _ = sweep.tick() => gateway.sweep(),
+        }
+    }
+
+    tracing::info!("stopping");
+    ready.store(false, Ordering::Relaxed);
+    stop.cancel();
+    tokio::select! {
+        () = gateway.drain(grace) => {}
+        () = signals.stop() => {
+            tracing::warn!("told twice to stop: not waiting any more");
+            // With the runtime its tasks end, and with them all children.
+            return Ok(Done::Ok);
+        }
+    }
+    serving.close();
+    children.close();
+    let farewell = async { tokio::join!(serving.wait(), children.wait()) };
+    if tokio::time::timeout(FAREWELL, farewell).await.is_err() {
+        tracing::warn!("something did not end in time and is left behind");
+    }
+    tracing::info!("stopped");
+    Ok(Done::Ok)
+}
+
+fn data_path(args: &ServeArgs, config: &Config) -> anyhow::Result<PathBuf> {
+    if let Some(path) = args.data.clone().or_else(|| config.data.clone()) {
+        return Ok(path);
+    }
+    let path = |name| std::env::var_os(name).map(PathBuf::from);
+    data::default_path(path("XDG_DATA_HOME"), path("HOME"))
+}
+
+fn announcement(source: &Source, config: &Config, data: &DataFolder, bound: &Bound) -> String {
+    let servers: Vec<String> = config.servers.iter().map(|server| server.name.clone()).collect();
+    let home = std::env::var_os("HOME").map(PathBuf::from);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let path: Vec<PathBuf> = std::env::split_paths(&path).collect();
+    start_text::text(&start_text::Start {
+        mcp: bound.mcp.as_deref(),
+        sessions: bound.sessions.as_deref(),
+        admin: bound.admin.as_deref(),
+        admin_token: &data.admin_token(),
+        config: source.file().map(Path::new),
+        servers: &servers,
+        clients: &start_text::Client::found(home.as_deref(), &path),
+    })
+}
+
+/// What the system tells a running gateway.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    Stop,
+    Reload,
+}
+
+impl Signals {
+    fn new() -> anyhow::Result<Self> {
+        let listen = |kind| signal(kind).context("cannot listen to signals");
+        Ok(Self {
+            terminate: listen(SignalKind::terminate())?,
+            interrupt: listen(SignalKind::interrupt())?,
+            hang_up: listen(SignalKind::hangup())?,
+        })
+    }
+
+    async fn next(&mut self) -> Told {
+        tokio::select! {
+            _ = self.terminate.recv() => Told::Stop,
+            _ = self.interrupt.recv() => Told::Stop,
+            _ = self.hang_up.recv() => Told::Reload,
+        }
+    }
+
+    async fn stop(&mut self) {
+        while self.next().await != Told::Stop {}
+    }
+}

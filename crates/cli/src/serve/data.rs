@@ -1,0 +1,135 @@
+//! The data folder: made when it is missing, used by one `serve` at a time.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use rustix::fs::{FlockOperation, flock};
+
+/// The data folder while this process serves from it.
+pub(crate) struct DataFolder {
+    path: PathBuf,
+    /// Locked as long as it is open; the system unlocks it however the process ends.
+    _lock: File,
+}
+
+/// A new secret, as the caller makes them.
+pub(crate) type MakeToken<'a> = &'a dyn Fn() -> anyhow::Result<String>;
+
+impl DataFolder {
+    /// Opens the folder, makes what is missing, and locks it.
+    pub(crate) fn open(path: PathBuf, make_token: MakeToken<'_>) -> anyhow::Result<Self> {
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&path)
+            .with_context(|| format!("cannot make the data folder `{}`", path.display()))?;
+        let lock = lock(&path)?;
+        let folder = Self { path, _lock: lock };
+        folder.ensure_admin_token(make_token)?;
+        Ok(folder)
+    }
+
+    /// The file that holds the token of the person `admin`.
+    pub(crate) fn admin_token(&self) -> PathBuf {
+        self.path.join("admin.token")
+    }
+
+    fn ensure_admin_token(&self, make_token: MakeToken<'_>) -> anyhow::Result<()> {
+        let path = self.admin_token();
+        if path.exists() {
+            return Ok(());
+        }
+        // Written elsewhere first: a token is there whole or not at all.
+        let new = self.path.join("admin.token.new");
+        let cannot = || format!("cannot write `{}`", path.display());
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let mut file = options.open(&new).with_context(cannot)?;
+        writeln!(file, "{}", make_token()?)
+            .and_then(|()| file.sync_all())
+            .and_then(|()| std::fs::rename(&new, &path))
+            .with_context(cannot)
+    }
+}
+
+fn lock(folder: &Path) -> anyhow::Result<File> {
+    let path = folder.join("serve.lock");
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(&path)
+        .with_context(|| format!("cannot open `{}`", path.display()))?;
+    if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        let mut pid = String::new();
+        file.read_to_string(&mut pid).context("cannot read who uses the data folder")?;
+        bail!(
+            "another toolgate (pid {}) serves from the data folder `{}`; stop it, or give this \
+             one its own with --data",
+            pid.trim(),
+            folder.display()
+        );
+    }
+    file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()))?;
+    Ok(file)
+}
+
+/// Where the data folder is if nobody says: `$XDG_DATA_HOME/toolgate` or
+/// `~/.local/share/toolgate`.
+pub(crate) fn default_path(
+    xdg_data_home: Option<PathBuf>,
+    home: Option<PathBuf>,
+) -> anyhow::Result<PathBuf> {
+    if let Some(xdg) = xdg_data_home.filter(|path| path.is_absolute()) {
+        return Ok(xdg.join("toolgate"));
+    }
+    match home.filter(|path| !path.as_os_str().is_empty()) {
+        Some(home) => Ok(home.join(".local/share/toolgate")),
+        None => bail!("there is no HOME to keep data in; say where with --data"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn the_folder_is_made_private_and_used_once() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("a/b");
+        let token = || Ok("tg_secret".to_owned());
+        let folder = DataFolder::open(path.clone(), &token).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&path), 0o700);
+        assert_eq!(mode(&folder.admin_token()), 0o600);
+
+        let second = DataFolder::open(path.clone(), &token).err().unwrap().to_string();
+        assert!(second.contains(&format!("(pid {})", std::process::id())), "{second}");
+
+        drop(folder);
+        let other_token = || Ok("tg_other".to_owned());
+        let folder = DataFolder::open(path, &other_token).unwrap();
+        let kept = fs::read_to_string(folder.admin_token()).unwrap();
+        assert_eq!(kept, "tg_secret\n", "the admin token is made once");
+    }
+
+    #[test]
+    fn where_the_folder_is() {
+        let path = |xdg: Option<&str>, home: Option<&str>| {
+            default_path(xdg.map(Into::into), home.map(Into::into)).ok()
+        };
+        assert_eq!(path(Some("/x"), Some("/h")), Some("/x/toolgate".into()));
+        assert_eq!(path(Some("relative"), Some("/h")), Some("/h/.local/share/toolgate".into()));
+        assert_eq!(path(None, Some("/h")), Some("/h/.local/share/toolgate".into()));
+        assert_eq!(path(None, Some("")), None);
+        assert_eq!(path(None, None), None);
+    }
+}

@@ -1,0 +1,36 @@
+//! Where ids and tokens come from: the operating system's randomness.
+
+use std::fmt::Write;
+
+use toolgate_gateway::Ids;
+
+/// Ids that nobody can guess.
+pub(crate) struct SystemIds;
+
+impl Ids for SystemIds {
+    fn agent_session(&self) -> Option<String> {
+        match random_hex() {
+            Ok(id) => Some(id),
+            Err(error) => {
+                tracing::error!(%error, "the system gives no randomness");
+                None
+            }
+        }
+    }
+}
+
+/// A new token: `tg_` and 256 random bits.
+pub(crate) fn token() -> anyhow::Result<String> {
+    let secret = random_hex().map_err(|error| anyhow::anyhow!("no randomness: {error}"))?;
+    Ok(format!("tg_{secret}"))
+}
+
+fn random_hex() -> Result<String, getrandom::Error> {
+    let mut bytes = [0_u8; 32];
+    getrandom::fill(&mut bytes)?;
+    Ok(bytes.iter().fold(String::with_capacity(64), |mut hex, byte| {
+        // Writing to a String cannot fail.
+        let _infallible = write!(hex, "{byte:02x}");
+        hex
+    }))
+}

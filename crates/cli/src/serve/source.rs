@@ -1,0 +1,51 @@
+//! Where the configuration comes from.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::bail;
+use toolgate_config::{Config, Process, render};
+
+use crate::print;
+
+const USUAL: &str = "toolgate.yaml";
+
+/// A file, or nothing at all.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    file: Option<PathBuf>,
+}
+
+impl Source {
+    /// The file that was named, else `./toolgate.yaml` if it exists.
+    pub(crate) fn find(named: Option<&Path>) -> Self {
+        let usual = || Path::new(USUAL).exists().then(|| PathBuf::from(USUAL));
+        let file = named.map(Path::to_owned).or_else(usual);
+        // Absolute, so that messages name a place and not a point of view.
+        Self { file: file.map(|file| std::path::absolute(&file).unwrap_or(file)) }
+    }
+
+    /// The file, if there is one.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// What the file holds now.
+    pub(crate) fn text(&self) -> Option<Vec<u8>> {
+        std::fs::read(self.file()?).ok()
+    }
+
+    /// Reads the configuration; problems are shown and end the start.
+    pub(crate) fn load(&self) -> anyhow::Result<Config> {
+        let Some(file) = &self.file else { return Ok(Config::default()) };
+        match Config::load(file, &Process) {
+            Ok(loaded) => {
+                print::err(&render(&loaded.warnings));
+                Ok(loaded.config)
+            }
+            Err(problems) => {
+                print::err(&render(&problems));
+                bail!("the configuration `{}` cannot be used", file.display())
+            }
+        }
+    }
+}

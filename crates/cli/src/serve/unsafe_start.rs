@@ -1,0 +1,117 @@
+//! What toolgate refuses to start with: doors that would stand open.
+
+use std::net::SocketAddr;
+
+use toolgate_config::Config;
+
+/// Every reason not to start, each with what to do.
+pub(crate) fn reasons(config: &Config) -> Vec<String> {
+    let mut reasons = Vec::new();
+    let listen = &config.listen;
+    if let Some(address) = open(listen.mcp).filter(|_| config.grants.is_empty()) {
+        reasons.push(format!(
+            "`listen.mcp` is {address}, which other machines can reach, and there is no grant: \
+             anybody could call every tool. Listen on 127.0.0.1, or configure `grants`"
+        ));
+    }
+    if let Some(address) = open(listen.sessions).filter(|_| config.sessions.tokens.is_empty()) {
+        reasons.push(format!(
+            "`listen.sessions` is {address}, which other machines can reach, and there are no \
+             session tokens: anybody could publish tools. Listen on 127.0.0.1, or configure \
+             `sessions.tokens`"
+        ));
+    }
+    let shielded = config.tls.is_some() || !config.behind_proxy.is_empty();
+    if let Some(address) = open(listen.admin).filter(|_| !shielded) {
+        reasons.push(format!(
+            "`listen.admin` is {address}, which other machines can reach, without TLS: tokens \
+             would travel in the clear. Listen on 127.0.0.1, or configure `tls` or `behind_proxy`"
+        ));
+    }
+    if let Some(address) = open(listen.metrics) {
+        reasons.push(format!(
+            "`listen.metrics` is {address}, which other machines can reach, and this version asks \
+             for no token there: anybody could read the metrics. Listen on 127.0.0.1"
+        ));
+    }
+    reasons.extend(not_yet(config));
+    reasons
+}
+
+/// Settings that would promise a protection which this version does not have.
+fn not_yet(config: &Config) -> Vec<String> {
+    let promises = [
+        (!config.grants.is_empty(), "grants"),
+        (!config.people.is_empty(), "people"),
+        (!config.policies.is_empty(), "policies"),
+        (!config.local, "local: off"),
+        (config.tls.is_some(), "tls"),
+        (!config.behind_proxy.is_empty(), "behind_proxy"),
+    ];
+    let made = promises.iter().filter(|(made, _)| *made);
+    made.map(|(_, what)| {
+        format!("`{what}` is not supported by this version yet; it will not be ignored silently")
+    })
+    .collect()
+}
+
+fn open(address: Option<SocketAddr>) -> Option<SocketAddr> {
+    address.filter(|address| !address.ip().is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+    use std::path::Path;
+
+    use toolgate_config::Surroundings;
+
+    use super::*;
+
+    struct Nothing;
+
+    impl Surroundings for Nothing {
+        fn env(&self, _: &str) -> Option<String> {
+            Some("a-token-of-more-than-20-characters".to_owned())
+        }
+        fn read(&self, _: &Path) -> io::Result<Vec<u8>> {
+            Err(io::ErrorKind::NotFound.into())
+        }
+    }
+
+    #[test]
+    fn doors_that_would_stand_open() {
+        let cases: &[(&str, &[&str])] = &[
+            ("", &[]),
+            ("listen: { mcp: 127.0.0.1:0, sessions: '[::1]:0', admin: localhost:0 }", &[]),
+            ("listen: { mcp: off, sessions: off, admin: off }", &[]),
+            ("listen: { mcp: 0.0.0.0:4001 }", &["`listen.mcp` is 0.0.0.0:4001"]),
+            ("listen: { mcp: '[::]:4001' }", &["`listen.mcp` is [::]:4001"]),
+            ("listen: { mcp: 192.168.1.5:4001 }", &["`listen.mcp` is 192.168.1.5:4001"]),
+            ("listen: { sessions: 0.0.0.0:4000 }", &["`listen.sessions` is 0.0.0.0:4000"]),
+            ("listen: { admin: 0.0.0.0:4002 }", &["`listen.admin` is 0.0.0.0:4002"]),
+            ("listen: { metrics: 0.0.0.0:4003 }", &["`listen.metrics` is 0.0.0.0:4003"]),
+            ("listen: { metrics: 127.0.0.1:4003 }", &[]),
+            (
+                "listen: { mcp: 0.0.0.0:1, sessions: 0.0.0.0:2, admin: 0.0.0.0:3 }",
+                &["`listen.mcp`", "`listen.sessions`", "`listen.admin`"],
+            ),
+            ("listen: { sessions: 0.0.0.0:4000 }\nsessions: { tokens: [env:T] }", &[]),
+            (
+                "policies: { p: { file: p.yaml } }\n\
+                 grants: [{ label: a, token: env:T, policy: p }]",
+                &["`grants` is not supported", "`policies` is not supported"],
+            ),
+            ("local: off", &["`local: off` is not supported"]),
+        ];
+        for (text, expected) in cases {
+            let text = format!("version: 1\n{text}\n");
+            let config = Config::parse(&text, Path::new("t.yaml"), &Nothing).unwrap().config;
+            let reasons = reasons(&config);
+            assert_eq!(reasons.len(), expected.len(), "{text}: {reasons:?}");
+            for (reason, expected) in reasons.iter().zip(*expected) {
+                assert!(reason.starts_with(expected), "{reason}");
+            }
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Wiring: from what the configuration says to what the gateway runs on.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail};
+use http::{HeaderName, HeaderValue, Uri};
+use tokio_util::task::TaskTracker;
+use toolgate_config::{
+    Config, Http, HttpFlavour, Instances, Limits, ServerConfig, Stdio, Transport,
+};
+use toolgate_edge::agents::{AgentLimits, Rules};
+use toolgate_edge::child::{ChildConnector, ChildSpec, inheritable};
+use toolgate_edge::guard::{Browsers, Guard};
+use toolgate_edge::listen::ConnectionLimits;
+use toolgate_edge::remote::{Client, RemoteConnector, RemoteSpec};
+use toolgate_gateway::channel::Connector;
+use toolgate_gateway::{AgentSessions, Metrics, Server, ServerSettings};
+
+/// How long a handshake with an HTTP server may take that an agent did not ask for.
+const RECONNECT: Duration = Duration::from_secs(5);
+
+/// Makes servers.
+pub(crate) struct Wiring {
+    client: Client,
+    children: TaskTracker,
+    environment: Vec<(String, String)>,
+    metrics: Metrics,
+}
+
+impl Wiring {
+    pub(crate) fn new(metrics: Metrics, children: TaskTracker) -> Self {
+        let environment = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .filter(|(name, _)| inheritable(name))
+            .collect();
+        Self { client: Client::new(), children, environment, metrics }
+    }
+
+    /// The server that `config` describes.
+    pub(crate) fn server(
+        &self,
+        config: &ServerConfig,
+        limits: &Limits,
+    ) -> anyhow::Result<Arc<Server>> {
+        let max_result = bytes(limits.result);
+        let connector: Arc<dyn Connector> = match &config.transport {
+            Transport::Stdio(stdio) => Arc::new(self.child(&config.name, stdio, max_result)),
+            Transport::Http(http) => Arc::new(self.remote(&config.name, http, max_result)?),
+        };
+        let (instances, backs_off, reconnect_timeout) = match &config.transport {
+            Transport::Stdio(stdio) => {
+                let instances = match stdio.instances {
+                    Instances::PerAgent => toolgate_gateway::Instances::PerAgent,
+                    Instances::Shared => toolgate_gateway::Instances::Shared,
+                };
+                (instances, true, config.start_timeout)
+            }
+            Transport::Http(_) => (toolgate_gateway::Instances::PerAgent, false, RECONNECT),
+        };
+        let tool_timeouts: HashMap<String, Duration> = config
+            .tools
+            .iter()
+            .filter_map(|tool| Some((tool.name.clone(), tool.timeout?)))
+            .collect();
+        let settings = ServerSettings {
+            name: config.name.clone(),
+            instances,
+            timeout: config.timeout,
+            start_timeout: config.start_timeout,
+            reconnect_timeout,
+            tool_timeouts,
+            backs_off,
+        };
+        let metrics = self.metrics.of_server(&config.name);
+        Ok(Arc::new(Server::new(settings, connector, metrics)))
+    }
+
+    fn child(&self, name: &str, stdio: &Stdio, max_line: usize) -> ChildConnector {
+        let spec = ChildSpec {
+            args: stdio.args.iter().map(|arg| arg.expose().to_owned()).collect(),
+            env: stdio
+                .env
+                .iter()
+                .map(|(name, value)| (name.clone(), value.expose().to_owned()))
+                .collect(),
+            cwd: Some(stdio.cwd.clone()),
+            max_line,
+            ..ChildSpec::new(name, stdio.command.expose())
+        };
+        ChildConnector::new(spec, self.environment.clone(), self.children.clone())
+    }
+
+    fn remote(&self, name: &str, http: &Http, max_body: usize) -> anyhow::Result<RemoteConnector> {
+        if http.flavour == HttpFlavour::Sse {
+            bail!("server `{name}`: `type: sse` (HTTP+SSE of 2024-11-05) is not supported yet");
+        }
+        let url: Uri = http.url.expose().parse().with_context(|| format!("the url of `{name}`"))?;
+        let headers = http.headers.iter().map(|(key, value)| {
+            let what = || format!("the header `{key}` of server `{name}`");
+            let key: HeaderName = key.parse().with_context(what)?;
+            let mut value = HeaderValue::from_str(value.expose()).with_context(what)?;
+            value.set_sensitive(true);
+            Ok((key, value))
+        });
+        let spec = RemoteSpec {
+            headers: headers.collect::<anyhow::Result<_>>()?,
+            max_body,
+            ..RemoteSpec::new(name, url)
+        };
+        Ok(RemoteConnector::new(self.client.clone(), spec))
+    }
+}
+
+/// How many agent sessions there may be.
+pub(crate) fn agent_sessions(config: &Config) -> AgentSessions {
+    let agent_sessions = &config.agent_sessions;
+    AgentSessions { max: bytes(agent_sessions.max), idle: agent_sessions.idle }
+}
+
+/// Who may reach the agents' listener, and with how much.
+pub(crate) fn agent_rules(config: &Config, bound_to: IpAddr) -> Rules {
+    let limits = AgentLimits { body: bytes(config.limits.body), depth: bytes(config.limits.depth) };
+    Rules { guard: guard(config, bound_to, Browsers::Local), limits }
+}
+
+/// Who may reach a listener.
+pub(crate) fn guard(config: &Config, bound_to: IpAddr, browsers: Browsers) -> Guard {
+    let origins = config.origins.iter().map(|origin| origin.as_str().to_owned()).collect();
+    Guard { bound_to, hosts: config.hosts.clone(), origins, browsers }
+}
+
+/// What one listener may cost.
+pub(crate) fn connection_limits(config: &Config) -> ConnectionLimits {
+    ConnectionLimits {
+        connections: bytes(config.limits.connections),
+        header_read: config.limits.header_read,
+        header_bytes: bytes(config.limits.headers),
+    }
+}
+
+fn bytes(size: u64) -> usize {
+    usize::try_from(size).unwrap_or(usize::MAX)
+}

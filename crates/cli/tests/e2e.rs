@@ -1,0 +1,47 @@
+//! The whole binary as its users meet it: real processes, real sockets, real children.
+//!
+//! `gate` starts and stops `toolgate`, `wire` speaks HTTP as badly as a test needs, `agent` speaks
+//! MCP, `peer` is a server over stdio, `upstream` one over HTTP.
+//!
+//! Invariant: nothing here waits for a time to pass; what is waited for is a line, a file, a
+//! process or an answer, and [`gate::GUARD`] only ends a test that would hang.
+//!
+//! `UPDATE=1 cargo test -p toolgate --test e2e` rewrites the golden help texts.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests may panic, in their helpers too"
+)]
+
+#[path = "e2e/agent.rs"]
+mod agent;
+#[path = "e2e/gate.rs"]
+mod gate;
+#[path = "e2e/peer.rs"]
+mod peer;
+#[path = "e2e/upstream.rs"]
+mod upstream;
+#[path = "e2e/wire.rs"]
+mod wire;
+
+#[path = "e2e/canary.rs"]
+mod canary;
+#[path = "e2e/children.rs"]
+mod children;
+#[path = "e2e/commands.rs"]
+mod commands;
+#[path = "e2e/failures.rs"]
+mod failures;
+#[path = "e2e/listeners.rs"]
+mod listeners;
+#[path = "e2e/refusals.rs"]
+mod refusals;
+#[path = "e2e/reload.rs"]
+mod reload;
+#[path = "e2e/resumption.rs"]
+mod resumption;
+#[path = "e2e/start.rs"]
+mod start;
+#[path = "e2e/stop.rs"]
+mod stop;

@@ -1,0 +1,159 @@
+//! An agent: MCP over streamable HTTP, one connection for every request.
+
+use serde_json::{Value, json};
+
+use crate::gate::Gate;
+use crate::wire::{Connection, Events, Head, Reply};
+
+pub(crate) const NEWEST: &str = "2025-11-25";
+
+/// An agent with an agent session.
+pub(crate) struct Agent {
+    pub(crate) address: String,
+    pub(crate) path: String,
+    pub(crate) session: String,
+    /// What the server said to `initialize`.
+    pub(crate) welcome: Value,
+}
+
+impl Agent {
+    pub(crate) fn open(gate: &Gate, server: &str) -> Self {
+        Self::open_as(gate, server, NEWEST)
+    }
+
+    pub(crate) fn open_as(gate: &Gate, server: &str, version: &str) -> Self {
+        let reply = initialize(gate, server, version);
+        let session = reply.header("mcp-session-id");
+        let session = session.unwrap_or_else(|| panic!("not opened: {reply:?}")).to_owned();
+        let welcome = reply.json();
+        assert_eq!(reply.status, 200, "{reply:?}");
+        let agent = Self { address: gate.mcp(), path: path(server), session, welcome };
+        let reply = agent.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+        assert_eq!((reply.status, reply.body.as_str()), (202, ""));
+        agent
+    }
+
+    /// The head of a POST, up to and without the empty line.
+    pub(crate) fn post_head(&self) -> String {
+        format!(
+            "{}Mcp-Session-Id: {}\r\n",
+            post_head(&self.address, &self.path, "Content-Type: application/json\r\n"),
+            self.session
+        )
+    }
+
+    /// Sends a body and returns the connection on which the answer comes.
+    pub(crate) fn begin(&self, body: &str) -> Connection {
+        let mut connection = Connection::open(&self.address);
+        let head = self.post_head();
+        connection.send(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes());
+        connection
+    }
+
+    /// Sends a body and reads the answer to its end.
+    pub(crate) fn send(&self, body: &str) -> Reply {
+        self.begin(body).reply()
+    }
+
+    /// Sends a request and reads its answer, be it JSON or the last event of a stream.
+    pub(crate) fn request(&self, method: &str, params: &Value) -> Value {
+        let id = "\"an id\"";
+        let body =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
+        let reply = self.send(&body);
+        assert_eq!(reply.status, 200, "{reply:?}");
+        let answer = if reply.header("content-type") == Some("application/json") {
+            reply.json()
+        } else {
+            let last = reply.body.lines().rev().find_map(|line| line.strip_prefix("data: "));
+            serde_json::from_str(last.unwrap_or_else(|| panic!("{reply:?}"))).unwrap()
+        };
+        assert_eq!(answer["id"], "an id", "{answer}");
+        answer
+    }
+
+    /// Calls a tool; its result.
+    pub(crate) fn call(&self, tool: &str, arguments: &Value) -> Value {
+        let answer = self.request("tools/call", &json!({"name": tool, "arguments": arguments}));
+        answer.get("result").unwrap_or_else(|| panic!("{answer}")).clone()
+    }
+
+    /// Calls a tool that says one thing; what it said.
+    pub(crate) fn says(&self, tool: &str) -> String {
+        let result = self.call(tool, &json!({}));
+        assert_ne!(result["isError"], true, "{result}");
+        result["content"][0]["text"].as_str().unwrap().to_owned()
+    }
+
+    /// Whether the server answers.
+    pub(crate) fn works(&self) -> bool {
+        self.request("ping", &json!({}))["result"] == json!({})
+    }
+
+    /// Begins a call that is not answered at once.
+    pub(crate) fn begin_call(&self, tool: &str, meta: &Value) -> Connection {
+        let params = json!({"name": tool, "arguments": {}, "_meta": meta});
+        self.begin(&format!(
+            r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{params}}}"#
+        ))
+    }
+
+    /// GET, for the general stream or to resume one.
+    pub(crate) fn get(&self, headers: &str) -> Connection {
+        let mut connection = Connection::open(&self.address);
+        let Self { address, path, session, .. } = self;
+        connection.send(
+            format!(
+                "GET {path} HTTP/1.1\r\nHost: {address}\r\nMcp-Session-Id: {session}\r\n{headers}\r\n"
+            )
+            .as_bytes(),
+        );
+        connection
+    }
+
+    /// Goes on reading a stream after this event.
+    pub(crate) fn resume(&self, event: &str) -> Events {
+        Events::of(self.get(&format!("Accept: text/event-stream\r\nLast-Event-ID: {event}\r\n")))
+    }
+
+    pub(crate) fn delete(&self) -> Head {
+        let Self { address, path, session, .. } = self;
+        let mut connection = Connection::open(address);
+        connection.send(
+            format!(
+                "DELETE {path} HTTP/1.1\r\nHost: {address}\r\nMcp-Session-Id: {session}\r\n\r\n"
+            )
+            .as_bytes(),
+        );
+        connection.head()
+    }
+}
+
+/// The answer to an `initialize`.
+pub(crate) fn initialize(gate: &Gate, server: &str, version: &str) -> Reply {
+    let body = opening(version);
+    let address = gate.mcp();
+    let head = post_head(&address, &path(server), "Content-Type: application/json\r\n");
+    let mut connection = Connection::open(&address);
+    connection.send(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes());
+    connection.reply()
+}
+
+/// The body of an `initialize`.
+pub(crate) fn opening(version: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"protocolVersion":"{version}","capabilities":{{}},"clientInfo":{{"name":"e2e","version":"1"}}}}}}"#
+    )
+}
+
+/// The head of a POST with these headers, up to and without the empty line.
+pub(crate) fn post_head(address: &str, path: &str, headers: &str) -> String {
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: {address}\r\n\
+         Accept: application/json, text/event-stream\r\n{headers}"
+    )
+}
+
+pub(crate) fn path(server: &str) -> String {
+    format!("/mcp/{server}")
+}

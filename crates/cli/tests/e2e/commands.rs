@@ -1,0 +1,148 @@
+//! What can be typed besides `serve`, and what is answered to slips of the hand.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::gate::Home;
+
+/// Exit code, stdout and stderr.
+fn run(home: &Home, words: &[&str]) -> (Option<i32>, String, String) {
+    let output = home.run(words);
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn wrong_usage_is_64() {
+    let home = Home::new();
+    let cases: &[(&[&str], &str)] = &[
+        (&[], "Usage: toolgate"),
+        (&["frobnicate"], "frobnicate"),
+        (&["--frobnicate"], "--frobnicate"),
+        (&["serve", "--frobnicate"], "--frobnicate"),
+        (&["serve", "stray"], "stray"),
+        (&["serve", "--config"], "--config"),
+        (&["serve", "--log", "xml"], "xml"),
+        (&["config"], "Usage: toolgate config"),
+        (&["config", "check", "a", "b"], "'b'"),
+        (&["config", "check", "-o", "xml"], "xml"),
+        (&["version", "stray"], "stray"),
+    ];
+    for (words, expected) in cases {
+        let (code, stdout, stderr) = run(&home, words);
+        assert_eq!((code, stdout.as_str()), (Some(64), ""), "{words:?}: {stderr}");
+        assert!(stderr.contains(expected), "{words:?}: {stderr}");
+    }
+}
+
+#[test]
+fn help_texts() {
+    let home = Home::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/help");
+    for (name, words) in [
+        ("toolgate", &["--help"][..]),
+        ("serve", &["serve", "--help"]),
+        ("config", &["config", "--help"]),
+        ("config-check", &["config", "check", "--help"]),
+    ] {
+        let (code, stdout, stderr) = run(&home, words);
+        assert_eq!((code, stderr.as_str()), (Some(0), ""), "{words:?}");
+        let golden = folder.join(format!("{name}.txt"));
+        if std::env::var_os("UPDATE").is_some() {
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(&golden, &stdout).unwrap();
+        }
+        let expected = fs::read_to_string(&golden).unwrap_or_default();
+        assert_eq!(stdout, expected, "{words:?}; if this is meant, run again with UPDATE=1");
+    }
+}
+
+#[test]
+fn versions() {
+    let home = Home::new();
+    let expected = concat!("toolgate ", env!("CARGO_PKG_VERSION"), "\n");
+    for words in [["version"], ["--version"]] {
+        assert_eq!(run(&home, &words), (Some(0), expected.to_owned(), String::new()));
+    }
+}
+
+#[test]
+fn a_log_filter_that_is_none() {
+    let home = Home::new();
+    let output = home.command(&["serve"]).env("TOOLGATE_LOG", "=[=").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("TOOLGATE_LOG") && said.contains("=[="), "{said}");
+}
+
+#[test]
+fn config_check_in_words() {
+    let home = Home::new();
+    let cases = [
+        ("version: 1\n", Some(0), "is valid\n"),
+        (
+            "version: 1\nservers: { a: { url: 'http://127.0.0.1:1/', headers: { X-Api-Key: plain } } }\n",
+            Some(1),
+            "TG1016",
+        ),
+        (
+            "version: 1\nservers: { a: { command: x, env: { API_KEY: plain } } }\n",
+            Some(0),
+            "is valid, with 1 warning",
+        ),
+        ("version: 2\nfoo: 1\n", Some(1), "is not valid: 2 problems"),
+        ("{", Some(1), "is not valid"),
+    ];
+    for (text, expected, words) in cases {
+        home.configure(text);
+        for command in [&["config", "check"][..], &["config", "check", "toolgate.yaml"]] {
+            let (code, stdout, stderr) = run(&home, command);
+            assert_eq!((code, stdout.as_str()), (expected, ""), "{text}: {stderr}");
+            assert!(stderr.contains(words), "{text}: {stderr}");
+            assert!(!stderr.contains("plain"), "a secret is shown: {stderr}");
+        }
+    }
+    let (code, _, stderr) = run(&home, &["config", "check", "missing.yaml"]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("missing.yaml: error[TG1001]: no such file"), "{stderr}");
+}
+
+#[test]
+fn config_check_for_programs() {
+    let home = Home::new();
+    let check = || {
+        let (code, stdout, stderr) = run(&home, &["config", "check", "-o", "json"]);
+        assert_eq!((stdout.lines().count(), stderr.as_str()), (1, ""));
+        (code, serde_json::from_str::<Value>(&stdout).unwrap())
+    };
+    home.configure("version: 1\n");
+    let expected = serde_json::json!({"file": "toolgate.yaml", "valid": true, "problems": []});
+    assert_eq!(check(), (Some(0), expected));
+
+    home.configure("version: 1\nlissten: {}\nbogus: 1\n");
+    let (code, found) = check();
+    assert_eq!((code, &found["valid"]), (Some(1), &false.into()));
+    let problems = found["problems"].as_array().unwrap();
+    assert_eq!(problems.len(), 2, "{found}");
+    for (problem, (line, hint)) in problems.iter().zip([(2, "listen"), (3, "")]) {
+        let keys: Vec<_> = problem.as_object().unwrap().keys().collect();
+        let expected = ["code", "column", "file", "hint", "line", "message", "severity"];
+        assert_eq!(keys, expected);
+        assert_eq!((&problem["line"], &problem["column"]), (&line.into(), &1.into()));
+        assert_eq!((&problem["severity"], &problem["code"]), (&"error".into(), &"TG1007".into()));
+        assert!(problem["hint"].to_string().contains(hint), "{problem}");
+    }
+}
+
+#[test]
+fn the_schema_is_json() {
+    let (code, stdout, stderr) = run(&Home::new(), &["config", "schema"]);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    let schema: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    for key in ["version", "listen", "servers", "limits"] {
+        assert!(schema["properties"][key].is_object(), "{key}");
+    }
+}

@@ -1,0 +1,195 @@
+//! Servers that fail: the agent is told what happened, whether the tool may have run, and the next
+//! call works as soon as the server does.
+
+use std::net::TcpListener;
+
+use serde_json::{Value, json};
+
+use crate::agent::{Agent, initialize, opening, post_head};
+use crate::gate::{Gate, Home, eventually, is_gone};
+use crate::peer::{Peer, gate_with_peer};
+use crate::upstream::Upstream;
+use crate::wire::{Connection, get};
+
+/// Checks a tool result that tells of a failure; its text.
+#[track_caller]
+fn failed(result: &Value, code: &str, effect: &str) -> String {
+    assert_eq!(result["isError"], true, "{result}");
+    let meta = &result["_meta"];
+    assert_eq!((&meta["error_code"], &meta["effect"]), (&code.into(), &effect.into()), "{result}");
+    let text = result["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("[UPSTREAM] "), "{text}");
+    text.to_owned()
+}
+
+/// The words with which an `initialize` fails because the server cannot be reached.
+#[track_caller]
+fn not_opened(gate: &Gate, server: &str) -> String {
+    let reply = initialize(gate, server, "2025-11-25");
+    assert_eq!((reply.status, reply.header("mcp-session-id")), (200, None), "{reply:?}");
+    let answer = reply.json();
+    assert_eq!(
+        (&answer["id"], &answer["error"]["code"]),
+        (&1.into(), &(-32603).into()),
+        "{answer}"
+    );
+    let data = &answer["error"]["data"];
+    assert_eq!(data["error_code"], "upstream_unavailable", "{answer}");
+    assert_eq!(data["effect"], "not_started", "{answer}");
+    answer["error"]["message"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn servers_that_do_not_start() {
+    let home = Home::new();
+    let (good, bad) = (Peer::new(&home, "good"), Peer::new(&home, "bad"));
+    let config = format!(
+        "servers:\n{}{}  missing: {{ command: no-such-program }}\n  \
+         nowhere: {{ command: sh, cwd: /no/such/folder }}\n",
+        good.entry("", ""),
+        bad.entry("exits", "")
+    );
+    let gate = Gate::start_in(home, &config);
+    let agent = Agent::open(&gate, "good");
+
+    let said = not_opened(&gate, "missing");
+    assert!(said.contains("no command `no-such-program` in PATH"), "{said}");
+    assert!(said.contains("install it or write its full path"), "{said}");
+    let said = not_opened(&gate, "nowhere");
+    assert!(said.contains("`/no/such/folder` does not exist"), "{said}");
+    let said = not_opened(&gate, "bad");
+    assert!(said.contains("exited with code 3"), "{said}");
+    assert!(said.contains("my database is missing"), "{said}");
+    assert_eq!(bad.started().len(), 1);
+
+    // It is not started again and again.
+    let said = not_opened(&gate, "bad");
+    assert!(said.contains("is given a pause") && said.contains("Try again in 1 s"), "{said}");
+    assert_eq!(bad.started().len(), 1);
+    eventually("it is tried again after the pause", || {
+        not_opened(&gate, "bad").contains("exited with code 3").then_some(())
+    });
+    assert_eq!(bad.started().len(), 2);
+    assert!(agent.works(), "another server is not disturbed");
+    gate.log.line_with(&["did not start", "server=\"missing\"", "no-such-program"]);
+}
+
+#[test]
+fn a_child_that_dies_in_the_middle_of_a_call() {
+    let (gate, peer) = gate_with_peer("", "", "");
+    let (agent, other) = (Agent::open(&gate, "peer"), Agent::open(&gate, "peer"));
+    let text = failed(&agent.call("crash", &json!({})), "outcome_unknown", "unknown");
+    assert!(text.contains("exited with code 9"), "{text}");
+    assert!(text.contains("out of paper") && text.contains("check before you repeat it"), "{text}");
+    gate.log.line_with(&["the server went away", "server=\"peer\""]);
+    assert!(other.works(), "the child of another agent is not disturbed");
+
+    // Refused unsent as long as the pause lasts, and then with a new child.
+    let result = eventually("the server is back", || {
+        let result = agent.call("echo", &json!({"n": 1}));
+        if result["isError"] != true {
+            return Some(result);
+        }
+        let text = failed(&result, "upstream_unavailable", "not_started");
+        assert!(text.contains("Nothing was sent. Try again in 1 s"), "{text}");
+        assert_eq!(result["_meta"]["retry_after_s"], 1);
+        None
+    });
+    assert_eq!(result["structuredContent"]["arguments"], json!({"n": 1}));
+    assert_eq!(peer.started().len(), 3);
+    let calls = |tool| {
+        let heard = peer.heard();
+        heard.iter().filter(|message| message["params"]["name"] == tool).count()
+    };
+    assert_eq!((calls("crash"), calls("echo")), (1, 1), "nothing is sent twice");
+
+    let metrics = get(&gate.admin(), "/metrics").body;
+    let counted = r#"toolgate_requests_total{server="peer",outcome="unknown"} 1"#;
+    assert!(metrics.contains(counted), "{metrics}");
+}
+
+#[test]
+fn a_call_that_takes_too_long_is_given_up_and_the_server_told() {
+    let tools = "timeout: 60s, tools: { slow: { timeout: 1s } }";
+    let (gate, peer) = gate_with_peer("", "", tools);
+    let agent = Agent::open(&gate, "peer");
+    let text = failed(&agent.call("slow", &json!({})), "upstream_timeout", "unknown");
+    assert!(text.contains("did not answer within 1s"), "{text}");
+
+    let cancelled = peer.hears("notifications/cancelled");
+    let heard = peer.heard();
+    let call = heard.iter().find(|message| message["params"]["name"] == "slow").unwrap();
+    assert_eq!(cancelled["params"]["requestId"], call["id"]);
+    assert_eq!(agent.says("pid"), peer.started()[0].to_string(), "the child is still of use");
+
+    // An answer that comes too late is dropped.
+    peer.go();
+    eventually("the late answer is counted as dropped", || {
+        let metrics = get(&gate.admin(), "/metrics").body;
+        metrics.contains(r#"toolgate_dropped_messages_total{server="peer"} 1"#).then_some(())
+    });
+    assert!(agent.works());
+}
+
+#[test]
+fn a_cancel_of_the_agent_reaches_the_server() {
+    let (gate, peer) = gate_with_peer("", "", "");
+    let agent = Agent::open(&gate, "peer");
+    let mut call = agent.begin_call("slow", &json!({}));
+    peer.is_called("slow");
+    let cancel = r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"bored"}}"#;
+    assert_eq!(agent.send(cancel).status, 202);
+    let cancelled = peer.hears("notifications/cancelled");
+    let heard = peer.heard();
+    let sent = heard.iter().find(|message| message["params"]["name"] == "slow").unwrap();
+    assert_eq!(cancelled["params"], json!({"requestId": sent["id"], "reason": "bored"}));
+    peer.go();
+    assert!(call.reply().body.contains("at last"));
+}
+
+#[test]
+fn a_child_that_says_nothing_is_ended() {
+    let (gate, peer) = gate_with_peer("", "silent", "start_timeout: 300ms");
+    let said = not_opened(&gate, "peer");
+    assert!(said.contains("no handshake within 300ms"), "{said}");
+    let child = peer.started()[0];
+    eventually("the child is killed", || is_gone(child).then_some(()));
+}
+
+#[test]
+fn an_agent_that_hangs_up_while_its_server_starts_leaves_no_child() {
+    let (gate, peer) = gate_with_peer("", "silent", "start_timeout: 1h");
+    let body = opening("2025-11-25");
+    let head = post_head(&gate.mcp(), "/mcp/peer", "Content-Type: application/json\r\n");
+    let mut connection = Connection::open(&gate.mcp());
+    connection.send(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes());
+    let child = eventually("the child is started", || peer.started().first().copied());
+    drop(connection);
+    eventually("the child is killed", || is_gone(child).then_some(()));
+}
+
+#[test]
+fn an_http_server_that_is_not_there() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gate =
+        Gate::start(&format!("servers: {{ dead: {{ url: 'http://{address}/mcp?k=s3cret' }} }}"));
+    let said = not_opened(&gate, "dead");
+    assert!(said.contains(&format!("connection refused at http://{address}")), "{said}");
+    assert!(said.contains("is the server running?"), "{said}");
+    assert!(!said.contains("s3cret") && !gate.log.text().contains("s3cret"));
+}
+
+#[test]
+fn an_http_server_that_goes_away_and_comes_back() {
+    let upstream = Upstream::start();
+    let address = upstream.address.clone();
+    let gate = Gate::start(&format!("servers: {{ web: {{ url: 'http://{address}/mcp' }} }}"));
+    let agent = Agent::open(&gate, "web");
+    assert!(agent.works());
+    upstream.stop();
+    let text = failed(&agent.call("any", &json!({})), "upstream_unavailable", "not_started");
+    assert!(text.contains("connection refused"), "{text}");
+    let upstream = Upstream::start_at(&address);
+    assert_eq!(agent.call("any", &json!({"n": 1}))["structuredContent"]["arguments"]["n"], 1);
+    assert!(!upstream.requests().is_empty());
+}

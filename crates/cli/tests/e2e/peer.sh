@@ -1,0 +1,81 @@
+# A small MCP server over stdio, as a script: peer.sh FOLDER [MODE]
+#
+# FOLDER gets `started` (one process id a line) and `heard` (one message a line), and has the pipe
+# `go` on which slow calls wait. Of a message it reads only what stands where the tests put it.
+folder=$1
+mode=${2:-}
+echo "$$" >>"$folder/started"
+
+case $mode in
+exits)
+    echo "my database is missing" >&2
+    exit 3
+    ;;
+silent)
+    trap '' TERM
+    while :; do sleep 1000; done
+    ;;
+stubborn)
+    trap '' TERM
+    ;;
+chatty)
+    echo "Listening on stdio"
+    echo "{ this is no message"
+    ;;
+esac
+
+answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
+text() { answer "$1" "{\"content\":[{\"type\":\"text\",\"text\":\"$2\"}]}"; }
+
+while IFS= read -r line; do
+    printf '%s\n' "$line" >>"$folder/heard"
+    id=${line#*\"id\":}
+    id=${id%%[,\}]*}
+    params=${line#*\"params\":}
+    params=${params%\}}
+    case $line in
+    *'"method":"initialize"'*)
+        version=${line#*\"protocolVersion\":\"}
+        version=${version%%\"*}
+        answer "$id" "{\"protocolVersion\":\"$version\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"peer\",\"version\":\"1\"}}"
+        ;;
+    *'"method":"ping"'*) answer "$id" '{}' ;;
+    *'"name":"echo"'*) answer "$id" "{\"content\":[],\"structuredContent\":$params}" ;;
+    *'"name":"pid"'*) text "$id" "$$" ;;
+    *'"name":"mode"'*) text "$id" "$mode" ;;
+    *'"name":"env"'*) text "$id" "$(tr '\0' ' ' <"/proc/$$/environ")" ;;
+    *'"name":"slow"'*) (read -r _ <"$folder/go" && text "$id" "at last") & ;;
+    *'"name":"progress"'*)
+        token=${params#*\"progressToken\":}
+        token=${token%%[,\}]*}
+        printf '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":1}}\n' "$token"
+        text "$id" "done"
+        ;;
+    *'"name":"ask"'*)
+        waiting=$id
+        echo '{"jsonrpc":"2.0","id":"q-1","method":"sampling/createMessage","params":{"maxTokens":1}}'
+        ;;
+    *'"id":"q-1"'*) answer "$waiting" "{\"content\":[],\"structuredContent\":$line}" ;;
+    *'"name":"crash"'*)
+        echo "out of paper" >&2
+        exit 9
+        ;;
+    *'"name":"mutter"'*)
+        echo "a word to the people" >&2
+        text "$id" "said"
+        ;;
+    *'"name":"family"'*)
+        sleep 1000 &
+        text "$id" "$!"
+        ;;
+    *'"name":"notify"'*)
+        echo '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+        text "$id" "done"
+        ;;
+    *'"name":"big"'*) text "$id" "$(head -c 3000 /dev/zero | tr '\0' a)" ;;
+    *'"id":'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such thing"}}\n' "$id" ;;
+    esac
+done
+
+# Its input has ended; one that is stubborn does not care.
+while [ "$mode" = stubborn ]; do sleep 1000; done

@@ -1,0 +1,239 @@
+//! `serve` from nothing to ready, and everything that keeps it from getting there.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use crate::gate::{Gate, Home, LISTEN, eventually};
+use crate::wire::get;
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// A start that must fail with exit code 2; what it said.
+#[track_caller]
+fn refused(home: Home, words: &[&str]) -> String {
+    let command = home.command(words);
+    match Gate::run(home, command) {
+        Err((status, said)) => {
+            assert_eq!(status.code(), Some(2), "{said}");
+            said
+        }
+        Ok(gate) => panic!("toolgate started: {}", gate.ready()),
+    }
+}
+
+#[track_caller]
+fn refused_with(config: &str) -> String {
+    let home = Home::new();
+    home.configure(&format!("version: 1\n{config}\n"));
+    refused(home, &["serve", "--ready-json"])
+}
+
+#[test]
+fn nothing_configured_on_an_empty_machine() {
+    // The usual ports are this test's alone in this suite; somebody else's test may hold them for
+    // a moment.
+    let mut gate = eventually("ports 4000 to 4002 are free", || {
+        let home = Home::new();
+        let command = home.command(&["serve", "--ready-json"]);
+        match Gate::run(home, command) {
+            Ok(gate) => Some(gate),
+            Err((_, said)) => {
+                assert!(said.contains("cannot listen on 127.0.0.1:400"), "{said}");
+                None
+            }
+        }
+    });
+    let mut expected = serde_json::json!({
+        "ready": true,
+        "mcp": "http://127.0.0.1:4001",
+        "sessions": "ws://127.0.0.1:4000/sessions",
+        "admin": "http://127.0.0.1:4002",
+    });
+    expected["pid"] = gate.pid().into();
+    assert_eq!(*gate.ready(), expected);
+    assert_eq!(get(&gate.mcp(), "/readyz").status, 200);
+    assert_eq!(get(&gate.admin(), "/readyz").status, 200);
+
+    let data = gate.home.path(".local/share/toolgate");
+    let token_file = data.join("admin.token");
+    assert_eq!((mode(&data), mode(&token_file)), (0o700, 0o600));
+    let token = fs::read_to_string(&token_file).unwrap();
+    assert!(token.trim().len() >= 32, "{token}");
+
+    let (code, rest) = gate.stop();
+    assert_eq!((code, rest.as_str()), (Some(0), ""), "one line on stdout and no more");
+    let said = gate.log.text();
+    assert!(!said.contains(token.trim()), "the admin token was printed");
+    let token_file = token_file.display().to_string();
+    for words in [
+        "toolgate is up",
+        "http://127.0.0.1:4001",
+        "ws://127.0.0.1:4000/sessions",
+        "http://127.0.0.1:4002",
+        &token_file,
+        "configuration  none",
+        "No server is configured yet",
+        "Open: every user and every program of this machine",
+        "Denied: other machines",
+    ] {
+        assert!(said.contains(words), "{words} is missing in\n{said}");
+    }
+}
+
+#[test]
+fn a_listener_that_is_off_is_null() {
+    let gate = Gate::start("listen: { mcp: 127.0.0.1:0, sessions: off, admin: off }");
+    let ready = gate.ready().as_object().unwrap();
+    assert_eq!(ready.keys().collect::<Vec<_>>(), ["admin", "mcp", "pid", "ready", "sessions"]);
+    assert!(ready["mcp"].is_string() && ready["sessions"].is_null() && ready["admin"].is_null());
+    gate.log.wait_for("people         off");
+}
+
+#[test]
+fn the_start_text_says_what_to_paste() {
+    let home = Home::new();
+    fs::create_dir(home.path(".cursor")).unwrap();
+    let config = "servers: { first: { command: 'true' }, second: { command: 'true' } }";
+    let gate = Gate::start_in(home, config);
+    let url = format!("http://{}/mcp/first", gate.mcp());
+    gate.log.wait_for(&format!("\"first\": {{\"url\": \"{url}\"}}"));
+    gate.log.wait_for(&url.replace("first", "second"));
+    gate.log.wait_for(&gate.home.file().display().to_string());
+}
+
+#[test]
+fn where_the_data_folder_is() {
+    type Case = (&'static str, &'static [&'static str], &'static [&'static str], &'static str);
+    let cases: &[Case] = &[
+        ("", &[], &["XDG_DATA_HOME"], "XDG_DATA_HOME/toolgate"),
+        ("data: ./from-file", &[], &["XDG_DATA_HOME"], "from-file"),
+        ("data: ./from-file", &[], &["TOOLGATE_DATA"], "TOOLGATE_DATA"),
+        ("data: ./from-file", &["--data", "from-flag"], &["TOOLGATE_DATA"], "from-flag"),
+    ];
+    for (config, words, variables, expected) in cases {
+        let gate = Gate::start_as(Home::new(), config, |command| {
+            command.args(*words);
+            let home = command.get_current_dir().unwrap().to_owned();
+            for name in *variables {
+                command.env(name, home.join(name));
+            }
+        });
+        let folder = gate.home.path(expected);
+        assert!(folder.join("admin.token").exists(), "{config} {words:?} {variables:?}");
+        assert_eq!(mode(&folder), 0o700);
+    }
+}
+
+#[test]
+fn a_data_folder_serves_one_at_a_time() {
+    let mut gate = Gate::start("data: ./data");
+    let token = fs::read_to_string(gate.home.path("data/admin.token")).unwrap();
+    let second = gate.home.run(&["serve", "--ready-json"]);
+    let said = String::from_utf8(second.stderr).unwrap();
+    assert_eq!((second.status.code(), second.stdout.as_slice()), (Some(2), &b""[..]));
+    assert!(said.contains(&format!("(pid {})", gate.pid())) && said.contains("--data"), "{said}");
+    assert_eq!(get(&gate.mcp(), "/readyz").status, 200, "the first one is not disturbed");
+
+    assert_eq!(gate.stop().0, Some(0));
+    let mut command = gate.home.command(&["serve", "--ready-json"]);
+    command.env("TOOLGATE_DATA", gate.home.path("data"));
+    let again = Gate::run(Home::new(), command).map_err(|(_, said)| said).unwrap();
+    let kept = fs::read_to_string(gate.home.path("data/admin.token")).unwrap();
+    assert_eq!(kept, token, "the admin token is made once");
+    drop(again);
+}
+
+#[test]
+fn a_port_that_is_taken() {
+    for listener in ["mcp", "sessions", "admin", "metrics"] {
+        let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap();
+        let mut listen = serde_json::json!({"mcp": "off", "sessions": "off", "admin": "off"});
+        listen[listener] = address.to_string().into();
+        let said = refused_with(&format!("listen: {listen}"));
+        for words in [&format!("cannot listen on {address}"), &format!("`listen.{listener}`")] {
+            assert!(said.contains(words), "{words} is missing in {said}");
+        }
+    }
+}
+
+#[test]
+fn every_problem_of_the_configuration_in_one_run() {
+    let said = refused_with("lissten: {}\nservers:\n  a: { comand: x }\n  b: { url: nonsense }");
+    for words in
+        ["toolgate.yaml:2:1", "`listen`", "toolgate.yaml:4:8", "`command`", "toolgate.yaml:5:", "^"]
+    {
+        assert!(said.contains(words), "{words} is missing in\n{said}");
+    }
+    assert!(said.contains("cannot be used"), "{said}");
+}
+
+#[test]
+fn a_configuration_that_is_not_there() {
+    for words in [&["--config", "missing.yaml"][..], &[]] {
+        let home = Home::new();
+        let mut command = home.command(&["serve", "--ready-json"]);
+        command.args(words);
+        if words.is_empty() {
+            command.env("TOOLGATE_CONFIG", home.path("missing.yaml"));
+        }
+        let (status, said) = Gate::run(home, command).err().unwrap();
+        assert_eq!(status.code(), Some(2));
+        assert!(said.contains("missing.yaml") && said.contains("no such file"), "{said}");
+        assert!(said.contains("--config"), "{said}");
+    }
+}
+
+#[test]
+fn doors_that_would_stand_open() {
+    let cases = [
+        ("listen: { mcp: 0.0.0.0:0 }", "there is no grant"),
+        ("listen: { mcp: '[::]:0' }", "there is no grant"),
+        ("listen: { sessions: 0.0.0.0:0 }", "session tokens"),
+        ("listen: { admin: 0.0.0.0:0 }", "without TLS"),
+        ("listen: { metrics: 0.0.0.0:0 }", "`listen.metrics` is 0.0.0.0:0"),
+    ];
+    for (config, reason) in cases {
+        let said = refused_with(config);
+        assert!(said.contains("toolgate does not start like this"), "{config}: {said}");
+        assert!(said.contains(reason) && said.contains("127.0.0.1"), "{config}: {said}");
+    }
+}
+
+#[test]
+fn what_this_version_cannot_honour_is_not_ignored() {
+    let cases = [
+        ("grants: [{ label: a, token: env:TOKEN }]", "`grants`"),
+        ("people: [{ name: a, token: env:TOKEN, roles: [viewer] }]", "`people`"),
+        ("policies: { p: { file: p.yaml } }", "`policies`"),
+        ("tls: { cert: a.pem, key: b.pem }", "`tls`"),
+        ("behind_proxy: [10.0.0.0/8]", "`behind_proxy`"),
+        ("local: off", "`local: off`"),
+        ("servers: { a: { type: sse, url: 'http://127.0.0.1:1/' } }", "`type: sse`"),
+    ];
+    for (config, what) in cases {
+        let home = Home::new();
+        home.configure(&format!("version: 1\n{LISTEN}\n{config}\n"));
+        fs::write(home.path("p.yaml"), "version: 1\n").unwrap();
+        let mut command = home.command(&["serve", "--ready-json"]);
+        command.env("TOKEN", "a-token-of-more-than-twenty-characters");
+        let (status, said) = Gate::run(home, command).err().unwrap();
+        assert_eq!(status.code(), Some(2), "{config}: {said}");
+        assert!(said.contains(what) && said.contains("not supported"), "{config}: {said}");
+    }
+}
+
+#[test]
+fn the_log_can_be_json() {
+    let mut gate = Gate::start_as(Home::new(), "", |command| {
+        command.args(["--log", "json"]);
+    });
+    gate.stop();
+    let line = gate.log.line_with(&["\"stopped\""]);
+    let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&line["level"], &line["message"]), (&"INFO".into(), &"stopped".into()));
+}
