@@ -1,0 +1,241 @@
+//! `cargo xtask bench`: what toolgate costs, as ratios to a bare proxy in the same run.
+//!
+//! The peers (echo server, bare proxy, load generator) are binaries of `testkit`; here they are
+//! started and asked in turn, and their figures compared. [`SCENARIOS`] says what is measured and
+//! what is aimed at; [`arena`] starts processes, [`measure`] takes the figures, [`table`] shows
+//! them.
+//!
+//! Invariant: never a test. A missed aim is shown, and the exit code stays 0; only wrong answers
+//! and processes that fail are failures.
+//! Invariant: arrangements that are compared run in turn in the same minute, never one run against
+//! the figures of another.
+
+mod arena;
+mod machine;
+mod measure;
+mod table;
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use self::arena::Arena;
+use self::table::{Row, Table};
+
+const USAGE: &str = "\
+usage: cargo xtask bench [--quick] [--only NAME] [--toolgate PATH]
+
+  --quick           fewer and shorter rounds; docs/benchmarks.md is left as it is
+  --only NAME       one measurement (may be repeated); likewise
+  --toolgate PATH   measure this binary instead of building one; likewise";
+
+/// How the three arrangements are compared.
+#[derive(Debug, Clone, Copy)]
+enum Compare {
+    /// What toolgate adds to the direct p50, over what the bare proxy adds.
+    AddedLatency,
+    /// Toolgate's requests per second over the bare proxy's.
+    Throughput,
+    /// Toolgate's p50 over the direct one.
+    ToDirect,
+    /// Toolgate's p50 over the bare proxy's.
+    ToBare,
+}
+
+/// One comparison under load.
+struct Scenario {
+    name: &'static str,
+    what: &'static str,
+    compare: Compare,
+    /// The ratio that is wanted: at least for throughput, at most for times.
+    aim: f64,
+    /// Arguments of the load generator.
+    load: &'static [&'static str],
+    server: Server,
+}
+
+/// Which echo server a scenario talks to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Server {
+    Small,
+    /// Lists [`MANY_TOOLS`] tools.
+    Many,
+}
+
+const MANY_TOOLS: &str = "10000";
+const MEMORY: &str = "memory";
+const START: &str = "start";
+const MEMORY_AIM_MIB: f64 = 15.0;
+const START_AIM_MS: f64 = 50.0;
+
+const SCENARIOS: [Scenario; 6] = [
+    Scenario {
+        name: "latency",
+        what: "latency added at p50, 1 client",
+        compare: Compare::AddedLatency,
+        aim: 1.3,
+        load: &["--mode", "echo"],
+        server: Server::Small,
+    },
+    Scenario {
+        name: "throughput-32",
+        what: "calls per second, 32 clients",
+        compare: Compare::Throughput,
+        aim: 0.8,
+        load: &["--mode", "echo", "--clients", "32"],
+        server: Server::Small,
+    },
+    Scenario {
+        name: "throughput-128",
+        what: "calls per second, 128 clients",
+        compare: Compare::Throughput,
+        aim: 0.8,
+        load: &["--mode", "echo", "--clients", "128"],
+        server: Server::Small,
+    },
+    Scenario {
+        name: "list",
+        what: "`tools/list` of 10,000 tools (7 MB)",
+        compare: Compare::ToDirect,
+        aim: 1.5,
+        load: &["--mode", "list", "--tools", MANY_TOOLS],
+        server: Server::Many,
+    },
+    Scenario {
+        name: "big",
+        what: "8 MB of text as a result",
+        compare: Compare::ToBare,
+        aim: 2.0,
+        load: &["--mode", "big", "--size", "8000000"],
+        server: Server::Small,
+    },
+    Scenario {
+        name: "structured",
+        what: "8 MB of structured content",
+        compare: Compare::ToBare,
+        aim: 2.0,
+        load: &["--mode", "structured", "--size", "8000000"],
+        server: Server::Small,
+    },
+];
+
+/// How much is measured.
+struct Extent {
+    rounds: usize,
+    round: Duration,
+    starts: usize,
+    idle: Duration,
+}
+
+struct Options {
+    quick: bool,
+    only: Vec<String>,
+    toolgate: Option<PathBuf>,
+}
+
+/// Runs the verb with the words that followed it.
+pub(crate) fn run(words: &[&str]) -> Result<()> {
+    let options = Options::parse(words)?;
+    build(&options)?;
+    let machine = machine::describe();
+    let mut table = Table::default();
+    for row in measure_all(&options)? {
+        table.push(row);
+    }
+    table::say(&format!("\n{machine}\n\n{}", table.text()));
+    if options.is_complete() {
+        table::write_into(&crate::root().join("docs/benchmarks.md"), &machine, &table)?;
+        table::say("\nwritten to docs/benchmarks.md");
+    }
+    ensure!(table.is_valid(), "some measurements failed; see the table");
+    Ok(())
+}
+
+fn build(options: &Options) -> Result<()> {
+    // Two builds, so that the peers' features are not built into toolgate.
+    let mut packages = vec!["toolgate-testkit"];
+    if options.toolgate.is_none() {
+        packages.push("toolgate");
+    }
+    for package in packages {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let arguments = ["build", "--release", "--quiet", "--package", package];
+        let status = Command::new(cargo).args(arguments).current_dir(crate::root()).status()?;
+        ensure!(status.success(), "building {package} failed");
+    }
+    Ok(())
+}
+
+fn measure_all(options: &Options) -> Result<Vec<Row>> {
+    let extent = options.extent();
+    let arena = Arena::new(options.toolgate.clone())?;
+    let mut rows = Vec::new();
+    if options.wants(START) {
+        rows.push(measure::start(&arena, extent.starts)?);
+    }
+    if options.wants(MEMORY) {
+        rows.extend(measure::idle_memory(&arena, extent.idle)?);
+    }
+    let scenarios: Vec<_> = SCENARIOS.iter().filter(|s| options.wants(s.name)).collect();
+    if scenarios.is_empty() {
+        return Ok(rows);
+    }
+    let setup = arena.open().context("setting up the three arrangements")?;
+    for scenario in scenarios {
+        table::say(&format!("measuring {} ...", scenario.name));
+        rows.push(measure::compare(&arena, &setup, scenario, &extent));
+    }
+    rows.push(measure::memory_after_load(&setup)?);
+    Ok(rows)
+}
+
+// === impl Options ===
+
+impl Options {
+    fn parse(words: &[&str]) -> Result<Self> {
+        let mut options = Self { quick: false, only: Vec::new(), toolgate: None };
+        let mut rest = words.iter();
+        while let Some(word) = rest.next() {
+            match *word {
+                "--quick" => options.quick = true,
+                "--only" => {
+                    let name = rest.next().context("`--only` needs a name")?;
+                    let known = || SCENARIOS.iter().map(|s| s.name).chain([MEMORY, START]);
+                    if !known().any(|known| known == *name) {
+                        let all: Vec<_> = known().collect();
+                        bail!("no measurement is called `{name}`; there are {}", all.join(", "));
+                    }
+                    options.only.push((*name).to_owned());
+                }
+                "--toolgate" => {
+                    let path = rest.next().context("`--toolgate` needs a path")?;
+                    options.toolgate = Some(path.into());
+                }
+                unknown => bail!("unknown option `{unknown}`\n\n{USAGE}"),
+            }
+        }
+        Ok(options)
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|only| only == name)
+    }
+
+    /// Whether the figures are those that the documentation shows.
+    fn is_complete(&self) -> bool {
+        !self.quick && self.only.is_empty() && self.toolgate.is_none()
+    }
+
+    fn extent(&self) -> Extent {
+        let (rounds, millis, starts, idle) =
+            if self.quick { (3, 500, 5, 2) } else { (9, 1_500, 21, 10) };
+        Extent {
+            rounds,
+            round: Duration::from_millis(millis),
+            starts,
+            idle: Duration::from_secs(idle),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Starts the processes that are measured, and ends them.
+//!
+//! Invariant: every process started here ends when its [`Running`] is dropped, and the temporary
+//! folder goes with the [`Arena`].
+
+use std::cell::Cell;
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use serde_json::Value;
+
+use super::{MANY_TOOLS, Server};
+
+/// Where the binaries are, and a folder for what they write.
+pub(super) struct Arena {
+    binaries: PathBuf,
+    toolgate: PathBuf,
+    folder: PathBuf,
+    started: Cell<u32>,
+}
+
+/// A started process that has said that it is ready.
+pub(super) struct Running {
+    child: Child,
+    /// Kept open, so that the process may go on writing.
+    _stdout: BufReader<ChildStdout>,
+    /// What it said.
+    pub(super) ready: Value,
+    /// From spawning to that line.
+    pub(super) took: Duration,
+}
+
+/// The three arrangements, for each of the two servers.
+pub(super) struct Setup {
+    small: Ways,
+    many: Ways,
+    pub(super) toolgate: Running,
+    _peers: Vec<Running>,
+}
+
+/// The same server by three ways.
+pub(super) struct Ways {
+    pub(super) direct: Way,
+    pub(super) bare: Way,
+    pub(super) toolgate: Way,
+}
+
+/// One way to a server.
+pub(super) struct Way {
+    pub(super) url: String,
+    /// The process in between; of the direct way the server itself.
+    pub(super) pid: u32,
+}
+
+// === impl Arena ===
+
+impl Arena {
+    pub(super) fn new(toolgate: Option<PathBuf>) -> Result<Self> {
+        let binaries = crate::target().join("release");
+        let toolgate = toolgate.unwrap_or_else(|| binaries.join("toolgate"));
+        let folder = std::env::temp_dir().join(format!("toolgate-bench-{}", std::process::id()));
+        fs::create_dir_all(&folder)?;
+        Ok(Self { binaries, toolgate, folder, started: Cell::new(0) })
+    }
+
+    /// Starts everything that the scenarios need.
+    pub(super) fn open(&self) -> Result<Setup> {
+        let echo = self.start_peer("echo", &[])?;
+        let many = self.start_peer("echo", &["--tools", MANY_TOOLS])?;
+        let (echo_url, many_url) = (echo.url("url")?, many.url("url")?);
+        let bare = self.start_peer("bare-proxy", &[&echo_url])?;
+        let bare_many = self.start_peer("bare-proxy", &[&many_url])?;
+        let toolgate = self.start_toolgate(&[("echo", &echo_url), ("many", &many_url)])?;
+        let mcp = toolgate.url("mcp")?;
+        let through = |name| Way { url: format!("{mcp}/mcp/{name}"), pid: toolgate.pid() };
+        let small = Ways { direct: echo.way()?, bare: bare.way()?, toolgate: through("echo") };
+        let large = Ways { direct: many.way()?, bare: bare_many.way()?, toolgate: through("many") };
+        let peers = vec![echo, many, bare, bare_many];
+        Ok(Setup { small, many: large, toolgate, _peers: peers })
+    }
+
+    /// Starts toolgate on a data folder of its own with these servers, on free ports.
+    pub(super) fn start_toolgate(&self, servers: &[(&str, &str)]) -> Result<Running> {
+        let number = self.started.get();
+        self.started.set(number + 1);
+        let home = self.folder.join(format!("toolgate-{number}"));
+        fs::create_dir_all(&home)?;
+        let config = home.join("toolgate.yaml");
+        let entries: Vec<_> =
+            servers.iter().map(|(name, url)| format!("  {name}: {{ url: {url} }}\n")).collect();
+        fs::write(&config, format!("{CONFIG}{}", entries.concat()))?;
+        let mut command = Command::new(&self.toolgate);
+        command.arg("serve").arg("--ready-json").arg("--config").arg(config);
+        command.arg("--data").arg(home.join("data"));
+        Running::start(command, &home.join("stderr"))
+    }
+
+    /// Runs the load generator against `url` and returns its figures.
+    pub(super) fn load(&self, url: &str, arguments: &[&str], round: Duration) -> Result<Value> {
+        let seconds = round.as_secs_f64();
+        let output = Command::new(self.binaries.join("load"))
+            .arg(url)
+            .args(arguments)
+            .args(["--seconds", &seconds.to_string(), "--warm-up", &(seconds / 5.0).to_string()])
+            .output()
+            .context("starting the load generator")?;
+        if !output.status.success() {
+            bail!("the load generator failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(serde_json::from_slice(&output.stdout)?)
+    }
+
+    fn start_peer(&self, name: &str, arguments: &[&str]) -> Result<Running> {
+        let mut command = Command::new(self.binaries.join(name));
+        command.args(arguments);
+        Running::start(command, &self.folder.join(name).with_extension("stderr"))
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        // A folder that stays behind in the temporary folder harms nobody.
+        drop(fs::remove_dir_all(&self.folder));
+    }
+}
+
+// === impl Running ===
+
+impl Running {
+    fn start(mut command: Command, stderr: &Path) -> Result<Self> {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(fs::File::create(stderr)?);
+        let from = Instant::now();
+        let mut child = command.spawn().with_context(|| format!("starting {command:?}"))?;
+        let stdout = child.stdout.take().context("standard output is not piped")?;
+        let mut stdout = BufReader::new(stdout);
+        let mut line = String::new();
+        stdout.read_line(&mut line)?;
+        let took = from.elapsed();
+        let mut running = Self { child, _stdout: stdout, ready: Value::Null, took };
+        let Ok(ready) = serde_json::from_str(&line) else {
+            let said = fs::read_to_string(stderr).unwrap_or_default();
+            bail!("{command:?} did not become ready; it said:\n{said}");
+        };
+        running.ready = ready;
+        Ok(running)
+    }
+
+    /// The URL under this key of the ready line.
+    pub(super) fn url(&self, key: &str) -> Result<String> {
+        let url = self.ready.get(key).and_then(Value::as_str);
+        Ok(url.with_context(|| format!("`{key}` is missing in {}", self.ready))?.to_owned())
+    }
+
+    fn way(&self) -> Result<Way> {
+        Ok(Way { url: self.url("url")?, pid: self.pid() })
+    }
+
+    pub(super) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // It may have ended by itself; either way nothing is left to do.
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+// === impl Setup ===
+
+impl Setup {
+    pub(super) fn ways(&self, server: Server) -> &Ways {
+        match server {
+            Server::Small => &self.small,
+            Server::Many => &self.many,
+        }
+    }
+}
+
+const CONFIG: &str = "\
+version: 1
+listen: { mcp: 127.0.0.1:0, sessions: 127.0.0.1:0, admin: 127.0.0.1:0 }
+servers:
+";

@@ -1,0 +1,67 @@
+//! The toolgate binary as a running process.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, anyhow};
+use serde_json::{Value, json};
+
+use crate::process::{Group, tail};
+use crate::target;
+
+/// How long toolgate may take to say that it is ready.
+const READY: Duration = Duration::from_secs(30);
+
+/// The release binary that the part `build` made.
+pub(crate) fn binary() -> PathBuf {
+    target().join("release/toolgate")
+}
+
+/// A toolgate that serves; it ends when this is dropped.
+pub(crate) struct Gate {
+    _group: Group,
+    mcp: String,
+}
+
+impl Gate {
+    /// Starts toolgate with these servers, its files and its log in `folder`.
+    pub(crate) fn start(folder: &Path, servers: &Value) -> Result<Self> {
+        let (config, log) = (folder.join("toolgate.yaml"), folder.join("toolgate.log"));
+        let listen = json!({"mcp": "127.0.0.1:0", "sessions": "off", "admin": "off"});
+        let document = json!({"version": 1, "data": "data", "listen": listen, "servers": servers});
+        // JSON is YAML.
+        std::fs::write(&config, format!("{document:#}\n"))?;
+        let mut command = Command::new(binary());
+        command.args(["serve", "--ready-json", "--config"]).arg(&config);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(File::create(&log)?);
+        let mut group = Group::start("toolgate", &mut command)?;
+        let mcp =
+            ready(&mut group).with_context(|| format!("toolgate is not ready\n{}", tail(&log)))?;
+        Ok(Self { _group: group, mcp })
+    }
+
+    /// Where agents reach a server.
+    pub(crate) fn url(&self, server: &str) -> String {
+        format!("{}/mcp/{server}", self.mcp)
+    }
+}
+
+/// Reads the ready line; a thread, because a pipe has no read timeout.
+fn ready(group: &mut Group) -> Result<String> {
+    let stdout = group.child().stdout.take().context("no standard output")?;
+    let (send, receive) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut line = String::new();
+        let read = BufReader::new(stdout).read_line(&mut line);
+        // Nobody waits any more once the limit is over.
+        send.send(read.map(|_| line)).is_ok()
+    });
+    let line = receive.recv_timeout(READY).map_err(|_| anyhow!("no ready line within 30 s"))??;
+    let ready: Value = serde_json::from_str(&line).context("the ready line is not JSON")?;
+    let mcp = ready.get("mcp").and_then(Value::as_str).context("the ready line has no `mcp`")?;
+    Ok(mcp.to_owned())
+}

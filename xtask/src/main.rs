@@ -1,0 +1,72 @@
+//! Development commands of this workspace: `cargo xtask <verb>`.
+//!
+//! Start at [`run`]: one verb, one module. Nothing here is part of the product.
+//! Invariant: no verb skips a part silently; what cannot run is a failure with its reason.
+
+mod bench;
+mod clients;
+mod compare;
+mod fuzz;
+mod gate;
+mod peers;
+mod process;
+mod real;
+mod report;
+mod soak;
+mod test;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+const USAGE: &str = "\
+usage: cargo xtask <verb>
+
+  test                all tests, as on a fresh machine (installs what it needs)
+  test --quick        only what needs nothing but cargo
+  test --only PART    one part and the parts it needs
+  test --list         the names of the parts
+  bench [--quick] [--only NAME] [--toolgate PATH]
+                      speed against a direct connection and a bare proxy
+  fuzz [SECONDS]      every fuzz target for SECONDS each (default 60)
+  soak [SECONDS]      the heavy counts, then every fuzz target for SECONDS each (default 900)";
+
+fn main() -> ExitCode {
+    process::end_children_on_signal();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match run(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report::say(&format!("xtask: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The workspace's folder.
+fn root() -> &'static Path {
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    here.parent().unwrap_or(here)
+}
+
+/// Where cargo puts what it builds, and we the peers of the tests.
+fn target() -> PathBuf {
+    let set = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    root().join(set.unwrap_or_else(|| "target".into()))
+}
+
+fn run(words: &[&str]) -> Result<()> {
+    match words {
+        ["test", rest @ ..] => test::run(rest),
+        ["bench", rest @ ..] => bench::run(rest),
+        ["fuzz", rest @ ..] => fuzz::run(rest),
+        ["soak", rest @ ..] => soak::run(rest),
+        [] | ["help" | "--help" | "-h"] => {
+            report::say(USAGE);
+            Ok(())
+        }
+        [verb, ..] => bail!("unknown verb `{verb}`\n\n{USAGE}"),
+    }
+}

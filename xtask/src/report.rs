@@ -1,0 +1,164 @@
+//! What a run says: lines on standard output, the time of each part and the closing table.
+//!
+//! Invariant: a part that was started is in the table, whatever became of it.
+
+use std::collections::VecDeque;
+use std::io::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+/// Cases that run at a time; most of a case is waiting.
+const AT_A_TIME: usize = 3;
+
+/// Prints one line. Output that nobody reads (a closed pipe) is not an error.
+pub(crate) fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
+        // Nobody listens any more; the exit code still tells.
+    }
+}
+
+/// The parts that ran so far, in order.
+#[derive(Default)]
+pub(crate) struct Report {
+    parts: Vec<Part>,
+}
+
+struct Part {
+    name: &'static str,
+    took: Duration,
+    failure: Option<String>,
+}
+
+impl Report {
+    /// Runs one part, prints its name, its time and, if it failed, why.
+    pub(crate) fn part(
+        &mut self,
+        name: &'static str,
+        what: &str,
+        run: impl FnOnce() -> Result<()>,
+    ) {
+        say(&format!("== {name}: {what}"));
+        let start = Instant::now();
+        let failure = run().err().map(|error| format!("{error:#}"));
+        let took = start.elapsed();
+        match &failure {
+            None => say(&format!("== {name}: ok, {}\n", seconds(took))),
+            Some(why) => say(&format!("== {name}: FAILED, {}\n{why}\n", seconds(took))),
+        }
+        self.parts.push(Part { name, took, failure });
+    }
+
+    pub(crate) fn failed(&self, name: &str) -> bool {
+        self.parts.iter().any(|part| part.name == name && part.failure.is_some())
+    }
+
+    /// Prints the table of parts; an error if any of them failed.
+    pub(crate) fn close(&self) -> Result<()> {
+        say(&self.table());
+        let failed: Vec<&str> =
+            self.parts.iter().filter(|p| p.failure.is_some()).map(|p| p.name).collect();
+        if failed.is_empty() {
+            return Ok(());
+        }
+        bail!("failed: {}; run one again with `cargo xtask test --only PART`", failed.join(", "))
+    }
+
+    fn table(&self) -> String {
+        let line = |name, result, time| format!("{name:<12} {result:<6} {:>8}", seconds(time));
+        let parts = self.parts.iter().map(|part| {
+            line(part.name, if part.failure.is_none() { "ok" } else { "FAILED" }, part.took)
+        });
+        let total = self.parts.iter().map(|part| part.took).sum();
+        let head = "part         result     time".to_owned();
+        let lines = std::iter::once(head).chain(parts).chain([line("total", "", total)]);
+        lines.collect::<Vec<_>>().join(
+            "
+",
+        )
+    }
+}
+
+/// Runs cases of one part, a few at a time, says how each went and how many passed.
+pub(crate) fn each<C: Send>(
+    cases: Vec<C>,
+    name: impl Fn(&C) -> String + Sync,
+    run: impl Fn(&C) -> Result<()> + Sync,
+) -> Result<()> {
+    let total = cases.len();
+    let queue = Mutex::new(VecDeque::from(cases));
+    let failed = AtomicUsize::new(0);
+    let work = || {
+        // A closure, so that the lock is not held while the case runs.
+        let next = || queue.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        while let Some(case) = next() {
+            let start = Instant::now();
+            let result = run(&case);
+            let what = format!("{} in {}", name(&case), seconds(start.elapsed()));
+            match result {
+                Ok(()) => say(&format!("ok      {what}")),
+                Err(error) => {
+                    failed.fetch_add(1, Ordering::Relaxed);
+                    say(&format!("FAILED  {what}\n{error:#}"));
+                }
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..AT_A_TIME {
+            scope.spawn(work);
+        }
+    });
+    let failed = failed.into_inner();
+    say(&format!("{} passed, {failed} failed", total - failed));
+    if failed > 0 {
+        bail!("{failed} of {total} failed");
+    }
+    Ok(())
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_part_fails_the_run_and_is_named() {
+        let mut report = Report::default();
+        report.part("good", "does nothing", || Ok(()));
+        report.part("bad", "fails", || bail!("no luck"));
+        assert!(!report.failed("good"));
+        assert!(report.failed("bad"));
+        let error = report.close().unwrap_err().to_string();
+        assert!(error.starts_with("failed: bad;"), "{error}");
+        assert!(report.table().contains("bad          FAILED"), "{}", report.table());
+    }
+
+    #[test]
+    fn every_case_runs_once_and_one_that_fails_fails_the_part() {
+        let ran = Mutex::new(Vec::new());
+        let run = |case: &u32| {
+            ran.lock().unwrap().push(*case);
+            anyhow::ensure!(*case != 7, "seven");
+            Ok(())
+        };
+        let error = each((0..20).collect(), u32::to_string, run).unwrap_err().to_string();
+        assert_eq!(error, "1 of 20 failed");
+        let mut ran = ran.into_inner().unwrap();
+        ran.sort_unstable();
+        assert_eq!(ran, (0..20).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_run_without_failures_is_ok() {
+        let mut report = Report::default();
+        report.part("good", "does nothing", || Ok(()));
+        report.close().unwrap();
+    }
+}
