@@ -20,7 +20,7 @@ use http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::Service;
 use toolgate_gateway::outlet::First;
-use toolgate_gateway::{AgentSession, EventId, Gateway, NotOpened, refused};
+use toolgate_gateway::{AgentSession, Endpoint, EventId, Gateway, NotOpened, refused};
 use toolgate_mcp::{
     Incoming as Body, Limits, Message, Pieces, Refusal, Version, code, method, parse_agent,
 };
@@ -104,24 +104,30 @@ impl Inner {
             "/readyz" => return reply::text(StatusCode::SERVICE_UNAVAILABLE, "not ready\n"),
             _ => {}
         }
-        let Some(server) = request.uri().path().strip_prefix("/mcp/") else {
+        let Some(endpoint) = self.endpoint(request.uri().path()) else {
             return reply::nothing_here();
         };
-        let server = server.to_owned();
-        if self.gateway.server(&server).is_none() {
-            return reply::nothing_here();
-        }
         match *request.method() {
-            Method::POST => self.post(&server, request, &rules.limits).await,
-            Method::GET => self.get(&server, &request),
-            Method::DELETE => self.delete(&server, &request),
+            Method::POST => self.post(&endpoint, request, &rules.limits).await,
+            Method::GET => self.get(&endpoint, &request),
+            Method::DELETE => self.delete(&endpoint, &request),
             _ => reply::not_allowed(),
         }
     }
 
+    /// What a path leads to.
+    fn endpoint(&self, path: &str) -> Option<Endpoint> {
+        let rest = path.strip_prefix("/mcp")?;
+        if rest.is_empty() {
+            return Some(Endpoint::All);
+        }
+        let server = self.gateway.server(rest.strip_prefix('/')?)?;
+        Some(Endpoint::Server(server.name().to_owned()))
+    }
+
     async fn post(
         &self,
-        server: &str,
+        endpoint: &Endpoint,
         request: Request<Incoming>,
         limits: &AgentLimits,
     ) -> Response<Reply> {
@@ -142,9 +148,9 @@ impl Inner {
         if let Body::One(Message::Request(request)) = &message
             && request.method == method::INITIALIZE
         {
-            return self.open(server, request).await;
+            return self.open(endpoint, request).await;
         }
-        let session = match self.session(server, &head) {
+        let session = match self.session(endpoint, &head) {
             Ok(session) => session,
             Err(response) => return *response,
         };
@@ -165,8 +171,12 @@ impl Inner {
         }
     }
 
-    async fn open(&self, server: &str, request: &toolgate_mcp::Request<'_>) -> Response<Reply> {
-        match self.gateway.open(server, request).await {
+    async fn open(
+        &self,
+        endpoint: &Endpoint,
+        request: &toolgate_mcp::Request<'_>,
+    ) -> Response<Reply> {
+        match self.gateway.open(endpoint, request).await {
             Ok((session, answer)) => with_session(json(StatusCode::OK, answer), session.id()),
             Err(NotOpened::Answer(answer)) => json(StatusCode::OK, answer),
             Err(NotOpened::UnknownServer) => reply::nothing_here(),
@@ -185,12 +195,12 @@ impl Inner {
         }
     }
 
-    fn get(&self, server: &str, request: &Request<Incoming>) -> Response<Reply> {
+    fn get(&self, endpoint: &Endpoint, request: &Request<Incoming>) -> Response<Reply> {
         let head = match Head::of_get(request.headers()) {
             Ok(head) => head,
             Err(response) => return *response,
         };
-        let session = match self.session(server, &head) {
+        let session = match self.session(endpoint, &head) {
             Ok(session) => session,
             Err(response) => return *response,
         };
@@ -209,9 +219,9 @@ impl Inner {
         }
     }
 
-    fn delete(&self, server: &str, request: &Request<Incoming>) -> Response<Reply> {
+    fn delete(&self, endpoint: &Endpoint, request: &Request<Incoming>) -> Response<Reply> {
         let session =
-            Head::of_delete(request.headers()).and_then(|head| self.session(server, &head));
+            Head::of_delete(request.headers()).and_then(|head| self.session(endpoint, &head));
         match session {
             Ok(session) => {
                 self.gateway.end(&session);
@@ -223,7 +233,7 @@ impl Inner {
 
     fn session(
         &self,
-        server: &str,
+        endpoint: &Endpoint,
         head: &Head<'_>,
     ) -> Result<Arc<AgentSession>, Box<Response<Reply>>> {
         let Some(id) = head.session else {
@@ -234,7 +244,7 @@ impl Inner {
                  that its answer carries",
             )));
         };
-        self.gateway.session(server, id).ok_or_else(|| {
+        self.gateway.session(endpoint, id).ok_or_else(|| {
             Box::new(problem(
                 StatusCode::NOT_FOUND,
                 SESSION_NOT_FOUND,

@@ -6,25 +6,33 @@
 //!
 //! Invariant: an agent's answer reaches a server only if that server asked this agent session.
 
-use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use toolgate_mcp::{
     Message, Notification, Refusal, Request, Response, Version, code, method, peek, text,
 };
 
-use crate::call::Call;
-use crate::link::Link;
+use crate::all;
+use crate::call::{Call, Work};
+use crate::endpoint::Endpoint;
+use crate::link::{Ask, Link};
+use crate::links::Links;
+use crate::lists::Kind;
 use crate::outlet::{Outlet, Reader};
 use crate::pace::Pace;
 use crate::rewrite::{refused, rewrite};
+use crate::server::Server;
+use crate::sight::Sight;
 use crate::streams::{EventId, Streams};
+use crate::wishes::Wishes;
 
 /// How many requests of servers may wait for an agent's answer.
 const MAX_ASKED: usize = 1_000;
@@ -33,19 +41,22 @@ const MAX_ASKED: usize = 1_000;
 pub struct AgentSession {
     id: String,
     key: u64,
-    server: String,
+    endpoint: Endpoint,
     /// The `params` of its `initialize`.
     opening: Bytes,
     version: OnceLock<Version>,
-    link: RwLock<Option<Arc<Link>>>,
-    /// Links before that one, on which calls may still run.
+    links: ArcSwap<Links>,
+    /// Links before those, on which calls may still run.
     former: Mutex<Vec<Weak<Link>>>,
     general: Arc<Outlet>,
     streams: Mutex<Streams>,
     next_stream: AtomicU64,
     asked: Mutex<HashMap<u64, Asked>>,
     next_asked: AtomicU64,
-    subscriptions: Mutex<HashSet<String>>,
+    pub(crate) wishes: Wishes,
+    pub(crate) sight: Sight,
+    /// Whether the agent has listened to its general stream.
+    listening: AtomicBool,
     /// Connections that read one of its streams now.
     readers: AtomicUsize,
     last_use: Mutex<Instant>,
@@ -77,7 +88,7 @@ impl AgentSession {
     pub(crate) fn new(
         id: String,
         key: u64,
-        server: String,
+        endpoint: Endpoint,
         opening: Bytes,
         tasks: TaskTracker,
         pace: Arc<Pace>,
@@ -85,17 +96,19 @@ impl AgentSession {
         Arc::new(Self {
             id,
             key,
-            server,
+            endpoint,
             opening,
             version: OnceLock::new(),
-            link: RwLock::new(None),
+            links: ArcSwap::default(),
             former: Mutex::default(),
             general: Arc::new(Outlet::new(0)),
             streams: Mutex::new(Streams::default()),
             next_stream: AtomicU64::new(1),
             asked: Mutex::new(HashMap::new()),
             next_asked: AtomicU64::new(1),
-            subscriptions: Mutex::new(HashSet::new()),
+            wishes: Wishes::default(),
+            sight: Sight::default(),
+            listening: AtomicBool::new(false),
             readers: AtomicUsize::new(0),
             last_use: Mutex::new(Instant::now()),
             tasks,
@@ -108,9 +121,9 @@ impl AgentSession {
         &self.id
     }
 
-    /// The server it was opened for.
-    pub fn server(&self) -> &str {
-        &self.server
+    /// What it was opened on.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
     }
 
     /// The protocol version agreed on, if it is one we know.
@@ -119,10 +132,10 @@ impl AgentSession {
     }
 
     /// Sends a request. What comes of it is read from the returned call.
-    pub fn request(&self, request: &Request<'_>) -> Result<Call, Refusal> {
+    pub fn request(self: &Arc<Self>, request: &Request<'_>) -> Result<Call, Refusal> {
         let outlet = Arc::new(Outlet::expecting(self.stream_number(), 1));
         let work = self.start(request, &outlet)?;
-        Ok(Call::new(outlet, Box::pin(work), &self.tasks, &self.pace))
+        Ok(Call::new(outlet, work, &self.tasks, &self.pace))
     }
 
     /// Handles the members of a batch, each on its own; the call has an answer for every request.
@@ -165,18 +178,29 @@ impl AgentSession {
         if notification.method == method::CANCELLED {
             return self.cancel(notification, part("requestId")).await;
         }
-        let Some(link) = self.link() else { return };
-        let body = match notification.method.as_ref() {
-            method::PROGRESS => part("progressToken").and_then(|token| {
-                let theirs = self.token_of(token)?;
-                rewrite(notification.raw, &[(token, &theirs)]).ok()
-            }),
+        if notification.method == method::PROGRESS {
+            let asked =
+                part("progressToken").and_then(|token| Some((token, self.token_of(token)?)));
+            if let Some((token, (link, theirs))) = asked
+                && let Ok(body) = rewrite(notification.raw, &[(token, &theirs)])
+            {
+                self.pass_on(link, body).await;
+            }
+            return;
+        }
+        let all = self.endpoint == Endpoint::All;
+        // Where all servers are shown the handshake with each is our own.
+        if all && notification.method != method::ROOTS_LIST_CHANGED {
+            return;
+        }
+        for link in self.links().iter() {
             // What one agent says of itself is not true of all that share the server.
-            _ if link.is_shared() => None,
-            _ => rewrite(notification.raw, &[]).ok(),
-        };
-        if let Some(body) = body {
-            self.pass_on(link, body).await;
+            if !link.is_shared()
+                && (!all || link.is_up())
+                && let Ok(body) = rewrite(notification.raw, &[])
+            {
+                self.pass_on(Arc::clone(link), body).await;
+            }
         }
     }
 
@@ -186,7 +210,7 @@ impl AgentSession {
         let number = response.id.and_then(|id| id.parse().ok());
         let asked = number.and_then(|number| self.asked.lock().remove(&number));
         let (Some(asked), Some(id)) = (asked, response.id) else {
-            tracing::debug!(server = self.server, "an agent answered what nobody asked");
+            tracing::debug!(endpoint = %self.endpoint, "an agent answered what nobody asked");
             return;
         };
         let Some(link) = asked.link.upgrade() else { return };
@@ -201,7 +225,8 @@ impl AgentSession {
 
     /// Reads the general stream: what belongs to no request.
     pub fn listen(self: &Arc<Self>) -> Attached {
-        if let Some(link) = self.link() {
+        self.listening.store(true, Ordering::Relaxed);
+        for link in self.links().iter() {
             link.listen();
         }
         self.attach(self.general.read(None))
@@ -237,28 +262,46 @@ impl AgentSession {
         &self.general
     }
 
-    pub(crate) fn link(&self) -> Option<Arc<Link>> {
-        self.link.read().clone()
+    pub(crate) fn links(&self) -> Arc<Links> {
+        self.links.load_full()
     }
 
-    /// Gives it another link. The one before ends with the last call that runs on it.
-    pub(crate) fn set_link(&self, link: Option<Arc<Link>>) {
-        let before = std::mem::replace(&mut *self.link.write(), link.clone());
-        let Some(before) = before else { return };
-        if let Some(link) = link.filter(|_| before.is_listening()) {
-            link.listen();
+    /// Gives it other links. Those that it no longer has end with the last call that runs on them.
+    pub(crate) fn set_links(&self, links: Vec<Arc<Link>>) {
+        if self.listening.load(Ordering::Relaxed) {
+            for link in &links {
+                link.listen();
+            }
         }
+        let links = Arc::new(Links::new(links));
+        let before = self.links.swap(Arc::clone(&links));
         let mut former = self.former.lock();
         former.retain(|link| link.strong_count() > 0);
-        former.push(Arc::downgrade(&before));
+        former.extend(before.iter().filter(|link| !links.holds(link)).map(Arc::downgrade));
+    }
+
+    /// A server's word that belongs to no request.
+    pub(crate) fn hear_general(
+        &self,
+        server: &Server,
+        notification: &Notification<'_>,
+        body: &Bytes,
+    ) {
+        match self.endpoint {
+            Endpoint::Server(_) => self.general.push(body.clone()),
+            Endpoint::All => all::hear(self, server, notification, body),
+        }
+    }
+
+    /// What it sees may have changed; if so the agent is told soon.
+    pub(crate) fn lists_changed(self: &Arc<Self>, kinds: &[Kind]) {
+        if self.sight.may_have_changed(kinds) {
+            all::tell_changed(self);
+        }
     }
 
     pub(crate) fn set_version(&self, version: Version) {
         self.version.get_or_init(|| version);
-    }
-
-    pub(crate) fn subscribed(&self, uri: &str) -> bool {
-        self.subscriptions.lock().contains(uri)
     }
 
     /// Remembers a server's request; the number is the id under which the agent is asked. None if
@@ -295,7 +338,7 @@ impl AgentSession {
         if self.readers.load(Ordering::Relaxed) > 0 || unused < idle {
             return false;
         }
-        let busy = self.links().iter().any(|link| link.waits_for(self.key));
+        let busy = self.all_links().iter().any(|link| link.waits_for(self.key));
         if busy {
             self.touch();
         }
@@ -304,7 +347,7 @@ impl AgentSession {
 
     /// Takes itself off its links, also those from before a reload.
     pub(crate) async fn leave(&self) {
-        for link in self.links() {
+        for link in self.all_links() {
             link.leave(self.key).await;
         }
     }
@@ -313,33 +356,53 @@ impl AgentSession {
     /// calls that the agent has cancelled end now.
     pub(crate) fn hang_up(&self) {
         self.general.end();
-        for link in self.links() {
+        for link in self.all_links() {
             link.forgo_cancelled();
         }
     }
 
     fn start(
-        &self,
+        self: &Arc<Self>,
         request: &Request<'_>,
         outlet: &Arc<Outlet>,
-    ) -> Result<impl Future<Output = ()> + Send + use<>, Refusal> {
-        let Some(link) = self.link() else {
+    ) -> Result<Work, Refusal> {
+        self.touch();
+        let started = match &self.endpoint {
+            Endpoint::Server(server) => self.start_one(server, request, outlet),
+            Endpoint::All => all::start(self, request, outlet),
+        };
+        started.map_err(|refusal| Refusal { id: Some(request.id.to_owned()), ..refusal })
+    }
+
+    fn start_one(
+        &self,
+        server: &str,
+        request: &Request<'_>,
+        outlet: &Arc<Outlet>,
+    ) -> Result<Work, Refusal> {
+        let links = self.links.load();
+        let Some(link) = links.first() else {
             return Err(Refusal {
                 code: code::INVALID_REQUEST,
                 message: "this agent session has ended".to_owned(),
-                id: Some(request.id.to_owned()),
+                id: None,
             });
         };
-        self.touch();
-        self.note_subscription(request);
-        link.call(self.key, request, outlet)
-            .map_err(|refusal| Refusal { id: Some(request.id.to_owned()), ..refusal })
+        let uri = match request.method.as_ref() {
+            method::RESOURCES_SUBSCRIBE | method::RESOURCES_UNSUBSCRIBE => {
+                request.params.and_then(|params| peek(params, &["uri"]).ok().flatten())
+            }
+            _ => None,
+        };
+        self.wishes.note(server, request, uri.and_then(text).as_deref());
+        let ask = Ask { session: self.key, request, changes: &[], mapped: false };
+        Ok(Box::pin(link.call(&ask, outlet)?))
     }
 
     /// Passes on that the agent no longer wants its request `id`, wherever that runs.
     async fn cancel(&self, notification: &Notification<'_>, id: Option<&str>) {
         let Some(id) = id else { return };
-        for link in self.links() {
+        for link in self.all_links() {
             if let Some(number) = link.withdraw(self.key, id)
                 && let Ok(body) = rewrite(notification.raw, &[(id, &number.to_string())])
             {
@@ -349,40 +412,25 @@ impl AgentSession {
     }
 
     /// All links on which something of it may run.
-    fn links(&self) -> Vec<Arc<Link>> {
+    fn all_links(&self) -> Vec<Arc<Link>> {
         let former: Vec<_> = self.former.lock().iter().filter_map(Weak::upgrade).collect();
-        self.link().into_iter().chain(former).collect()
-    }
-
-    /// Whom `resources/updated` concerns has to be known where agents share a server.
-    fn note_subscription(&self, request: &Request<'_>) {
-        let subscribes = match request.method.as_ref() {
-            method::RESOURCES_SUBSCRIBE => true,
-            method::RESOURCES_UNSUBSCRIBE => false,
-            _ => return,
-        };
-        let uri = request.params.and_then(|params| peek(params, &["uri"]).ok().flatten());
-        let Some(uri) = uri.and_then(text) else { return };
-        let mut subscriptions = self.subscriptions.lock();
-        if subscribes {
-            subscriptions.insert(uri.into_owned());
-        } else {
-            subscriptions.remove(uri.as_ref());
-        }
+        self.links().iter().cloned().chain(former).collect()
     }
 
     /// Delivers before the agent's next message is read, and also if the agent hangs up meanwhile.
     async fn pass_on(&self, link: Arc<Link>, body: Bytes) {
         let delivered = self.tasks.spawn(async move { link.tell(body).await }).await;
         if delivered.is_err() {
-            tracing::debug!(server = self.server, "a message was not passed on");
+            tracing::debug!(endpoint = %self.endpoint, "a message was not passed on");
         }
     }
 
-    /// The server's own progress token for the one the agent was given.
-    fn token_of(&self, token: &str) -> Option<Box<str>> {
+    /// The server's own progress token for the one the agent was given, and the way to it.
+    fn token_of(&self, token: &str) -> Option<(Arc<Link>, Box<str>)> {
         let number: u64 = token.parse().ok()?;
-        self.asked.lock().get(&number)?.token.clone()
+        let all = self.asked.lock();
+        let asked = all.get(&number)?;
+        Some((asked.link.upgrade()?, asked.token.clone()?))
     }
 
     fn stream_number(&self) -> u64 {

@@ -13,7 +13,8 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use crate::outlet::{First, Outlet};
 use crate::pace::Pace;
 
-type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+/// What a request comes down to: when it ends, everything is in its outlet.
+pub(crate) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 /// A request on its way.
 pub struct Call {

@@ -1,10 +1,11 @@
 //! The gateway itself: which servers there are, and which agent sessions.
 //!
-//! Start at [`Gateway::open`] (an agent's `initialize`) and [`Gateway::session`] (everything after).
+//! Start at [`Gateway::open`] (an agent's `initialize`, in `gateway/opening.rs`) and
+//! [`Gateway::session`] (everything after).
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -13,17 +14,15 @@ use parking_lot::{Mutex, RwLock};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolgate_mcp::{
-    Incoming, Limits, Message, Payload, Request, Version, parse_server, peek, text,
-};
 
 use crate::agent::AgentSession;
-use crate::failure::Expects;
-use crate::link::{Link, Opened, Parties};
+use crate::endpoint::Endpoint;
+use crate::lists::Kind;
 use crate::metrics::Metrics;
 use crate::pace::Pace;
-use crate::rewrite::{rewrite, with_error};
-use crate::server::{Instances, Server};
+use crate::server::Server;
+
+mod opening;
 
 /// Where ids that nobody can guess come from.
 pub trait Ids: Send + Sync + 'static {
@@ -116,55 +115,31 @@ impl Gateway {
         self.limits.store(Arc::new(limits));
         let before = self.servers.swap(Arc::new(servers));
         let after = self.servers.load_full();
+        let mut gone = Vec::new();
         for old in before.iter() {
             match after.iter().find(|new| new.name() == old.name()) {
                 Some(new) if Arc::ptr_eq(new, old) => continue,
-                Some(new) => self.move_sessions(old.name(), new),
+                Some(new) => {
+                    new.offers.inherit(&old.offers);
+                    self.move_sessions(old.name(), new);
+                }
                 None => self.drop_sessions(old.name()),
             }
+            gone.push(old);
+        }
+        for session in self.sessions_on(&Endpoint::All) {
+            self.attach_all(&session);
+            session.lists_changed(&Kind::ALL);
+        }
+        for old in gone {
             old.retire();
         }
     }
 
-    /// Opens an agent session with the agent's `initialize`.
-    pub async fn open(
-        &self,
-        server: &str,
-        request: &Request<'_>,
-    ) -> Result<(Arc<AgentSession>, Bytes), NotOpened> {
-        let server = self.server(server).ok_or(NotOpened::UnknownServer)?;
-        if self.draining.is_cancelled() {
-            return Err(NotOpened::Stopping);
-        }
-        let place = self.take_place()?;
-        let session = self.new_session(&server, request).ok_or(NotOpened::NoIds)?;
-        let link = self.attach(&server, &session);
-        // A stop waits for this too, and breaks it off.
-        let _counted = self.tasks.token();
-        let opening = async {
-            match server.settings.instances {
-                Instances::PerAgent => link.open().await,
-                Instances::Shared => link.opened().await,
-            }
-        };
-        let opened = self.draining.run_until_cancelled(opening).await;
-        let opened = opened.ok_or(NotOpened::Stopping)?;
-        let answer = match opened {
-            Ok(Opened::Yes(answer)) => welcome(&session, request, &answer, &server),
-            Ok(Opened::No(answer)) => return Err(NotOpened::Answer(with_id(&answer, request.id))),
-            Err(failure) => {
-                let answer = failure.answer(server.name(), request.id, Expects::Other);
-                return Err(NotOpened::Answer(answer));
-            }
-        };
-        self.let_in(&session, &server, place)?;
-        Ok((session, answer))
-    }
-
-    /// The agent session `id`, if it was opened for `server`.
-    pub fn session(&self, server: &str, id: &str) -> Option<Arc<AgentSession>> {
+    /// The agent session `id`, if it was opened on `endpoint`.
+    pub fn session(&self, endpoint: &Endpoint, id: &str) -> Option<Arc<AgentSession>> {
         let sessions = self.sessions.read();
-        sessions.get(id).filter(|session| session.server() == server).cloned()
+        sessions.get(id).filter(|session| session.endpoint() == endpoint).cloned()
     }
 
     /// Ends an agent session. A child or HTTP session of its own is closed behind the scenes: it
@@ -184,7 +159,7 @@ impl Gateway {
             sessions.values().filter(is_idle).cloned().collect()
         };
         for session in idle {
-            tracing::debug!(server = session.server(), "an idle agent session is ended");
+            tracing::debug!(endpoint = %session.endpoint(), "an idle agent session is ended");
             self.end(&session);
         }
         for server in self.servers.load().iter() {
@@ -221,78 +196,24 @@ impl Gateway {
         }
     }
 
-    fn take_place(&self) -> Result<Place<'_>, NotOpened> {
-        let max = self.limits.load().max;
-        let sessions = self.sessions.read();
-        let opening = self.opening.fetch_add(1, Ordering::Relaxed) + 1;
-        let place = Place(&self.opening);
-        if sessions.len() + opening > max {
-            self.metrics.refused_sessions.inc();
-            return Err(NotOpened::TooMany(max));
-        }
-        Ok(place)
-    }
-
-    /// Lets a session in, with the server that there is now: a reload or a stop may have come
-    /// while it was being opened.
-    fn let_in(
-        &self,
-        session: &Arc<AgentSession>,
-        opened: &Arc<Server>,
-        place: Place<'_>,
-    ) -> Result<(), NotOpened> {
-        let _turn = self.applying.lock();
-        if self.draining.is_cancelled() {
-            return Err(NotOpened::Stopping);
-        }
-        let now = self.server(opened.name());
-        if !now.as_ref().is_some_and(|now| Arc::ptr_eq(now, opened)) {
-            opened.retire();
-            self.attach(&now.ok_or(NotOpened::UnknownServer)?, session);
-        }
-        let mut sessions = self.sessions.write();
-        sessions.insert(session.id().to_owned(), Arc::clone(session));
-        drop(place);
-        self.metrics.agent_sessions.set(i64::try_from(sessions.len()).unwrap_or(i64::MAX));
-        Ok(())
-    }
-
-    fn new_session(&self, server: &Server, request: &Request<'_>) -> Option<Arc<AgentSession>> {
-        let key = self.next_key.fetch_add(1, Ordering::Relaxed);
-        let (id, name) = (self.ids.agent_session()?, server.name().to_owned());
-        let opening = Bytes::copy_from_slice(request.params.unwrap_or("{}").as_bytes());
-        Some(AgentSession::new(id, key, name, opening, self.tasks.clone(), Arc::clone(&self.pace)))
-    }
-
-    /// Gives the session its link to `server`.
-    fn attach(&self, server: &Arc<Server>, session: &Arc<AgentSession>) -> Arc<Link> {
-        let link = match server.settings.instances {
-            Instances::PerAgent => {
-                let parties = Parties::One(Arc::downgrade(session));
-                let opening = session.opening().clone();
-                Link::new(Arc::clone(server), parties, opening, self.tasks.clone())
-            }
-            Instances::Shared => server.shared_link(session, &self.tasks),
-        };
-        session.set_link(Some(Arc::clone(&link)));
-        link
-    }
-
     /// Gives every session of a changed server a link to the new one. The old link ends with the
     /// last call that runs on it.
     fn move_sessions(&self, name: &str, new: &Arc<Server>) {
-        let sessions: Vec<_> = self.sessions.read().values().cloned().collect();
-        for session in sessions.iter().filter(|session| session.server() == name) {
-            self.attach(new, session);
+        for session in self.sessions_on(&Endpoint::Server(name.to_owned())) {
+            self.attach_one(new, &session);
         }
     }
 
     fn drop_sessions(&self, name: &str) {
-        let sessions: Vec<_> = self.sessions.read().values().cloned().collect();
-        for session in sessions.iter().filter(|session| session.server() == name) {
-            self.forget(session);
-            session.set_link(None);
+        for session in self.sessions_on(&Endpoint::Server(name.to_owned())) {
+            self.forget(&session);
+            session.set_links(Vec::new());
         }
+    }
+
+    fn sessions_on(&self, endpoint: &Endpoint) -> Vec<Arc<AgentSession>> {
+        let sessions = self.sessions.read();
+        sessions.values().filter(|session| session.endpoint() == endpoint).cloned().collect()
     }
 
     fn forget(&self, session: &Arc<AgentSession>) {
@@ -303,62 +224,5 @@ impl Gateway {
     }
 }
 
-/// The place of an agent session that is being opened.
-struct Place<'a>(&'a AtomicUsize);
-
-impl Drop for Place<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
 /// How long children may take to end when toolgate stops; they are killed after less.
 const CLOSING: Duration = Duration::from_secs(10);
-
-/// The server's answer to `initialize`, made out to this agent.
-fn welcome(
-    session: &AgentSession,
-    request: &Request<'_>,
-    answer: &Bytes,
-    server: &Server,
-) -> Bytes {
-    let Ok(Incoming::One(Message::Response(response))) = parse_server(answer, &Limits::default())
-    else {
-        return answer.clone();
-    };
-    let (Some(id), Payload::Result(result)) = (response.id, response.payload) else {
-        return answer.clone();
-    };
-    let raw = peek(result, &["protocolVersion"]).ok().flatten();
-    let mut version = raw.and_then(text).and_then(|version| Version::parse(&version));
-    let mut changes = vec![(id, request.id.to_owned())];
-    if server.settings.instances == Instances::Shared {
-        // The server agreed with us, not with this agent, which may be older.
-        let wanted = request
-            .params
-            .and_then(|params| peek(params, &["protocolVersion"]).ok().flatten())
-            .and_then(text)
-            .and_then(|version| Version::parse(&version));
-        version = version.min(wanted).or(version);
-        if let (Some(raw), Some(version)) = (raw, version) {
-            changes.push((raw, format!("\"{}\"", version.as_str())));
-        }
-    }
-    if let Some(version) = version {
-        session.set_version(version);
-    }
-    let changes: Vec<_> = changes.iter().map(|(part, with)| (*part, with.as_str())).collect();
-    rewrite(response.raw, &changes).unwrap_or_else(|_| answer.clone())
-}
-
-/// The server's refusal of `initialize`, made out to this agent.
-fn with_id(answer: &Bytes, id: &str) -> Bytes {
-    let Ok(Incoming::One(Message::Response(response))) = parse_server(answer, &Limits::default())
-    else {
-        return answer.clone();
-    };
-    match (response.id, response.payload) {
-        (Some(old), _) => rewrite(response.raw, &[(old, id)]).unwrap_or_else(|_| answer.clone()),
-        (None, Payload::Error(error) | Payload::Result(error)) => with_error(id, error),
-    }
-}

@@ -11,21 +11,31 @@
 //! Start at [`Gateway::open`] and [`AgentSession::request`].
 
 mod agent;
+mod all;
 mod backoff;
 mod call;
 pub mod channel;
+mod endpoint;
 mod failure;
 mod gateway;
 mod link;
+mod links;
+mod lists;
 mod metrics;
+mod names;
+mod offers;
 pub mod outlet;
 mod pace;
 mod rewrite;
 mod server;
+mod shown;
+mod sight;
 mod streams;
+mod wishes;
 
 pub use agent::{AgentSession, Attached};
 pub use call::Call;
+pub use endpoint::Endpoint;
 pub use failure::{Effect, Failure};
 pub use gateway::{AgentSessions, Gateway, Ids, NotOpened};
 pub use metrics::{Metrics, ServerMetrics};

@@ -32,17 +32,20 @@ use crate::agent::AgentSession;
 use crate::backoff::Backoff;
 use crate::channel::{Outbound, SendError};
 use crate::failure::{Expects, Failure};
+use crate::offers::Audience;
 use crate::outlet::Outlet;
 use crate::rewrite::{error_in, rewrite, with_error};
 use crate::server::Server;
 
 mod handshake;
 mod hear;
+mod survey;
 mod waiting;
 
 pub(crate) use handshake::Opened;
 use handshake::Up;
 use hear::Ear;
+use survey::Survey;
 use waiting::{AgentWaiting, Waiting, WaitingRoom};
 
 /// How long a notification or an agent's answer may take to be delivered.
@@ -54,7 +57,9 @@ pub(crate) struct Link {
     parties: Parties,
     /// The `params` of the `initialize` that opens this conversation, every time.
     opening: Bytes,
-    /// The server's answer to it, kept where many agents are to be given it.
+    /// Who opens like that, as far as a server can tell.
+    audience: Audience,
+    /// The server's last answer to it.
     opened: Mutex<Option<Bytes>>,
     up: ArcSwapOption<Up>,
     connecting: tokio::sync::Mutex<()>,
@@ -64,11 +69,27 @@ pub(crate) struct Link {
     /// Spaces out channels that come up and die young; other agents of the server do not wait.
     deaths: Mutex<Backoff>,
     listening: AtomicBool,
+    /// Whether its lists are kept for an agent that sees all servers.
+    surveyed: AtomicBool,
+    survey: Survey,
+    /// Closed for good: it does not come up again.
+    ended: AtomicBool,
     /// Requests of the server that an agent has not answered yet.
     asked: AtomicUsize,
     deserted_since: Mutex<Option<Instant>>,
     tasks: TaskTracker,
     me: Weak<Link>,
+}
+
+/// An agent's request on its way into a link.
+pub(crate) struct Ask<'a> {
+    /// Key of the agent session.
+    pub(crate) session: u64,
+    pub(crate) request: &'a Request<'a>,
+    /// Parts of the request that the server knows under other names.
+    pub(crate) changes: &'a [(&'a str, &'a str)],
+    /// Whether URIs in the answer are to be shown as on `/mcp`.
+    pub(crate) mapped: bool,
 }
 
 /// Whom a link speaks for.
@@ -89,10 +110,12 @@ impl Link {
         opening: Bytes,
         tasks: TaskTracker,
     ) -> Arc<Self> {
+        let audience = Audience::of(&String::from_utf8_lossy(&opening));
         Arc::new_cyclic(|me| Self {
             server,
             parties,
             opening,
+            audience,
             opened: Mutex::new(None),
             up: ArcSwapOption::empty(),
             connecting: tokio::sync::Mutex::new(()),
@@ -101,6 +124,9 @@ impl Link {
             died: AtomicU64::new(0),
             deaths: Mutex::default(),
             listening: AtomicBool::new(false),
+            surveyed: AtomicBool::new(false),
+            survey: Survey::default(),
+            ended: AtomicBool::new(false),
             asked: AtomicUsize::new(0),
             deserted_since: Mutex::new(None),
             tasks,
@@ -112,10 +138,10 @@ impl Link {
     /// see of it, at the latest a failure, is in `outlet` by then.
     pub(crate) fn call(
         self: &Arc<Self>,
-        session: u64,
-        request: &Request<'_>,
+        ask: &Ask<'_>,
         outlet: &Arc<Outlet>,
     ) -> Result<impl Future<Output = ()> + Send + use<>, Refusal> {
+        let request = ask.request;
         let is_call = request.method == method::TOOLS_CALL;
         let tool = match request.params {
             Some(params) if is_call && !self.server.settings.tool_timeouts.is_empty() => {
@@ -123,7 +149,10 @@ impl Link {
             }
             _ => None,
         };
-        let limit = self.server.timeout(tool.as_deref());
+        let tool = tool.as_deref().and_then(|tool| {
+            if ask.mapped { self.server.naming.own_name(tool) } else { Some(tool) }
+        });
+        let limit = self.server.timeout(tool);
         let token = match request.params {
             Some(params) if may_hold(params, "progressToken") => {
                 peek(params, &["_meta", "progressToken"])?
@@ -135,10 +164,12 @@ impl Link {
         let digits = digits.format(number);
         let mut changes = vec![(request.id, digits)];
         changes.extend(token.map(|token| (token, digits)));
+        changes.extend_from_slice(ask.changes);
         let body = rewrite(request.raw, &changes)?;
         let (answered, answer) = oneshot::channel();
         let waiting = AgentWaiting {
-            session,
+            session: ask.session,
+            mapped: ask.mapped,
             outlet: Arc::clone(outlet),
             id: request.id.into(),
             token: token.map(Into::into),
@@ -203,6 +234,42 @@ impl Link {
         self.listening.load(Ordering::Relaxed)
     }
 
+    /// The server at its other end.
+    pub(crate) fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    /// Who opens like this link does.
+    pub(crate) fn audience(&self) -> &Audience {
+        &self.audience
+    }
+
+    /// Keeps the server's lists from now on, whenever the link comes up.
+    pub(crate) fn keep_lists(&self) {
+        self.surveyed.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether asking the server costs little: it is there, or is no process to be started.
+    pub(crate) fn is_cheap(&self) -> bool {
+        self.is_up() || !self.server.settings.backs_off
+    }
+
+    /// Asks the server something of our own, whose answer nobody waits for.
+    pub(crate) fn wish(self: &Arc<Self>, method: &'static str, params: String) {
+        let me = Arc::clone(self);
+        tokio::spawn(async move {
+            if let Err(failure) = me.ask(method, Some(&params)).await {
+                let why = failure.what(me.server.name());
+                tracing::debug!(server = me.server.name(), method, why, "a wish was not heard");
+            }
+        });
+    }
+
+    /// Whether there is a channel now.
+    pub(crate) fn is_up(&self) -> bool {
+        self.up.load().is_some()
+    }
+
     /// Whether several agents speak through it.
     pub(crate) fn is_shared(&self) -> bool {
         matches!(self.parties, Parties::Many(_))
@@ -246,8 +313,9 @@ impl Link {
         now.saturating_duration_since(*since.get_or_insert(now)) >= idle
     }
 
-    /// Ends the conversation; whoever still waits is told.
+    /// Ends the conversation for good; whoever still waits is told.
     pub(crate) async fn close(&self) {
+        self.ended.store(true, Ordering::Release);
         let up = self.up.swap(None);
         let failure = Failure::Lost { why: "the agent session has ended".into() };
         self.waiting.fail_all(&failure, &self.server);

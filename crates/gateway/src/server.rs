@@ -19,6 +19,8 @@ use crate::backoff::Backoff;
 use crate::channel::Connector;
 use crate::link::{Link, Parties};
 use crate::metrics::ServerMetrics;
+use crate::names::Naming;
+use crate::offers::Offers;
 
 /// Whether agents share one channel to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,8 @@ pub struct ServerSettings {
     pub reconnect_timeout: Duration,
     /// Tools that may take another time than `timeout`.
     pub tool_timeouts: HashMap<String, Duration>,
+    /// Whether its tools are shown under their bare names on `/mcp`.
+    pub bare_names: bool,
     /// Whether failed starts are spaced out (children; an HTTP connection is cheap to try).
     pub backs_off: bool,
 }
@@ -53,6 +57,8 @@ pub struct Server {
     pub(crate) settings: ServerSettings,
     pub(crate) connector: Arc<dyn Connector>,
     pub(crate) metrics: ServerMetrics,
+    pub(crate) naming: Naming,
+    pub(crate) offers: Offers,
     pub(crate) shared: Mutex<Option<Arc<Link>>>,
     backoff: Mutex<Backoff>,
 }
@@ -66,8 +72,16 @@ impl Server {
         connector: Arc<dyn Connector>,
         metrics: ServerMetrics,
     ) -> Self {
-        let backoff = Mutex::new(Backoff::default());
-        Self { settings, connector, metrics, shared: Mutex::new(None), backoff }
+        let naming = Naming::new(&settings.name, settings.bare_names);
+        Self {
+            settings,
+            connector,
+            metrics,
+            naming,
+            offers: Offers::new(),
+            shared: Mutex::new(None),
+            backoff: Mutex::new(Backoff::default()),
+        }
     }
 
     /// Its name.

@@ -14,6 +14,8 @@ use crate::write;
 pub struct Edit<'a> {
     raw: &'a str,
     cuts: Vec<Cut<'a>>,
+    /// Whether the cuts came in the order of their places.
+    ordered: bool,
 }
 
 /// A part that an edit cannot change.
@@ -40,7 +42,7 @@ struct Cut<'a> {
 impl<'a> Edit<'a> {
     /// Nothing is changed yet.
     pub fn new(raw: &'a str) -> Self {
-        Self { raw, cuts: Vec::new() }
+        Self { raw, cuts: Vec::new(), ordered: true }
     }
 
     /// Puts `with`, which must be JSON, in the place of `part`, a slice of the message.
@@ -82,9 +84,13 @@ impl<'a> Edit<'a> {
         let clear = |other: &Cut<'_>| {
             (cut.end <= other.start || other.end <= cut.start) && cut.start != other.start
         };
-        if !self.cuts.iter().all(clear) {
+        // Most come in order, and then one look is enough.
+        let in_order =
+            self.cuts.last().is_none_or(|last| last.end <= cut.start && last.start < cut.start);
+        if !(in_order && self.ordered || self.cuts.iter().all(clear)) {
             return Err(EditError::Overlap);
         }
+        self.ordered &= in_order;
         self.cuts.push(cut);
         Ok(self)
     }

@@ -1,15 +1,16 @@
 //! A message in pieces, so that a large one is not copied for the change of an id.
 
 use bytes::{Bytes, BytesMut};
+use smallvec::{SmallVec, smallvec};
 
 use crate::edit::offset;
 
 /// From this size on copying costs more than handling three pieces.
 const LARGE: usize = 64 * 1024;
 
-/// One message: what stands before a change, the change, what stands after it.
+/// One message: mostly what stands before a change, the change, and what stands after it.
 #[derive(Debug, Clone, Default)]
-pub struct Pieces([Bytes; 3]);
+pub struct Pieces(SmallVec<[Bytes; 3]>);
 
 impl Pieces {
     /// The message `raw`, which is all or a part of `whole`, with `part` replaced by `with`. None
@@ -28,7 +29,7 @@ impl Pieces {
         let end = begin.checked_add(raw.len()).filter(|end| *end <= whole.len())?;
         let before = whole.slice(begin..begin + start);
         let change = Bytes::copy_from_slice(with.as_bytes());
-        Some(Self([before, change, whole.slice(begin + after..end)]))
+        Some(Self(smallvec![before, change, whole.slice(begin + after..end)]))
     }
 
     /// How many bytes it has.
@@ -61,9 +62,15 @@ impl Pieces {
     }
 }
 
+impl FromIterator<Bytes> for Pieces {
+    fn from_iter<I: IntoIterator<Item = Bytes>>(pieces: I) -> Self {
+        Self(pieces.into_iter().collect())
+    }
+}
+
 impl From<Bytes> for Pieces {
     fn from(whole: Bytes) -> Self {
-        Self([whole, Bytes::new(), Bytes::new()])
+        Self(smallvec![whole])
     }
 }
 
@@ -106,7 +113,7 @@ mod tests {
 
     #[test]
     fn pieces_are_taken_in_order() {
-        let mut pieces = Pieces([Bytes::new(), Bytes::from_static(b"a"), Bytes::from_static(b"b")]);
+        let mut pieces: Pieces = ["", "a", "b"].map(Bytes::from).into_iter().collect();
         assert_eq!(pieces.take_first().unwrap(), "a");
         assert_eq!(pieces.take_first().unwrap(), "b");
         assert!(pieces.take_first().is_none() && pieces.is_empty());

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use http::{HeaderName, HeaderValue, Uri};
 use tokio_util::task::TaskTracker;
 use toolgate_config::{
-    Config, Http, HttpFlavour, Instances, Limits, ServerConfig, Stdio, Transport,
+    Config, Http, HttpFlavour, Instances, Limits, Names, ServerConfig, Stdio, Transport,
 };
 use toolgate_edge::agents::{AgentLimits, Rules};
 use toolgate_edge::child::{ChildConnector, ChildSpec, inheritable};
@@ -72,6 +72,7 @@ impl Wiring {
             start_timeout: config.start_timeout,
             reconnect_timeout,
             tool_timeouts,
+            bare_names: config.names == Names::Bare,
             backs_off,
         };
         let metrics = self.metrics.of_server(&config.name);

@@ -12,10 +12,11 @@ use toolgate_mcp::{Incoming, Limits, Message, Payload, method, parse_server, pee
 
 use super::hear::Ear;
 use super::waiting::Waiting;
-use super::{Link, Unanswered};
+use super::{Link, Parties, Unanswered};
 use crate::backoff::Backoff;
 use crate::channel::{Channel, Outbound, SendError};
 use crate::failure::Failure;
+use crate::lists::Kind;
 use crate::rewrite::error_in;
 
 /// A channel that dies younger than this is not brought up again at once.
@@ -56,8 +57,7 @@ impl Link {
             return Ok(Opened::Yes(answer));
         }
         let opened = self.bring_up(self.server.settings.start_timeout).await?;
-        if let Opened::Yes(answer) = &opened {
-            *self.opened.lock() = Some(answer.clone());
+        if let Opened::Yes(_) = &opened {
             self.settle_in().await;
         }
         Ok(opened)
@@ -67,6 +67,9 @@ impl Link {
     pub(super) async fn come_up(self: &Arc<Self>) -> Result<Arc<Up>, Failure> {
         if let Some(up) = self.up.load_full() {
             return Ok(up);
+        }
+        if self.ended.load(Ordering::Acquire) {
+            return Err(Failure::unavailable("the agent session has ended"));
         }
         let _turn = self.connecting.lock().await;
         if let Some(up) = self.up.load_full() {
@@ -81,13 +84,35 @@ impl Link {
     }
 
     /// What follows a handshake that no agent made itself.
-    async fn settle_in(&self) -> Option<Arc<Up>> {
+    async fn settle_in(self: &Arc<Self>) -> Option<Arc<Up>> {
         self.tell(write::notification(method::INITIALIZED, None)).await;
         let up = self.up.load_full()?;
         if self.is_listening() {
             up.listen();
         }
+        if self.surveyed.load(Ordering::Relaxed) {
+            self.survey(&Kind::ALL);
+        }
+        self.renew_wishes();
         Some(up)
+    }
+
+    /// What the agent asked of the server before it was lost: to hear of resources, and of how much.
+    fn renew_wishes(self: &Arc<Self>) {
+        let Parties::One(session) = &self.parties else { return };
+        let Some(session) = session.upgrade() else { return };
+        let wishes = session.wishes.of(&self.server, &self.offer());
+        if wishes.is_empty() {
+            return;
+        }
+        let me = Arc::clone(self);
+        tokio::spawn(async move {
+            for (method, params) in wishes {
+                if me.ask(method, Some(&params)).await.is_err() {
+                    return;
+                }
+            }
+        });
     }
 
     async fn bring_up(self: &Arc<Self>, limit: Duration) -> Result<Opened, Failure> {
@@ -103,7 +128,8 @@ impl Link {
         match shaken {
             Ok((up, opened)) => {
                 self.server.start_worked();
-                if let Opened::Yes(_) = &opened {
+                if let Opened::Yes(answer) = &opened {
+                    *self.opened.lock() = Some(answer.clone());
                     self.up.store(Some(Arc::new(up)));
                     if self.died.load(Ordering::Acquire) >= epoch {
                         self.forget(epoch);
@@ -166,7 +192,7 @@ impl Link {
     async fn ask_initialize(self: &Arc<Self>, up: &Up) -> Result<Bytes, Failure> {
         let number = self.waiting.number();
         let (tell, mut answer) = oneshot::channel();
-        self.waiting.insert(number, Waiting::Handshake(tell, up.epoch));
+        self.waiting.insert(number, Waiting::Own(tell, up.epoch));
         // An agent that hangs up, or a limit that is up, breaks this off.
         let _unanswered = Unanswered { link: self, number };
         let params = String::from_utf8_lossy(&self.opening);

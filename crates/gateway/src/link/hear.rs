@@ -14,8 +14,10 @@ use super::waiting::{AgentWaiting, Waiting};
 use super::{Link, Parties};
 use crate::agent::{AgentSession, Asked};
 use crate::channel::{Inbox, Progress};
+use crate::lists::Kind;
 use crate::outlet::Outlet;
 use crate::rewrite::{push, with_error};
+use crate::shown::{may_show_uris, show_uris};
 
 /// Hears one exchange, or (without a call) everything that belongs to none.
 pub(super) struct Ear {
@@ -102,7 +104,7 @@ impl Link {
         let waiting = number.and_then(|number| self.waiting.take(number));
         match waiting {
             Some(Waiting::Agent(waiting)) => self.answer(waiting, response, body),
-            Some(Waiting::Handshake(waiting, _)) => drop(waiting.send(Ok(body.clone()))),
+            Some(Waiting::Own(waiting, _)) => drop(waiting.send(Ok(body.clone()))),
             None => {
                 tracing::debug!(server = self.server.name(), "an answer that nobody waits for");
                 self.server.metrics.dropped.inc();
@@ -113,6 +115,10 @@ impl Link {
 
     fn answer(&self, waiting: AgentWaiting, response: &Response<'_>, body: &Bytes) {
         let answer = match (response.id, response.payload) {
+            (_, Payload::Result(result)) if waiting.mapped && may_show_uris(result) => {
+                let shown = show_uris(result, &self.server.naming);
+                write::result(&waiting.id, shown.as_deref().unwrap_or(result)).into()
+            }
             (Some(id), _) => {
                 Pieces::replace(body, response.raw, id, &waiting.id).unwrap_or_default()
             }
@@ -130,11 +136,25 @@ impl Link {
         match notification.method.as_ref() {
             method::PROGRESS => self.hear_progress(notification),
             method::CANCELLED => self.hear_cancelled(notification),
-            method if is_general(method) => self.tell_all(notification, body),
+            method if is_general(method) => {
+                self.note_change(method);
+                self.tell_all(notification, body);
+            }
             _ => match self.outlet_of(call) {
                 Some(outlet) => outlet.push(body.clone()),
                 None => self.tell_all(notification, body),
             },
+        }
+    }
+
+    /// What is kept of a list that has changed is asked for again.
+    fn note_change(&self, method: &str) {
+        let changed = Kind::changed_by(method);
+        if !changed.is_empty()
+            && self.surveyed.load(Ordering::Relaxed)
+            && let Some(me) = self.me.upgrade()
+        {
+            me.survey(changed);
         }
     }
 
@@ -232,7 +252,7 @@ impl Link {
         match &self.parties {
             Parties::One(session) => {
                 if let Some(session) = session.upgrade() {
-                    session.general().push(body.clone());
+                    session.hear_general(&self.server, notification, body);
                 }
             }
             Parties::Many(sessions) => {
@@ -246,11 +266,11 @@ impl Link {
                 for session in sessions.iter().filter_map(Weak::upgrade) {
                     // What is not about lists may hold what another agent sent.
                     let concerned = match &uri {
-                        Some(uri) => session.subscribed(uri),
+                        Some(uri) => session.wishes.subscribed(self.server.name(), uri),
                         None => alone || is_general(&notification.method),
                     };
                     if concerned {
-                        session.general().push(body.clone());
+                        session.hear_general(&self.server, notification, body);
                     }
                 }
             }

@@ -31,8 +31,8 @@ pub(super) struct WaitingRoom {
 pub(super) enum Waiting {
     /// An agent.
     Agent(AgentWaiting),
-    /// The link itself, for its handshake in that epoch.
-    Handshake(oneshot::Sender<Result<Bytes, Failure>>, u64),
+    /// The link itself, for what it asked in that epoch: its handshake, a list.
+    Own(oneshot::Sender<Result<Bytes, Failure>>, u64),
 }
 
 /// An agent's request that has no answer yet.
@@ -44,6 +44,8 @@ pub(super) struct AgentWaiting {
     pub(super) id: Box<str>,
     pub(super) token: Option<Box<str>>,
     pub(super) expects: Expects,
+    /// Whether URIs in the answer are to be shown as on `/mcp`.
+    pub(super) mapped: bool,
     /// The epoch it was sent in; none while it has not been sent.
     pub(super) epoch: Option<u64>,
     /// The agent does not want it any more: the server may still answer it, nobody else will.
@@ -206,14 +208,14 @@ impl Waiting {
                 let answer = failure.answer(server.name(), &waiting.id, waiting.expects);
                 waiting.outlet.answer(answer, None);
             }
-            Self::Handshake(waiting, _) => drop(waiting.send(Err(failure.clone()))),
+            Self::Own(waiting, _) => drop(waiting.send(Err(failure.clone()))),
         }
     }
 
     fn epoch(&self) -> Option<u64> {
         match self {
             Self::Agent(waiting) => waiting.epoch,
-            Self::Handshake(_, epoch) => Some(*epoch),
+            Self::Own(_, epoch) => Some(*epoch),
         }
     }
 

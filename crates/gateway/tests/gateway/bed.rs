@@ -11,11 +11,12 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use toolgate_gateway::outlet::{First, Next};
 use toolgate_gateway::{
-    AgentSession, AgentSessions, Attached, Call, Gateway, Ids, Instances, Metrics, NotOpened,
-    Server, ServerSettings,
+    AgentSession, AgentSessions, Attached, Call, Endpoint, Gateway, Ids, Instances, Metrics,
+    NotOpened, Server, ServerSettings,
 };
 use toolgate_mcp::{Incoming, Limits, Message, Refusal, Request, parse_agent};
 
+use crate::player::Player;
 use crate::script::{Kind, Line, Peer};
 
 const FOR_EVER: Duration = Duration::from_hours(24 * 365);
@@ -67,6 +68,7 @@ pub(crate) fn settings(name: &str) -> ServerSettings {
         start_timeout: Duration::from_secs(10),
         reconnect_timeout: Duration::from_secs(5),
         tool_timeouts: HashMap::new(),
+        bare_names: false,
         backs_off: false,
     }
 }
@@ -106,6 +108,12 @@ impl Bed {
         Arc::new(Server::new(settings, peer.connector(), metrics))
     }
 
+    /// A server that plays by itself.
+    pub(crate) fn played(&self, settings: ServerSettings, player: &Player) -> Arc<Server> {
+        let metrics = self.metrics.of_server(&settings.name);
+        Arc::new(Server::new(settings, player.connector(), metrics))
+    }
+
     pub(crate) fn apply(&self, servers: impl IntoIterator<Item = Arc<Server>>) {
         self.gateway.apply(servers.into_iter().collect(), limits());
     }
@@ -121,7 +129,17 @@ impl Bed {
     }
 
     pub(crate) async fn open(&self, server: &str, initialize: &str) -> Result<Agent, NotOpened> {
-        open(&self.gateway, server, initialize).await
+        open(&self.gateway, Endpoint::Server(server.to_owned()), initialize).await
+    }
+
+    /// The agent session `id` of `server`.
+    pub(crate) fn session(&self, server: &str, id: &str) -> Option<Arc<AgentSession>> {
+        self.gateway.session(&Endpoint::Server(server.to_owned()), id)
+    }
+
+    /// An agent of all servers.
+    pub(crate) async fn open_all(&self, initialize: &str) -> Agent {
+        open(&self.gateway, Endpoint::All, initialize).await.unwrap()
     }
 
     /// Opens an agent session in a task of its own, so that the test can play the server.
@@ -129,8 +147,9 @@ impl Bed {
         &self,
         server: &str,
     ) -> tokio::task::JoinHandle<Result<Agent, NotOpened>> {
-        let (gateway, server) = (Arc::clone(&self.gateway), server.to_owned());
-        tokio::spawn(async move { open(&gateway, &server, INITIALIZE).await })
+        let gateway = Arc::clone(&self.gateway);
+        let endpoint = Endpoint::Server(server.to_owned());
+        tokio::spawn(async move { open(&gateway, endpoint, INITIALIZE).await })
     }
 
     /// The value of the metric that the line begins with, labels and all.
@@ -144,9 +163,9 @@ impl Bed {
     }
 }
 
-async fn open(gateway: &Gateway, server: &str, initialize: &str) -> Result<Agent, NotOpened> {
+async fn open(gateway: &Gateway, endpoint: Endpoint, initialize: &str) -> Result<Agent, NotOpened> {
     let request = request(initialize);
-    let (session, welcome) = gateway.open(server, &request).await?;
+    let (session, welcome) = gateway.open(&endpoint, &request).await?;
     Ok(Agent { session, welcome: String::from_utf8(welcome.to_vec()).unwrap() })
 }
 

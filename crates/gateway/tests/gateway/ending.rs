@@ -25,7 +25,7 @@ async fn an_agent_that_leaves_takes_its_server_along() {
     assert!(answer.contains("the agent session has ended"), "{answer}");
     assert!(answer.contains(r#""effect":"unknown""#), "{answer}");
     assert_eq!(general.all().await, []);
-    assert!(bed.gateway.session("files", agent.session.id()).is_none());
+    assert!(bed.session("files", agent.session.id()).is_none());
     assert_eq!(bed.count("agent_sessions"), 1);
 
     let reply = other.ask(ASK);
@@ -50,9 +50,9 @@ async fn what_nobody_uses_is_swept_up() {
     idle_line.until_closed().await;
     settle().await;
     assert!(!reading_line.closed() && !young_line.closed());
-    assert!(bed.gateway.session("files", idle.session.id()).is_none());
-    assert!(bed.gateway.session("files", reading.session.id()).is_some());
-    assert!(bed.gateway.session("files", young.session.id()).is_some());
+    assert!(bed.session("files", idle.session.id()).is_none());
+    assert!(bed.session("files", reading.session.id()).is_some());
+    assert!(bed.session("files", young.session.id()).is_some());
 
     // One that stops reading has been used until then.
     drop(general);

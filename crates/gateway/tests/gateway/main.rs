@@ -11,8 +11,10 @@
 )]
 
 mod bed;
+mod player;
 mod script;
 
+mod all;
 mod answers;
 mod cancel;
 mod detached;

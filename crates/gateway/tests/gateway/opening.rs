@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 use toolgate_gateway::channel::SendError;
-use toolgate_gateway::{AgentSessions, Gateway, Ids, Metrics, NotOpened, ServerSettings};
+use toolgate_gateway::{AgentSessions, Endpoint, Gateway, Ids, Metrics, NotOpened, ServerSettings};
 use toolgate_mcp::{Incoming, Limits, Message, parse_agent, peek};
 
 use crate::bed::{Agent, Bed, INITIALIZE, limits, settings, shared};
@@ -41,9 +41,9 @@ async fn the_agents_own_initialize_opens_its_server() {
         assert!(line.rest().await.is_empty(), "the agent says itself when it is initialized");
         agent.tell(initialized).await;
         assert_eq!(line.next().await.body, initialized);
-        let found = bed.gateway.session("files", agent.session.id()).unwrap();
+        let found = bed.session("files", agent.session.id()).unwrap();
         assert!(Arc::ptr_eq(&found, &agent.session));
-        assert!(bed.gateway.session("other", agent.session.id()).is_none());
+        assert!(bed.session("other", agent.session.id()).is_none());
         assert_eq!(bed.count("agent_sessions"), 1);
     }
 }
@@ -202,7 +202,7 @@ async fn there_are_never_more_agent_sessions_than_allowed() {
     assert_eq!(bed.count("agent_sessions_refused_total"), 2);
 
     // One that was not opened, and one that was given up, leave their places.
-    let third = bed.gateway.session("files", "agent-2").unwrap();
+    let third = bed.session("files", "agent-2").unwrap();
     bed.gateway.end(&third);
     settle().await;
     peer.next_connect(Connect::Refuse(SendError::NotSent("broken".to_owned())));
@@ -229,6 +229,9 @@ async fn what_cannot_be_opened_says_why() {
     gateway.apply(vec![bed.server(settings("files"), &peer)], limits());
     let parsed = parse_agent(INITIALIZE.as_bytes(), &Limits::default()).unwrap();
     let Incoming::One(Message::Request(request)) = parsed else { panic!("no request") };
-    assert!(matches!(gateway.open("files", &request).await, Err(NotOpened::NoIds)));
+    assert!(matches!(
+        gateway.open(&Endpoint::Server("files".to_owned()), &request).await,
+        Err(NotOpened::NoIds)
+    ));
     assert_eq!(peer.tried(), 0);
 }

@@ -140,7 +140,7 @@ async fn a_removed_server_ends_its_sessions() {
         let sent = line.next().await;
         bed.apply([]);
         assert_eq!(general.all().await, []);
-        assert!(bed.gateway.session("files", agent.session.id()).is_none());
+        assert!(bed.session("files", agent.session.id()).is_none());
         let refusal = agent.try_call(ASK).err().expect("a refusal");
         assert!(refusal.message.contains("has ended"), "{}", refusal.message);
         assert_eq!(refusal.id.as_deref(), Some("1"));

@@ -113,7 +113,7 @@ impl Peer {
 
     /// Decides on the next attempt to connect that is not decided on yet.
     pub(crate) fn next_connect(&self, plan: Connect) {
-        self.script.connects.lock().push_back(plan);
+        self.script.plan(plan);
     }
 
     /// From the next connection on.
@@ -123,12 +123,29 @@ impl Peer {
 
     /// How often the gateway has tried to connect.
     pub(crate) fn tried(&self) -> usize {
-        self.script.tried.load(Ordering::SeqCst)
+        self.script.tried()
+    }
+
+    /// The next channel that will be made; none if the gateway is gone.
+    pub(crate) async fn next_line(&mut self) -> Option<Line> {
+        self.lines.recv().await
     }
 
     /// The next channel that was made.
     pub(crate) async fn line(&mut self) -> Line {
         timeout(FOR_EVER, self.lines.recv()).await.expect("nobody connected").unwrap()
+    }
+}
+
+impl Script {
+    /// How often the gateway has tried to connect.
+    pub(crate) fn tried(&self) -> usize {
+        self.tried.load(Ordering::SeqCst)
+    }
+
+    /// Decides on the next attempt to connect that is not decided on yet.
+    pub(crate) fn plan(&self, plan: Connect) {
+        self.connects.lock().push_back(plan);
     }
 }
 
@@ -167,6 +184,11 @@ impl Line {
     /// The next message that is not of a handshake which the server answers by itself.
     pub(crate) async fn next(&mut self) -> Sent {
         timeout(FOR_EVER, self.sent.recv()).await.expect("nothing was sent").unwrap()
+    }
+
+    /// The next message that will come; none if the channel is gone.
+    pub(crate) async fn next_or_end(&mut self) -> Option<Sent> {
+        self.sent.recv().await
     }
 
     /// The next message, if one is there.

@@ -22,6 +22,7 @@ fn server() -> Server {
         start_timeout: Duration::from_secs(1),
         reconnect_timeout: Duration::from_secs(1),
         tool_timeouts: HashMap::new(),
+        bare_names: false,
         backs_off: false,
     };
     Server::new(settings, Arc::new(Nowhere), Metrics::default().of_server("files"))
@@ -37,6 +38,7 @@ fn wait(room: &WaitingRoom, session: u64, id: &str) -> (u64, Arc<Outlet>) {
         id: id.into(),
         token: Some("\"t\"".into()),
         expects: Expects::Other,
+        mapped: false,
         epoch: None,
         cancelled: false,
         answered: oneshot::channel().0,
@@ -90,7 +92,7 @@ async fn a_lost_channel_fails_what_was_sent_over_it_and_nothing_else() {
     let (newer, newer_outlet) = wait(&room, 1, "2");
     let (_, unsent_outlet) = wait(&room, 1, "3");
     let (tell, mut handshake) = oneshot::channel();
-    room.insert(room.number(), Waiting::Handshake(tell, 2));
+    room.insert(room.number(), Waiting::Own(tell, 2));
     room.mark_sent(sent, 1);
     room.mark_sent(newer, 2);
 
@@ -125,7 +127,7 @@ fn outlets_are_found_by_number_and_by_what_runs() {
     let (unsent, _) = wait(&room, 1, "3");
     let (tell, _heard) = oneshot::channel();
     let handshake = room.number();
-    room.insert(handshake, Waiting::Handshake(tell, 1));
+    room.insert(handshake, Waiting::Own(tell, 1));
     assert_eq!(number_of(room.only_outlet()), None, "nothing runs");
 
     room.mark_sent(first, 1);

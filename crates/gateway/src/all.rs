@@ -1,0 +1,239 @@
+//! `/mcp`: every server behind one agent session.
+//!
+//! A request is told apart by its method: lists are answered from what is kept of each server
+//! (`all/listing.rs`), calls and reads go to the server that their name or URI speaks of, under the
+//! name that the server knows; the answers come back with their URIs as they are shown here.
+//!
+//! Invariant: what one server does is not felt by a request to another: nothing here waits for a
+//! server that the request does not concern, but for the first hearing after a start.
+//!
+//! Start at [`start`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+use toolgate_mcp::{Notification, Refusal, Request, code, members, method, peek, text, write};
+
+use crate::agent::AgentSession;
+use crate::call::Work;
+use crate::link::{Ask, Link};
+use crate::lists::Kind;
+use crate::names::{server_of_name, server_of_uri};
+use crate::outlet::Outlet;
+use crate::rewrite::push;
+use crate::server::Server;
+
+mod cursor;
+mod listing;
+mod route;
+mod welcome;
+
+pub(crate) use welcome::welcome;
+
+use route::route;
+
+/// How old what is kept may be before a list asks for it anew, behind the scenes.
+const FRESH: Duration = Duration::from_secs(30);
+/// How long changes are gathered before the agent is told of them.
+const GATHER: Duration = Duration::from_millis(200);
+
+/// Starts a request; whatever comes of it, a refusal too, is in `outlet` when the work is done.
+pub(crate) fn start(
+    session: &Arc<AgentSession>,
+    request: &Request<'_>,
+    outlet: &Arc<Outlet>,
+) -> Result<Work, Refusal> {
+    let answered = |body: Bytes| {
+        outlet.answer(body, None);
+        Ok(Box::pin(std::future::ready(())) as Work)
+    };
+    if let Some(kind) = Kind::listed_by(&request.method) {
+        return match listing::start(session, kind, request, outlet) {
+            Some(work) => Ok(work),
+            None => answered(invalid(
+                request.id,
+                "this cursor is not one of ours; list again from the start",
+            )),
+        };
+    }
+    let routed = match request.method.as_ref() {
+        method::PING => return answered(write::result(request.id, "{}")),
+        method::LOGGING_SET_LEVEL => {
+            set_level(session, request);
+            return answered(write::result(request.id, "{}"));
+        }
+        method::TOOLS_CALL => by_name(session, request, Kind::Tools)?,
+        method::PROMPTS_GET => by_name(session, request, Kind::Prompts)?,
+        method::RESOURCES_READ | method::RESOURCES_SUBSCRIBE | method::RESOURCES_UNSUBSCRIBE => {
+            by_uri(session, request, request.params)?
+        }
+        method::COMPLETION_COMPLETE => by_reference(session, request)?,
+        unknown => {
+            let why = format!(
+                "there is no method `{unknown}` where all servers are shown; if it is one server's \
+                 own, use /mcp/<server>"
+            );
+            return answered(write::error(Some(request.id), code::METHOD_NOT_FOUND, &why, None));
+        }
+    };
+    match routed {
+        Routed::To { link, part, own } => {
+            session.wishes.note(link.server().name(), request, Some(&own));
+            let changes = [(part, write::quote(&own))];
+            let changes = changes.each_ref().map(|(part, own)| (*part, own.as_str()));
+            let ask = Ask { session: session.key(), request, changes: &changes, mapped: true };
+            Ok(Box::pin(link.call(&ask, outlet)?))
+        }
+        Routed::Nowhere(answer) => answered(answer),
+    }
+}
+
+/// A notification of a server that belongs to no request.
+pub(crate) fn hear(
+    session: &AgentSession,
+    server: &Server,
+    notification: &Notification<'_>,
+    body: &Bytes,
+) {
+    match notification.method.as_ref() {
+        method::RESOURCES_UPDATED => {
+            let params = notification.params.unwrap_or("{}");
+            let uri = peek(params, &["uri"]).ok().flatten();
+            if let (Some(raw), Some(uri)) = (uri, uri.and_then(text)) {
+                let shown = write::quote(&server.naming.shown_uri(&uri));
+                push(session.general(), notification.raw, &[(raw, &shown)]);
+            }
+        }
+        // A survey says whether anything has changed that this agent sees.
+        changed if !Kind::changed_by(changed).is_empty() => {}
+        _ => session.general().push(body.clone()),
+    }
+}
+
+/// Tells the agent, a little later and once, if what it was shown is no longer what there is.
+pub(crate) fn tell_changed(session: &Arc<AgentSession>) {
+    let session = Arc::downgrade(session);
+    tokio::spawn(async move {
+        sleep(GATHER).await;
+        let Some(session) = session.upgrade() else { return };
+        let outdated = session.sight.take_outdated(&session.links());
+        let mut told: Vec<_> = outdated.into_iter().map(Kind::changed).collect();
+        told.dedup();
+        for method in told {
+            session.general().push(write::notification(method, None));
+        }
+    });
+}
+
+/// Asks for lists that are not known, or old, behind the scenes.
+fn freshen(link: &Arc<Link>, kind: Kind, now: Instant) {
+    match link.server().offers.of(link.audience()) {
+        None => link.survey(&Kind::ALL),
+        Some(offer) if offer.is_older(FRESH, now) && link.is_cheap() => link.survey(&[kind]),
+        Some(_) => {}
+    }
+}
+
+/// Where a request goes.
+enum Routed<'a> {
+    /// To this server, which knows `part` of the request as `own`.
+    To { link: Arc<Link>, part: &'a str, own: String },
+    /// Nowhere; this is the answer.
+    Nowhere(Bytes),
+}
+
+fn by_name<'a>(
+    session: &AgentSession,
+    request: &Request<'a>,
+    kind: Kind,
+) -> Result<Routed<'a>, Refusal> {
+    let part = request.params.map(|params| peek(params, &["name"])).transpose()?.flatten();
+    let (Some(part), Some(shown)) = (part, part.and_then(text)) else {
+        return Ok(Routed::Nowhere(invalid(request.id, "`params.name` must be a string")));
+    };
+    let links = session.links();
+    if let Some((link, own)) = route(&links, kind, &shown) {
+        return Ok(Routed::To { link: Arc::clone(link), part, own: own.to_owned() });
+    }
+    if let Some((_, link)) = server_of_name(&shown).and_then(|server| links.find(server)) {
+        freshen(link, kind, Instant::now() + FRESH);
+    }
+    Ok(Routed::Nowhere(match kind {
+        Kind::Tools => unknown_tool(request.id, &shown),
+        _ => invalid(request.id, &format!("there is no prompt `{shown}`; list the prompts again")),
+    }))
+}
+
+fn by_uri<'a>(
+    session: &AgentSession,
+    request: &Request<'a>,
+    holder: Option<&'a str>,
+) -> Result<Routed<'a>, Refusal> {
+    let part = holder.map(|holder| peek(holder, &["uri"])).transpose()?.flatten();
+    let (Some(part), Some(shown)) = (part, part.and_then(text)) else {
+        return Ok(Routed::Nowhere(invalid(request.id, "the `uri` must be a string")));
+    };
+    let links = session.links();
+    let link = server_of_uri(&shown).and_then(|server| links.find(server)).map(|(_, link)| link);
+    let own = link.and_then(|link| link.server().naming.own_uri(&shown));
+    Ok(match (link, own) {
+        (Some(link), Some(own)) => Routed::To { link: Arc::clone(link), part, own },
+        _ => Routed::Nowhere(unknown_resource(request.id, &shown)),
+    })
+}
+
+/// A completion is for a prompt or for a template.
+fn by_reference<'a>(session: &AgentSession, request: &Request<'a>) -> Result<Routed<'a>, Refusal> {
+    let reference = request.params.map(|params| peek(params, &["ref"])).transpose()?.flatten();
+    let Some(reference) = reference else {
+        return Ok(Routed::Nowhere(invalid(request.id, "`params.ref` is missing")));
+    };
+    let [name, uri] = members(reference, ["name", "uri"])?;
+    match (name, uri) {
+        (_, Some(_)) => by_uri(session, request, Some(reference)),
+        (Some(_), None) => {
+            by_name(session, &Request { params: Some(reference), ..request.clone() }, Kind::Prompts)
+        }
+        (None, None) => {
+            Ok(Routed::Nowhere(invalid(request.id, "`params.ref` has neither `name` nor `uri`")))
+        }
+    }
+}
+
+/// Every server that keeps a log is told, now or when it comes up.
+fn set_level(session: &Arc<AgentSession>, request: &Request<'_>) {
+    session.wishes.note("", request, None);
+    let body = request.params.unwrap_or("{}").to_owned();
+    for link in session.links().iter().filter(|link| link.is_up()) {
+        let offer = link.server().offers.of(link.audience());
+        if offer.is_some_and(|offer| offer.can("logging")) {
+            link.wish(method::LOGGING_SET_LEVEL, body.clone());
+        }
+    }
+}
+
+fn unknown_tool(id: &str, shown: &str) -> Bytes {
+    let text = format!(
+        "There is no tool `{shown}` that you may use. Nothing was sent. List the tools again and \
+         use one of their names as it stands there."
+    );
+    let result = json!({
+        "content": [{"type": "text", "text": text}],
+        "isError": true,
+        "_meta": {"error_code": "unknown_tool", "effect": "not_started"},
+    });
+    write::result(id, &result.to_string())
+}
+
+fn unknown_resource(id: &str, shown: &str) -> Bytes {
+    let why = format!("there is no resource `{shown}`; use a URI as the lists show it");
+    let data = json!({"uri": shown}).to_string();
+    write::error(Some(id), code::RESOURCE_NOT_FOUND, &why, Some(&data))
+}
+
+fn invalid(id: &str, why: &str) -> Bytes {
+    write::error(Some(id), code::INVALID_PARAMS, why, None)
+}

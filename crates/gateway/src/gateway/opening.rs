@@ -1,0 +1,237 @@
+//! How agent sessions are opened: with one server, whose own answer the agent is given, or with
+//! all of them, where the answer is ours.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use toolgate_mcp::{
+    Incoming, Limits, Message, Payload, Request, Version, parse_server, peek, text,
+};
+
+use super::{Gateway, NotOpened};
+use crate::agent::AgentSession;
+use crate::all;
+use crate::endpoint::Endpoint;
+use crate::failure::Expects;
+use crate::link::{Link, Opened, Parties};
+use crate::lists::Kind;
+use crate::rewrite::{rewrite, with_error};
+use crate::server::{Instances, Server};
+
+impl Gateway {
+    /// Opens an agent session with the agent's `initialize`.
+    pub async fn open(
+        &self,
+        endpoint: &Endpoint,
+        request: &Request<'_>,
+    ) -> Result<(Arc<AgentSession>, Bytes), NotOpened> {
+        if self.draining.is_cancelled() {
+            return Err(NotOpened::Stopping);
+        }
+        let place = self.take_place()?;
+        let session = self.new_session(endpoint, request).ok_or(NotOpened::NoIds)?;
+        // A stop waits for this too, and breaks it off.
+        let _counted = self.tasks.token();
+        let opening = async {
+            match endpoint {
+                Endpoint::Server(name) => self.open_one(name, &session, request).await,
+                Endpoint::All => Ok(self.open_all(&session, request).await),
+            }
+        };
+        let opened = self.draining.run_until_cancelled(opening).await;
+        let answer = opened.ok_or(NotOpened::Stopping)??;
+        self.let_in(&session, place)?;
+        Ok((session, answer))
+    }
+
+    async fn open_one(
+        &self,
+        name: &str,
+        session: &Arc<AgentSession>,
+        request: &Request<'_>,
+    ) -> Result<Bytes, NotOpened> {
+        let server = self.server(name).ok_or(NotOpened::UnknownServer)?;
+        let link = self.attach_one(&server, session);
+        let opened = match server.settings.instances {
+            Instances::PerAgent => link.open().await,
+            Instances::Shared => link.opened().await,
+        };
+        match opened {
+            Ok(Opened::Yes(answer)) => Ok(welcome(session, request, &answer, &server)),
+            Ok(Opened::No(answer)) => Err(NotOpened::Answer(with_id(&answer, request.id))),
+            Err(failure) => {
+                let answer = failure.answer(server.name(), request.id, Expects::Other);
+                Err(NotOpened::Answer(answer))
+            }
+        }
+    }
+
+    /// No server is waited for but those that nobody has heard yet, and those not for long.
+    async fn open_all(&self, session: &Arc<AgentSession>, request: &Request<'_>) -> Bytes {
+        self.attach_all(session);
+        let links = session.links();
+        for link in links.iter() {
+            link.server().offers.first_hearing().await;
+        }
+        let (version, answer) = all::welcome(&links, request);
+        session.set_version(version);
+        answer
+    }
+
+    fn take_place(&self) -> Result<Place<'_>, NotOpened> {
+        let max = self.limits.load().max;
+        let sessions = self.sessions.read();
+        let opening = self.opening.fetch_add(1, Ordering::Relaxed) + 1;
+        let place = Place(&self.opening);
+        if sessions.len() + opening > max {
+            self.metrics.refused_sessions.inc();
+            return Err(NotOpened::TooMany(max));
+        }
+        Ok(place)
+    }
+
+    /// Lets a session in, with the servers that there are now: a reload or a stop may have come
+    /// while it was being opened.
+    fn let_in(&self, session: &Arc<AgentSession>, place: Place<'_>) -> Result<(), NotOpened> {
+        let _turn = self.applying.lock();
+        if self.draining.is_cancelled() {
+            return Err(NotOpened::Stopping);
+        }
+        match session.endpoint() {
+            Endpoint::All => self.attach_all(session),
+            Endpoint::Server(name) => {
+                let now = self.server(name);
+                let links = session.links();
+                let opened = links.first().map(|link| link.server());
+                let same = |now: &Arc<Server>| opened.is_some_and(|it| Arc::ptr_eq(it, now));
+                if !now.as_ref().is_some_and(same) {
+                    if let Some(opened) = opened {
+                        opened.retire();
+                    }
+                    self.attach_one(&now.ok_or(NotOpened::UnknownServer)?, session);
+                }
+            }
+        }
+        let mut sessions = self.sessions.write();
+        sessions.insert(session.id().to_owned(), Arc::clone(session));
+        drop(place);
+        self.metrics.agent_sessions.set(i64::try_from(sessions.len()).unwrap_or(i64::MAX));
+        Ok(())
+    }
+
+    fn new_session(&self, endpoint: &Endpoint, request: &Request<'_>) -> Option<Arc<AgentSession>> {
+        let key = self.next_key.fetch_add(1, Ordering::Relaxed);
+        let (id, endpoint) = (self.ids.agent_session()?, endpoint.clone());
+        let opening = Bytes::copy_from_slice(request.params.unwrap_or("{}").as_bytes());
+        let pace = Arc::clone(&self.pace);
+        Some(AgentSession::new(id, key, endpoint, opening, self.tasks.clone(), pace))
+    }
+
+    /// Gives the session its link to `server`.
+    pub(super) fn attach_one(
+        &self,
+        server: &Arc<Server>,
+        session: &Arc<AgentSession>,
+    ) -> Arc<Link> {
+        let link = self.link(server, session);
+        session.set_links(vec![Arc::clone(&link)]);
+        link
+    }
+
+    /// Gives the session a link to every server that there is; those it has already stay. A
+    /// server whose offer is not known is asked for it.
+    pub(super) fn attach_all(&self, session: &Arc<AgentSession>) {
+        let before = session.links();
+        let servers = self.servers.load();
+        let links: Vec<_> = servers
+            .iter()
+            .map(|server| {
+                let known = before.find(server.name()).map(|(_, link)| link);
+                match known.filter(|link| Arc::ptr_eq(link.server(), server)) {
+                    Some(link) => Arc::clone(link),
+                    None => self.surveyed_link(server, session),
+                }
+            })
+            .collect();
+        session.set_links(links);
+    }
+
+    fn surveyed_link(&self, server: &Arc<Server>, session: &Arc<AgentSession>) -> Arc<Link> {
+        let link = self.link(server, session);
+        link.keep_lists();
+        server.offers.watch(link.audience(), session);
+        if !server.offers.has_own(link.audience()) {
+            link.survey(&Kind::ALL);
+        }
+        link
+    }
+
+    fn link(&self, server: &Arc<Server>, session: &Arc<AgentSession>) -> Arc<Link> {
+        match server.settings.instances {
+            Instances::PerAgent => {
+                let parties = Parties::One(Arc::downgrade(session));
+                let opening = session.opening().clone();
+                Link::new(Arc::clone(server), parties, opening, self.tasks.clone())
+            }
+            Instances::Shared => server.shared_link(session, &self.tasks),
+        }
+    }
+}
+
+/// The place of an agent session that is being opened.
+struct Place<'a>(&'a AtomicUsize);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The server's answer to `initialize`, made out to this agent.
+fn welcome(
+    session: &AgentSession,
+    request: &Request<'_>,
+    answer: &Bytes,
+    server: &Server,
+) -> Bytes {
+    let Ok(Incoming::One(Message::Response(response))) = parse_server(answer, &Limits::default())
+    else {
+        return answer.clone();
+    };
+    let (Some(id), Payload::Result(result)) = (response.id, response.payload) else {
+        return answer.clone();
+    };
+    let raw = peek(result, &["protocolVersion"]).ok().flatten();
+    let mut version = raw.and_then(text).and_then(|version| Version::parse(&version));
+    let mut changes = vec![(id, request.id.to_owned())];
+    if server.settings.instances == Instances::Shared {
+        // The server agreed with us, not with this agent, which may be older.
+        let wanted = request
+            .params
+            .and_then(|params| peek(params, &["protocolVersion"]).ok().flatten())
+            .and_then(text)
+            .and_then(|version| Version::parse(&version));
+        version = version.min(wanted).or(version);
+        if let (Some(raw), Some(version)) = (raw, version) {
+            changes.push((raw, format!("\"{}\"", version.as_str())));
+        }
+    }
+    if let Some(version) = version {
+        session.set_version(version);
+    }
+    let changes: Vec<_> = changes.iter().map(|(part, with)| (*part, with.as_str())).collect();
+    rewrite(response.raw, &changes).unwrap_or_else(|_| answer.clone())
+}
+
+/// The server's refusal of `initialize`, made out to this agent.
+fn with_id(answer: &Bytes, id: &str) -> Bytes {
+    let Ok(Incoming::One(Message::Response(response))) = parse_server(answer, &Limits::default())
+    else {
+        return answer.clone();
+    };
+    match (response.id, response.payload) {
+        (Some(old), _) => rewrite(response.raw, &[(old, id)]).unwrap_or_else(|_| answer.clone()),
+        (None, Payload::Error(error) | Payload::Result(error)) => with_error(id, error),
+    }
+}

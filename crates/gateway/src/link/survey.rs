@@ -1,0 +1,204 @@
+//! Surveys: asking a server, in the background, what it offers.
+//!
+//! A survey runs over a link when that comes up, when the server says that something changed, and
+//! when what is kept has become old. One survey runs at a time, and a server that keeps it busy is
+//! asked more and more seldom, so that it cannot cost more than a share of our time.
+//!
+//! Invariant: a survey that fails leaves what was kept.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep, timeout};
+use toolgate_mcp::{Incoming, Limits, Message, Payload, code, parse_server, peek, write};
+
+use super::waiting::Waiting;
+use super::{Link, Unanswered};
+use crate::channel::{Outbound, SendError};
+use crate::failure::Failure;
+use crate::lists::{Builder, Kind, List};
+use crate::offers::Offer;
+use crate::rewrite::error_in;
+
+/// How long one page of a list may take.
+const PAGE: Duration = Duration::from_secs(30);
+/// How many pages a list may have.
+const MAX_PAGES: usize = 10_000;
+/// How far apart two surveys of one link are at least.
+const SPACING: Duration = Duration::from_millis(500);
+/// How much longer than the survey itself the pause after it is.
+const REST: u32 = 9;
+
+/// What is to be asked.
+#[derive(Debug, Default)]
+pub(super) struct Survey {
+    /// A bit for each kind.
+    due: AtomicU8,
+    running: AtomicBool,
+}
+
+impl Survey {
+    fn add(&self, kinds: &[Kind]) {
+        let bits = kinds.iter().fold(0, |bits, kind| bits | bit(*kind));
+        self.due.fetch_or(bits, Ordering::AcqRel);
+    }
+
+    fn take(&self) -> Vec<Kind> {
+        let due = self.due.swap(0, Ordering::AcqRel);
+        Kind::ALL.into_iter().filter(|kind| due & bit(*kind) != 0).collect()
+    }
+}
+
+// === impl Link ===
+
+impl Link {
+    /// Asks for these lists in the background, now or as soon as it may.
+    pub(crate) fn survey(self: &Arc<Self>, kinds: &[Kind]) {
+        self.survey.add(kinds);
+        if self.survey.running.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        self.server.offers.asked(Instant::now());
+        let me = Arc::clone(self);
+        // Not tracked: nobody waits for it, and a stop ends it with its link.
+        tokio::spawn(async move { me.run_surveys().await });
+    }
+
+    async fn run_surveys(self: Arc<Self>) {
+        loop {
+            let began = Instant::now();
+            if self.survey.due.load(Ordering::Acquire) == 0 {
+                self.survey.running.store(false, Ordering::Release);
+                // Somebody may have come between the two lines.
+                if self.survey.due.load(Ordering::Acquire) == 0
+                    || self.survey.running.swap(true, Ordering::AcqRel)
+                {
+                    return;
+                }
+                continue;
+            }
+            if let Err(failure) = self.survey_once().await {
+                let why = failure.what(self.server.name());
+                tracing::debug!(server = self.server.name(), why, "its lists could not be had");
+                self.survey.take();
+            }
+            self.server.offers.settle();
+            sleep(SPACING.max(began.elapsed() * REST)).await;
+        }
+    }
+
+    async fn survey_once(self: &Arc<Self>) -> Result<(), Failure> {
+        self.come_up().await?;
+        // Now, because coming up makes everything due.
+        let kinds = self.survey.take();
+        let mut offer = self.offer();
+        let before = self.server.offers.of(&self.audience);
+        for kind in Kind::ALL {
+            // What is not asked for now stays; what was never asked for is asked for now.
+            let kept = before.as_ref().map(|before| Arc::clone(before.list(kind)));
+            let list = match kept {
+                Some(kept) if !kinds.contains(&kind) => kept,
+                _ if offer.can(kind.capability()) => Arc::new(self.fetch(kind).await?),
+                _ => Arc::default(),
+            };
+            offer.set_list(kind, list);
+        }
+
+        self.server.offers.put(&self.audience, offer, Instant::now());
+        Ok(())
+    }
+
+    /// What the server said of itself in its handshake.
+    pub(super) fn offer(&self) -> Offer {
+        let welcome = self.opened.lock().clone().unwrap_or_default();
+        match payload_of(&welcome) {
+            Some(Payload::Result(welcome)) => Offer::new(welcome),
+            _ => Offer::new("{}"),
+        }
+    }
+
+    /// All pages of one list.
+    async fn fetch(self: &Arc<Self>, kind: Kind) -> Result<List, Failure> {
+        let mut builder = Builder::new(kind, &self.server.naming);
+        let mut params = None;
+        for _ in 0..MAX_PAGES {
+            let answer = timeout(PAGE, self.ask(kind.method(), params.as_deref())).await;
+            let answer = answer.map_err(|_| Failure::Timeout { after: PAGE })??;
+            let Some(result) = listed(&answer, kind)? else { break };
+            let next = builder.add(result).map_err(|refusal| {
+                Failure::unavailable(format!("its {} cannot be read: {refusal}", kind.member()))
+            })?;
+            let next = next.map(|cursor| format!(r#"{{"cursor":{cursor}}}"#));
+            if next.is_none() || next == params {
+                break;
+            }
+            params = next;
+        }
+        let list = builder.finish();
+        if list.is_cut() {
+            let shown = list.len();
+            let (server, what) = (self.server.name(), kind.member());
+            tracing::warn!(server, what, shown, "the server has more than can be shown");
+        }
+        Ok(list)
+    }
+
+    /// Asks the server something of our own.
+    pub(super) async fn ask(
+        self: &Arc<Self>,
+        method: &str,
+        params: Option<&str>,
+    ) -> Result<Bytes, Failure> {
+        let up = self.come_up().await?;
+        let number = self.waiting.number();
+        let (tell, answer) = oneshot::channel();
+        self.waiting.insert(number, Waiting::Own(tell, up.epoch));
+        let _unanswered = Unanswered { link: self, number };
+        let body = write::request(number, method, params);
+        let message = Outbound { body, expects_answer: true };
+        match up.channel.send(message, self.ear(up.epoch, Some(number))).await {
+            Ok(()) => {}
+            Err(SendError::Refused { body, .. }) if error_in(&body).is_some() => return Ok(body),
+            Err(SendError::SessionLost) => {
+                self.forget(up.epoch);
+                return Err(SendError::SessionLost.into());
+            }
+            Err(error) => return Err(error.into()),
+        }
+        answer.await.unwrap_or_else(|_| Err(Failure::Lost { why: "it went away".to_owned() }))
+    }
+}
+
+fn bit(kind: Kind) -> u8 {
+    match kind {
+        Kind::Tools => 1,
+        Kind::Prompts => 2,
+        Kind::Resources => 4,
+        Kind::Templates => 8,
+    }
+}
+
+/// A page of a list; none if the server does not know such lists.
+fn listed(answer: &Bytes, kind: Kind) -> Result<Option<&str>, Failure> {
+    let payload = payload_of(answer);
+    if let Some(Payload::Result(result)) = payload {
+        return Ok(Some(result));
+    }
+    let unknown = code::METHOD_NOT_FOUND.to_string();
+    match payload {
+        Some(Payload::Error(error)) if matches!(peek(error, &["code"]), Ok(Some(code)) if code == unknown) => {
+            Ok(None)
+        }
+        _ => Err(Failure::unavailable(format!("it does not say its {}", kind.member()))),
+    }
+}
+
+fn payload_of(answer: &Bytes) -> Option<Payload<'_>> {
+    match parse_server(answer, &Limits::default()) {
+        Ok(Incoming::One(Message::Response(response))) => Some(response.payload),
+        _ => None,
+    }
+}

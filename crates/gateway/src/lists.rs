@@ -1,0 +1,332 @@
+//! Lists: what a server offers, as it is shown on `/mcp`.
+//!
+//! A list is kept as the text that goes out, so that answering costs no more than handing it on;
+//! beside it stands where each entry begins and ends, and under which name the server knows it.
+//!
+//! Invariant: of an entry only its name, its URI and `_meta.ui.resourceUri` are changed.
+//! Invariant: a list holds at most [`MAX_ITEMS`] entries and [`MAX_BYTES`] bytes; what comes after
+//! is not shown, and [`List::is_cut`] says so.
+//!
+//! Start at [`Builder::add`].
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use bytes::{Bytes, BytesMut};
+use toolgate_mcp::{Edit, Refusal, items, members, method, peek, text, write};
+
+use crate::names::Naming;
+
+/// How many entries of one kind a server may show.
+pub(crate) const MAX_ITEMS: usize = 100_000;
+/// How many bytes of one kind a server may show.
+pub(crate) const MAX_BYTES: usize = 64 * 1024 * 1024;
+
+/// What can be listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Tools,
+    Prompts,
+    Resources,
+    Templates,
+}
+
+/// What one server offers of one kind.
+#[derive(Debug, Default)]
+pub(crate) struct List {
+    /// The entries as they are shown, with commas between them.
+    text: Bytes,
+    entries: Vec<Entry>,
+    /// The server's own names.
+    names: HashSet<Box<str>>,
+    cut: bool,
+}
+
+#[derive(Debug)]
+struct Entry {
+    own: Box<str>,
+    place: Range<usize>,
+}
+
+/// Makes a list out of a server's pages.
+pub(crate) struct Builder<'a> {
+    kind: Kind,
+    naming: &'a Naming,
+    text: BytesMut,
+    entries: Vec<Entry>,
+    names: HashSet<Box<str>>,
+    cut: bool,
+}
+
+// === impl Kind ===
+
+impl Kind {
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Tools, Self::Prompts, Self::Resources, Self::Templates];
+
+    /// What `method` lists.
+    pub(crate) fn listed_by(method: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.method() == method)
+    }
+
+    /// What a notification says has changed.
+    pub(crate) fn changed_by(method: &str) -> &'static [Self] {
+        match method {
+            method::TOOLS_LIST_CHANGED => &[Self::Tools],
+            method::PROMPTS_LIST_CHANGED => &[Self::Prompts],
+            method::RESOURCES_LIST_CHANGED => &[Self::Resources, Self::Templates],
+            _ => &[],
+        }
+    }
+
+    /// The method that lists it.
+    pub(crate) fn method(self) -> &'static str {
+        match self {
+            Self::Tools => method::TOOLS_LIST,
+            Self::Prompts => method::PROMPTS_LIST,
+            Self::Resources => method::RESOURCES_LIST,
+            Self::Templates => method::RESOURCES_TEMPLATES_LIST,
+        }
+    }
+
+    /// The notification that it has changed.
+    pub(crate) fn changed(self) -> &'static str {
+        match self {
+            Self::Tools => method::TOOLS_LIST_CHANGED,
+            Self::Prompts => method::PROMPTS_LIST_CHANGED,
+            Self::Resources | Self::Templates => method::RESOURCES_LIST_CHANGED,
+        }
+    }
+
+    /// The capability of a server that has it.
+    pub(crate) fn capability(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Prompts => "prompts",
+            Self::Resources | Self::Templates => "resources",
+        }
+    }
+
+    /// The member of a result that holds the entries.
+    pub(crate) fn member(self) -> &'static str {
+        match self {
+            Self::Tools => "tools",
+            Self::Prompts => "prompts",
+            Self::Resources => "resources",
+            Self::Templates => "resourceTemplates",
+        }
+    }
+
+    /// The member of an entry that names it.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Tools | Self::Prompts => "name",
+            Self::Resources => "uri",
+            Self::Templates => "uriTemplate",
+        }
+    }
+
+    /// How what the server calls `own` is shown.
+    pub(crate) fn shown(self, naming: &Naming, own: &str) -> String {
+        match self {
+            Self::Tools | Self::Prompts => naming.shown_name(own),
+            Self::Resources | Self::Templates => naming.shown_uri(own),
+        }
+    }
+}
+
+// === impl List ===
+
+impl List {
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether it was too long to be shown whole.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.cut
+    }
+
+    /// Whether both show the same.
+    pub(crate) fn shows_as(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+
+    /// Whether the server has something of this name.
+    pub(crate) fn has(&self, own: &str) -> bool {
+        self.names.contains(own)
+    }
+
+    /// The server's own names with the entries as they are shown, from entry `from` on.
+    pub(crate) fn entries(&self, from: usize) -> impl Iterator<Item = (&str, Bytes)> {
+        self.entries
+            .iter()
+            .skip(from)
+            .map(|entry| (&*entry.own, self.text.slice(entry.place.clone())))
+    }
+
+    /// As many entries as fit into `room` bytes, at least one, from entry `from` on: their text,
+    /// and the entry that comes next if there are more.
+    pub(crate) fn page(&self, from: usize, room: usize) -> (Bytes, Option<usize>) {
+        let Some(first) = self.entries.get(from) else { return (Bytes::new(), None) };
+        let start = first.place.start;
+        if self.text.len() - start <= room {
+            return (self.text.slice(start..), None);
+        }
+        let fit = self.entries.partition_point(|entry| entry.place.end <= start + room);
+        let next = fit.max(from + 1);
+        let end = self.entries.get(next - 1).map_or(start, |entry| entry.place.end);
+        (self.text.slice(start..end), (next < self.entries.len()).then_some(next))
+    }
+}
+
+// === impl Builder ===
+
+impl<'a> Builder<'a> {
+    pub(crate) fn new(kind: Kind, naming: &'a Naming) -> Self {
+        let (text, entries, names) = (BytesMut::new(), Vec::new(), HashSet::new());
+        Self { kind, naming, text, entries, names, cut: false }
+    }
+
+    /// Adds the entries of one page, a server's result. The cursor of the next page, as it stands,
+    /// if there is one and there is room for it.
+    pub(crate) fn add<'r>(&mut self, result: &'r str) -> Result<Option<&'r str>, Refusal> {
+        let [entries, next] = members(result, [self.kind.member(), "nextCursor"])?;
+        for raw in entries.map(items).transpose()?.flatten().unwrap_or_default() {
+            if self.entries.len() >= MAX_ITEMS || self.text.len() + raw.len() > MAX_BYTES {
+                self.cut = true;
+                return Ok(None);
+            }
+            self.add_entry(raw)?;
+        }
+        Ok(next.filter(|next| *next != "null"))
+    }
+
+    pub(crate) fn finish(self) -> List {
+        let text = self.text.freeze();
+        List { text, entries: self.entries, names: self.names, cut: self.cut }
+    }
+
+    /// An entry without a name, or with one that was there before, is left out.
+    fn add_entry(&mut self, raw: &str) -> Result<(), Refusal> {
+        let [key, meta] = members(raw, [self.kind.key(), "_meta"])?;
+        let (Some(key), Some(own)) = (key, key.and_then(text)) else {
+            tracing::warn!(list = self.kind.member(), "an entry without a name is left out");
+            return Ok(());
+        };
+        if self.names.contains(&*own) {
+            tracing::warn!(list = self.kind.member(), name = %own, "a name occurs twice; the first is shown");
+            return Ok(());
+        }
+        let shown = write::quote(&self.kind.shown(self.naming, &own));
+        let widget = meta.map(|meta| peek(meta, &["ui", "resourceUri"])).transpose()?.flatten();
+        let mapped = widget.and_then(text).map(|uri| write::quote(&self.naming.shown_uri(&uri)));
+        let mut edit = Edit::new(raw);
+        for (part, with) in [(Some(key), Some(shown)), (widget, mapped)] {
+            if let (Some(part), Some(with)) = (part, with) {
+                edit = edit.replace(part, with).map_err(|error| Refusal {
+                    code: toolgate_mcp::code::INVALID_REQUEST,
+                    message: error.to_string(),
+                    id: None,
+                })?;
+            }
+        }
+        if !self.text.is_empty() {
+            self.text.extend_from_slice(b",");
+        }
+        let start = self.text.len();
+        self.text.extend_from_slice(&edit.finish());
+        self.names.insert(own.as_ref().into());
+        self.entries.push(Entry { own: own.as_ref().into(), place: start..self.text.len() });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(kind: Kind, pages: &[&str]) -> List {
+        let naming = Naming::new("files", false);
+        let mut builder = Builder::new(kind, &naming);
+        for page in pages {
+            builder.add(page).unwrap();
+        }
+        builder.finish()
+    }
+
+    fn whole(list: &List) -> String {
+        String::from_utf8(list.page(0, usize::MAX).0.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn only_names_change() {
+        let cases = [
+            (
+                Kind::Tools,
+                r#"{"tools":[{"x":1.0,"name":"a"},{"name":"b","_meta":{"ui":{"resourceUri":"ui://w/1","k":[1e5]}}}]}"#,
+                r#"{"x":1.0,"name":"files__a"},{"name":"files__b","_meta":{"ui":{"resourceUri":"ui://files+w/1","k":[1e5]}}}"#,
+            ),
+            (
+                Kind::Prompts,
+                r#"{"prompts":[{"name":"p","title":"P"}]}"#,
+                r#"{"name":"files__p","title":"P"}"#,
+            ),
+            (
+                Kind::Resources,
+                r#"{"resources":[{"uri":"demo://a","name":"a"}]}"#,
+                r#"{"uri":"files+demo://a","name":"a"}"#,
+            ),
+            (
+                Kind::Templates,
+                r#"{"resourceTemplates":[{"uriTemplate":"demo://{id}","name":"t"}]}"#,
+                r#"{"uriTemplate":"files+demo://{id}","name":"t"}"#,
+            ),
+            (Kind::Tools, r#"{"tools":[{"name":"\u0061\"b"}]}"#, r#"{"name":"files__a\"b"}"#),
+        ];
+        for (kind, result, shown) in cases {
+            assert_eq!(whole(&list(kind, &[result])), shown);
+        }
+    }
+
+    #[test]
+    fn pages_are_joined_and_bad_entries_left_out() {
+        let first = r#"{"tools":[{"name":"a"},{"title":"nameless"},{"name":7}],"nextCursor":"x"}"#;
+        let second = r#"{"tools":[{"name":"a","again":true},{"name":"b"}],"nextCursor":null}"#;
+        let naming = Naming::new("files", false);
+        let mut builder = Builder::new(Kind::Tools, &naming);
+        assert_eq!(builder.add(first).unwrap(), Some("\"x\""));
+        assert_eq!(builder.add(second).unwrap(), None);
+        let list = builder.finish();
+        assert_eq!(whole(&list), r#"{"name":"files__a"},{"name":"files__b"}"#);
+        assert!(list.has("a") && list.has("b") && !list.has("files__a"));
+        assert_eq!(list.len(), 2);
+    }
+
+    #[test]
+    fn pages_cut_between_entries() {
+        let names: Vec<_> = (0..10).map(|n| format!(r#"{{"name":"t{n}"}}"#)).collect();
+        let list = list(Kind::Tools, &[&format!(r#"{{"tools":[{}]}}"#, names.join(","))]);
+        let entry = r#"{"name":"files__t0"}"#.len();
+        for (room, expected) in [(0, 1), (entry, 1), (2 * entry, 1), (2 * entry + 1, 2), (900, 10)]
+        {
+            let (mut from, mut seen, mut pages) = (0, Vec::new(), 0);
+            loop {
+                let (page, next) = list.page(from, room);
+                let page = String::from_utf8(page.to_vec()).unwrap();
+                seen.extend(
+                    items(&format!("[{page}]"))
+                        .unwrap()
+                        .unwrap()
+                        .iter()
+                        .map(|item| (*item).to_owned()),
+                );
+                pages += 1;
+                let Some(next) = next else { break };
+                from = next;
+            }
+            assert_eq!(seen.join(","), whole(&list), "{room}");
+            assert_eq!(pages, 10_usize.div_ceil(expected), "{room}");
+        }
+    }
+}

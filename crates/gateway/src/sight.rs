@@ -1,0 +1,92 @@
+//! Sight: what an agent that sees all servers was shown, and whether it still is so.
+//!
+//! Invariant: an agent is told of a change at most once between two looks, and only if what it was
+//! shown is no longer what there is.
+
+use std::collections::HashSet;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+
+use crate::links::Links;
+use crate::lists::{Kind, List};
+
+/// What one agent was shown.
+#[derive(Default)]
+pub(crate) struct Sight {
+    /// What the agent was shown, and not told since that it has changed.
+    shown: Mutex<Vec<(Kind, Seen)>>,
+    /// Lists that may have changed and were not compared yet.
+    changed: Mutex<Vec<Kind>>,
+    /// Names that another server has taken, as far as that was reported.
+    shadowed: Mutex<HashSet<String>>,
+}
+
+/// Which lists of which servers there are to see.
+#[derive(Debug)]
+pub(crate) struct Seen(Vec<(String, Weak<List>)>);
+
+// === impl Sight ===
+
+impl Sight {
+    /// Remembers what the agent is shown now.
+    pub(crate) fn note_shown(&self, kind: Kind, seen: Seen) {
+        let mut shown = self.shown.lock();
+        shown.retain(|(other, _)| *other != kind);
+        shown.push((kind, seen));
+    }
+
+    /// Something may have changed; true if somebody has to compare soon.
+    pub(crate) fn may_have_changed(&self, kinds: &[Kind]) -> bool {
+        let mut changed = self.changed.lock();
+        let nobody_does = changed.is_empty() && !kinds.is_empty();
+        changed.extend_from_slice(kinds);
+        nobody_does
+    }
+
+    /// Which lists were shown as they no longer are. They count as told of.
+    pub(crate) fn take_outdated(&self, links: &Links) -> Vec<Kind> {
+        let mut changed = std::mem::take(&mut *self.changed.lock());
+        let mut shown = self.shown.lock();
+        changed.dedup();
+        changed.retain(|kind| {
+            let (before, now) = (shown.len(), Seen::through(links, *kind));
+            shown.retain(|(other, seen)| other != kind || seen.is_same(&now));
+            shown.len() < before
+        });
+        changed
+    }
+
+    /// Says, once, that a server's name is not shown because another has it.
+    pub(crate) fn report_shadowed(&self, server: &str, winner: &str, name: &str) {
+        if self.shadowed.lock().insert(format!("{server} {name}")) {
+            tracing::warn!(
+                server,
+                winner,
+                name,
+                "a name is taken by a server before this one and is not shown; \
+                 use `names: prefixed` for one of them"
+            );
+        }
+    }
+}
+
+// === impl Seen ===
+
+impl Seen {
+    /// What there is to see through these links.
+    pub(crate) fn through(links: &Links, kind: Kind) -> Self {
+        let seen = links.iter().filter_map(|link| {
+            let offer = link.server().offers.of(link.audience())?;
+            let list = offer.list(kind);
+            (list.len() > 0).then(|| (link.server().name().to_owned(), Arc::downgrade(list)))
+        });
+        Self(seen.collect())
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        let pairs = self.0.iter().zip(&other.0);
+        self.0.len() == other.0.len()
+            && pairs.into_iter().all(|(one, two)| one.0 == two.0 && one.1.ptr_eq(&two.1))
+    }
+}
