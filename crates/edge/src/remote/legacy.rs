@@ -21,15 +21,18 @@ use super::events::{Events, Item, Place};
 use super::listen::Opened;
 use super::{RemoteChannel, body, endpoint, failure};
 
-/// How long the first event may take. A stream without one may be anything.
-const ENDPOINT: Duration = Duration::from_secs(10);
+/// How long the first event may take.
+pub(super) const PATIENT: Duration = Duration::from_secs(10);
+/// The same where the transport is only guessed: a stream without an endpoint may be anything, and
+/// somebody waits for the refusal that led there.
+pub(super) const GUESSING: Duration = Duration::from_secs(3);
 /// How much of what comes with a status is read, and how long that may take.
 const REMARK: usize = 64 * 1024;
 const REMARKING: Duration = Duration::from_secs(5);
 
 impl RemoteChannel {
-    /// Opens the stream and learns the endpoint; why not, if it cannot be done.
-    pub(super) async fn open_legacy(&self) -> Result<(), String> {
+    /// Opens the stream and learns the endpoint; why not, if it cannot be done in time.
+    pub(super) async fn open_legacy(&self, limit: Duration) -> Result<(), String> {
         let opening = async {
             let mut events = match self.open(&Place::default()).await {
                 Opened::Stream(body) => Events::new(body, self.max_body),
@@ -40,9 +43,9 @@ impl RemoteChannel {
                 .map_err(|why| format!("`{}` {why}", self.server))?;
             Ok((events, endpoint))
         };
-        let (events, endpoint) = timeout(ENDPOINT, opening)
+        let (events, endpoint) = timeout(limit, opening)
             .await
-            .map_err(|_| format!("`{}` named no endpoint within {ENDPOINT:?}", self.server))??;
+            .map_err(|_| format!("`{}` named no endpoint within {limit:?}", self.server))??;
         if self.endpoint.set(endpoint).is_ok() {
             let stream = Stream {
                 events,

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use toolgate_gateway::channel::{Inbox, Outbound, SendError};
 
 use super::RemoteChannel;
+use super::legacy::{GUESSING, PATIENT};
 
 /// Which transport a server speaks, as far as people have said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,10 +45,10 @@ impl RemoteChannel {
     pub(super) async fn choose(&self) -> Result<(), SendError> {
         match self.which.told {
             Speaks::Streamable => {}
-            Speaks::Legacy => self.open_legacy().await.map_err(SendError::NotSent)?,
+            Speaks::Legacy => self.open_legacy(PATIENT).await.map_err(SendError::NotSent)?,
             Speaks::Unknown => {
                 if self.which.legacy.load(Ordering::Relaxed)
-                    && let Err(why) = self.open_legacy().await
+                    && let Err(why) = self.open_legacy(PATIENT).await
                 {
                     tracing::debug!(server = self.server, "no legacy stream any more: {why}");
                     self.which.legacy.store(false, Ordering::Relaxed);
@@ -74,7 +75,7 @@ impl RemoteChannel {
             }
             sent => return sent,
         };
-        if let Err(why) = self.open_legacy().await {
+        if let Err(why) = self.open_legacy(GUESSING).await {
             tracing::debug!(server = self.server, "it does not speak HTTP+SSE either: {why}");
             return Err(refused);
         }

@@ -278,3 +278,17 @@ async fn streams_that_name_no_endpoint() {
         assert!(why.contains(expected) && !why.contains("secret"), "{why}");
     }
 }
+
+#[tokio::test]
+async fn a_stream_without_an_endpoint_is_not_waited_for_long() {
+    let mut server = Script::start().await;
+    let (channel, _record) = connect(spec(&server, Speaks::Unknown)).await.unwrap();
+    let (sending, _) = send(&channel, message(INITIALIZE));
+    server.call().await.answer(400, "", "no").await;
+    let mut get = server.call().await;
+    get.stream().await;
+    get.chunk("id: 1\ndata:\n\n").await;
+    let refused = SendError::Refused { status: 400, body: "no".into() };
+    assert_eq!(soon(sending).await.unwrap(), Err(refused));
+    get.hung_up().await;
+}
