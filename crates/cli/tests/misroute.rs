@@ -31,11 +31,18 @@ use tokio::task::JoinSet;
 use toolgate_testkit::echo;
 use toolgate_testkit::zoo::{ASKED, main_if_asked};
 
-use crate::client::{Client, Tally};
+use crate::client::{Client, Server, Tally};
 use crate::gate::Gate;
 
 const CLIENTS: u64 = 1000;
 const ANSWERS: u64 = 100_000;
+
+/// Where clients reach the servers, one after the other. On the endpoint for all servers the tools
+/// are called `child__echo` and `web__echo`.
+const SERVERS: [Server; 2] = [
+    Server { path: "/mcp/child", tool: "echo", gives_all: false },
+    Server { path: "/mcp/web", tool: "echo", gives_all: true },
+];
 
 fn main() -> ExitCode {
     if let Some(code) = main_if_asked() {
@@ -58,8 +65,7 @@ async fn run() {
     let http = echo::start().await.unwrap();
     let mut gate = Gate::start(&config(http.url(), seed));
     let mut clients = JoinSet::new();
-    for number in 0..CLIENTS {
-        let server = if number % 2 == 0 { "child" } else { "web" };
+    for (number, server) in (0..CLIENTS).zip(SERVERS.into_iter().cycle()) {
         let client = Client::new(gate.mcp(), server, number, seed);
         clients.spawn(client.run(answers.div_ceil(CLIENTS)));
     }

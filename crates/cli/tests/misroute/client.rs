@@ -21,10 +21,21 @@ pub(crate) struct Tally {
     pub(crate) hung_up: u64,
 }
 
+/// How a server is reached.
+#[derive(Clone, Copy)]
+pub(crate) struct Server {
+    /// Its endpoint.
+    pub(crate) path: &'static str,
+    /// What its `echo` is called there.
+    pub(crate) tool: &'static str,
+    /// Whether its `echo` gives back all its arguments, and not their `text` alone.
+    pub(crate) gives_all: bool,
+}
+
 /// An agent.
 pub(crate) struct Client {
     address: String,
-    server: &'static str,
+    server: Server,
     number: u64,
     seed: u64,
     dice: Dice,
@@ -42,7 +53,7 @@ impl Tally {
 }
 
 impl Client {
-    pub(crate) fn new(address: String, server: &'static str, number: u64, seed: u64) -> Self {
+    pub(crate) fn new(address: String, server: Server, number: u64, seed: u64) -> Self {
         let dice = Dice::new(seed.wrapping_mul(31).wrapping_add(number));
         Self {
             address,
@@ -97,8 +108,9 @@ impl Client {
     }
 
     fn call(&self, id: u64, mark: &str) -> String {
+        let tool = self.server.tool;
         self.post(&format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"echo","arguments":{{"text":"{mark}"}}}}}}"#
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"text":"{mark}"}}}}}}"#
         ))
     }
 
@@ -129,11 +141,8 @@ impl Client {
             self.tally.failed += 1;
             return;
         }
-        // The HTTP server gives back all its arguments.
-        let expected = match self.server {
-            "web" => format!(r#"{{"text":"{mark}"}}"#),
-            _ => mark.to_owned(),
-        };
+        let expected =
+            if self.server.gives_all { format!(r#"{{"text":"{mark}"}}"#) } else { mark.to_owned() };
         assert_eq!(result["content"][0]["text"], expected, "{mark} got {message}");
         self.tally.answered += 1;
     }
@@ -143,13 +152,13 @@ impl Client {
     }
 
     fn head(&self, method: &str, length: usize) -> String {
-        let Self { address, server, session, .. } = self;
+        let Self { address, session, server: Server { path, .. }, .. } = self;
         let session = match session.as_str() {
             "" => String::new(),
             session => format!("Mcp-Session-Id: {session}\r\n"),
         };
         format!(
-            "{method} /mcp/{server} HTTP/1.1\r\nHost: {address}\r\n{session}\
+            "{method} {path} HTTP/1.1\r\nHost: {address}\r\n{session}\
              Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n\
              Content-Length: {length}\r\n\r\n"
         )

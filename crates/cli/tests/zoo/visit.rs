@@ -82,10 +82,12 @@ fn use_healthy(door: &Door, gate: &Gate, number: usize, over: &AtomicBool) {
     assert_eq!(visitor.agent.delete().status, 200);
 }
 
-/// Uses an animal. It may fail in any way that says so, and a liar may lie.
+/// Uses an animal. It may fail in any way that says so, and a liar may lie. What it says of its
+/// own accord is asked for and never read.
 fn torment(door: &Door, gate: &Gate, animal: Animal) {
     let name = animal.name();
     let Ok(visitor) = door.enter(gate, &name) else { return };
+    let _unread = visitor.agent.get("Accept: text/event-stream\r\n");
     let list = visitor.agent.request("tools/list", &json!({}));
     assert!(list["result"]["tools"].is_array() || is_failure(&list["error"]["data"]), "{list}");
     for call in 0..3 {
