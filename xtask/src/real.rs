@@ -48,6 +48,7 @@ const CASES: &[(Server, &[Driver])] = &[
     (Server::Git, &[Driver::TypeScript, Driver::Python]),
     (Server::Time, &[Driver::TypeScript, Driver::Python]),
     (Server::ZulipHttp, &[Driver::TypeScript, Driver::Python]),
+    (Server::Older, &[Driver::Python]),
 ];
 
 /// Two direct walks of each case are the same.
@@ -55,7 +56,7 @@ pub(crate) fn direct() -> Result<()> {
     copy_scripts()?;
     let listening = listening()?;
     each(cases().collect(), Case::name, |case| {
-        let target = case.server.entry(&case.work(), &listening);
+        let target = case.server.direct_entry(&case.work(), &listening);
         let first = case.walk("direct", &target)?;
         let second = case.walk("again", &target)?;
         let tour = case.tour()?;

@@ -33,6 +33,8 @@ mod children;
 mod commands;
 #[path = "e2e/failures.rs"]
 mod failures;
+#[path = "e2e/legacy.rs"]
+mod legacy;
 #[path = "e2e/listeners.rs"]
 mod listeners;
 #[path = "e2e/refusals.rs"]

@@ -1,23 +1,29 @@
-//! Remote servers: MCP over streamable HTTP, protocols up to 2025-11-25.
+//! Remote servers: MCP over streamable HTTP, protocols up to 2025-11-25, or over the HTTP+SSE of
+//! 2024-11-05.
 //!
 //! [`RemoteConnector`] makes channels over one shared [`Client`]. A channel keeps what every
 //! request has in common ([`headers`]); each message is an [`exchange`] of its own; the server's
-//! own stream is read by [`listen`]. [`failure`] decides whether a message can have been seen.
+//! own stream is read by [`listen`]. [`legacy`] is the older transport, and [`which`] finds out
+//! which of the two a server speaks. [`failure`] decides whether a message can have been seen.
 //!
 //! Invariant: nothing of what an agent sent but the message itself reaches a server.
 //! Invariant: redirects are not followed: the configured address is the one that people approved.
 //!
-//! Tested against scripted servers in `tests/upstream/remote.rs` and `stream.rs`.
+//! Tested against scripted servers in `tests/upstream/remote.rs`, `stream.rs` and `legacy.rs`.
 
 mod body;
 mod client;
+mod endpoint;
 mod events;
 mod exchange;
 mod failure;
 mod headers;
+mod legacy;
 mod listen;
+mod which;
 
-use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -30,6 +36,8 @@ use toolgate_gateway::channel::{BoxFuture, Channel, Connector, Inbox, Outbound, 
 pub use client::Client;
 use client::Way;
 use headers::Headers;
+pub use which::Speaks;
+use which::Which;
 
 /// How long the farewell to a server may take.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -41,6 +49,8 @@ pub struct RemoteSpec {
     pub server: String,
     /// Its endpoint; the query string is kept.
     pub url: Uri,
+    /// Which transport it speaks.
+    pub speaks: Speaks,
     /// Headers of every request, such as an API key. They never appear in logs.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The largest answer, or event of a stream.
@@ -48,9 +58,15 @@ pub struct RemoteSpec {
 }
 
 impl RemoteSpec {
-    /// A spec with the default limit and no headers.
+    /// A spec with the default limit and no headers; which transport it is has to be found out.
     pub fn new(server: impl Into<String>, url: Uri) -> Self {
-        Self { server: server.into(), url, headers: Vec::new(), max_body: 64 * 1024 * 1024 }
+        Self {
+            server: server.into(),
+            url,
+            speaks: Speaks::Unknown,
+            headers: Vec::new(),
+            max_body: 64 * 1024 * 1024,
+        }
     }
 }
 
@@ -59,19 +75,21 @@ impl RemoteSpec {
 pub struct RemoteConnector {
     client: Client,
     spec: RemoteSpec,
+    which: Arc<Which>,
 }
 
 impl RemoteConnector {
     /// All connectors of a gateway share one client.
     pub fn new(client: Client, spec: RemoteSpec) -> Self {
-        Self { client, spec }
+        let which = Arc::new(Which::new(spec.speaks));
+        Self { client, spec, which }
     }
 
     async fn prepare(&self, inbox: Arc<dyn Inbox>) -> Result<Arc<dyn Channel>, SendError> {
-        let RemoteSpec { server, url, headers, max_body } = &self.spec;
+        let RemoteSpec { server, url, headers, max_body, .. } = &self.spec;
         let (secure, host) = check(url).map_err(SendError::NotSent)?;
         let way = self.client.way(secure).await.map_err(SendError::NotSent)?;
-        Ok(Arc::new(RemoteChannel {
+        let channel = RemoteChannel {
             server: server.clone(),
             origin: failure::origin(url),
             url: url.clone(),
@@ -80,7 +98,12 @@ impl RemoteConnector {
             max_body: *max_body,
             inbox,
             closing: CancellationToken::new(),
-        }))
+            which: Arc::clone(&self.which),
+            opening: true.into(),
+            endpoint: OnceLock::new(),
+        };
+        channel.choose().await?;
+        Ok(Arc::new(channel))
     }
 }
 
@@ -120,15 +143,47 @@ struct RemoteChannel {
     max_body: usize,
     inbox: Arc<dyn Inbox>,
     closing: CancellationToken,
+    which: Arc<Which>,
+    /// The next message is the first one, which opens the conversation.
+    opening: AtomicBool,
+    /// Where messages go over the legacy transport; unset over streamable HTTP.
+    endpoint: OnceLock<Uri>,
 }
 
 impl RemoteChannel {
     fn request(&self, method: Method, headers: HeaderMap, body: Bytes) -> ResponseFuture {
+        self.request_to(&self.url, method, headers, body)
+    }
+
+    fn request_to(
+        &self,
+        url: &Uri,
+        method: Method,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> ResponseFuture {
         let mut request = Request::new(Full::new(body));
         *request.method_mut() = method;
-        *request.uri_mut() = self.url.clone();
+        *request.uri_mut() = url.clone();
         *request.headers_mut() = headers;
         self.way.request(request)
+    }
+
+    /// Carries `message` over, unless the channel is closed before that is done.
+    async fn carry_until_closed(
+        &self,
+        message: Outbound,
+        inbox: Arc<dyn Inbox>,
+    ) -> Result<(), SendError> {
+        if self.closing.is_cancelled() {
+            let what = format!("the channel to `{}` is closed", self.server);
+            return Err(SendError::NotSent(what));
+        }
+        let carrying = self.carry(message, inbox);
+        self.closing.run_until_cancelled(carrying).await.unwrap_or_else(|| {
+            let what = format!("the channel to `{}` was closed before the answer", self.server);
+            Err(SendError::Lost(what))
+        })
     }
 
     async fn farewell(&self) {
@@ -153,21 +208,34 @@ impl Channel for RemoteChannel {
         message: Outbound,
         exchange: Arc<dyn Inbox>,
     ) -> BoxFuture<'_, Result<(), SendError>> {
-        Box::pin(self.exchange_until_closed(message, exchange))
+        Box::pin(self.carry_until_closed(message, exchange))
     }
 
     fn established(&self, version: &str) {
-        self.headers.establish(version);
+        // The legacy transport knows no such header.
+        if self.endpoint.get().is_none() {
+            self.headers.establish(version);
+        }
     }
 
     fn listen(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            self.closing.run_until_cancelled(self.listen_for_good()).await;
+            // Over the legacy transport everything comes on one stream, which is open already.
+            if self.endpoint.get().is_none() {
+                self.closing.run_until_cancelled(self.listen_for_good()).await;
+            }
         })
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         self.closing.cancel();
         Box::pin(self.farewell())
+    }
+}
+
+impl Drop for RemoteChannel {
+    fn drop(&mut self) {
+        // Whoever reads a stream of its own for this channel lets go of it.
+        self.closing.cancel();
     }
 }

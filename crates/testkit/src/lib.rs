@@ -1,12 +1,17 @@
-//! Peers for tests and measurements: an MCP server, a yardstick proxy and a load generator.
+//! Peers for tests and measurements: MCP servers, a yardstick proxy and a load generator.
 //!
-//! Each is a library module (to run inside a test) and a binary of the same name (to run as a
-//! process of its own under `cargo xtask bench`). Start at [`echo`] for a server to test against,
-//! at [`load`] for a client that checks every answer.
+//! Most are a library module (to run inside a test) and a binary of the same name (to run as a
+//! process of its own). Start at [`echo`] for a server to test against, at [`load`] for a client
+//! that checks every answer, at [`zoo`] for servers that misbehave, at [`legacy`] for one that
+//! speaks the transport of 2024-11-05.
 //!
 //! Invariant: development only; nothing that ships depends on this crate.
 //! Invariant: no module uses toolgate's own wire code, so that a mistake there cannot hide itself.
 
+pub mod dice;
 pub mod echo;
+mod http1;
+pub mod legacy;
 pub mod load;
 pub mod proxy;
+pub mod zoo;

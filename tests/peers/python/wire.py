@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 import anyio
 import httpx
 import mcp.client.stdio as stdio
+from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 
@@ -59,8 +60,16 @@ class Recorder:
 
 @asynccontextmanager
 async def streams_to(target, recorder):
-    """The SDK's streams to a target ({url} or {command, args, env, cwd}), recorded."""
-    if "url" in target:
+    """The SDK's streams to a target ({url, type} or {command, args, env, cwd}), recorded."""
+    if target.get("type") == "sse":
+
+        def client(headers=None, timeout=None, auth=None):
+            transport = RecordingTransport(recorder)
+            return httpx.AsyncClient(transport=transport, headers=headers, timeout=timeout, auth=auth)
+
+        async with sse_client(target["url"], httpx_client_factory=client) as (read, write):
+            yield read, write
+    elif "url" in target:
         transport = RecordingTransport(recorder)
         timeout = httpx.Timeout(60, read=300)
         async with httpx.AsyncClient(transport=transport, timeout=timeout) as client:
@@ -144,11 +153,12 @@ class Whole:
 
 
 class Events:
-    """A body of server-sent events, one message each."""
+    """A body of server-sent events, one message each; other events are none."""
 
     def __init__(self, on_text):
         self.on_text = on_text
         self.data = []
+        self.kind = "message"
         self.lines = Lines(self.line)
 
     def feed(self, chunk):
@@ -160,9 +170,12 @@ class Events:
     def line(self, line):
         if line.startswith("data:"):
             self.data.append(line[5:].removeprefix(" "))
+        if line.startswith("event:"):
+            self.kind = line[6:].strip()
         if line == "":
             text, self.data = "\n".join(self.data), []
-            if text:
+            kind, self.kind = self.kind, "message"
+            if text and kind == "message":
                 self.on_text(text)
 
 

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use crate::compare::Link;
-use crate::peers::{folder, python};
+use crate::peers::{folder, python, sources};
 use crate::process::{Group, output, tail};
 
 /// How long a server that listens may take to start: zulipchat-mcp needs 20 s on a busy machine.
@@ -30,6 +30,8 @@ pub(super) enum Server {
     Git,
     Zulip,
     ZulipHttp,
+    /// Over HTTP+SSE, the older transport.
+    Older,
 }
 
 impl Server {
@@ -43,12 +45,13 @@ impl Server {
             Self::Git => "git",
             Self::Zulip => "zulip",
             Self::ZulipHttp => "zulip-http",
+            Self::Older => "older",
         }
     }
 
     pub(super) fn link(self) -> Link {
         match self {
-            Self::EverythingHttp | Self::ZulipHttp => Link::Http,
+            Self::EverythingHttp | Self::ZulipHttp | Self::Older => Link::Http,
             _ => Link::Stdio,
         }
     }
@@ -72,6 +75,7 @@ impl Server {
         let (command, args, env) = match self {
             Self::EverythingHttp => return json!({"url": listening.everything}),
             Self::ZulipHttp => return json!({"url": listening.zulip}),
+            Self::Older => return json!({"url": listening.older}),
             Self::Everything => {
                 ("node".to_owned(), vec![script("everything"), "stdio".into()], json!({}))
             }
@@ -98,6 +102,15 @@ impl Server {
         json!({"command": command, "args": args, "env": env, "cwd": path(work.to_owned())})
     }
 
+    /// How a client that is to reach it directly is told of it: unlike toolgate, clients do not
+    /// find out by themselves that a server speaks the older transport.
+    pub(super) fn direct_entry(self, work: &Path, listening: &Listening) -> Value {
+        match self {
+            Self::Older => json!({"url": listening.older, "type": "sse"}),
+            _ => self.entry(work, listening),
+        }
+    }
+
     /// Makes the folder the server works in, always with the same content.
     pub(super) fn prepare(self, work: &Path) -> Result<()> {
         if work.exists() {
@@ -121,20 +134,22 @@ impl Server {
 
 /// The servers that listen, started once for all cases; they end when this is dropped.
 pub(super) struct Listening {
-    _groups: [Group; 2],
+    _groups: [Group; 3],
     everything: String,
     zulip: String,
+    older: String,
 }
 
 impl Listening {
-    /// Starts both at once and waits for both.
+    /// Starts all at once and waits for all.
     pub(super) fn start(work: &Path) -> Result<Self> {
         fs::create_dir_all(work)?;
         let started = start_everything(work)?;
         let (mut zulip_group, zulip) = start_zulip(work)?;
+        let (older_group, older) = start_older(work)?;
         let (everything_group, everything) = started.listens()?;
         said(&mut zulip_group, &work.join("zulip-http.log"), "Uvicorn running on ")?;
-        Ok(Self { _groups: [everything_group, zulip_group], everything, zulip })
+        Ok(Self { _groups: [everything_group, zulip_group, older_group], everything, zulip, older })
     }
 }
 
@@ -173,6 +188,16 @@ fn start_zulip(work: &Path) -> Result<(Group, String)> {
     }
     let group = logged("zulipchat-mcp", &mut command, &work.join("zulip-http.log"))?;
     Ok((group, format!("http://127.0.0.1:{port}/mcp")))
+}
+
+/// The Python SDK's own server, over HTTP+SSE.
+fn start_older(work: &Path) -> Result<(Group, String)> {
+    let mut command = Command::new(python("client", "python"));
+    command.arg(sources().join("python/sse.py")).env("PYTHONDONTWRITEBYTECODE", "1");
+    let log = work.join("older.log");
+    let mut group = logged("sse.py", &mut command, &log)?;
+    let origin = said(&mut group, &log, "Uvicorn running on ")?;
+    Ok((group, format!("{origin}/sse")))
 }
 
 fn logged(name: &str, command: &mut Command, log: &Path) -> Result<Group> {

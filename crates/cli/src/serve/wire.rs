@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use http::{HeaderName, HeaderValue, Uri};
 use tokio_util::task::TaskTracker;
 use toolgate_config::{
@@ -15,7 +15,7 @@ use toolgate_edge::agents::{AgentLimits, Rules};
 use toolgate_edge::child::{ChildConnector, ChildSpec, inheritable};
 use toolgate_edge::guard::{Browsers, Guard};
 use toolgate_edge::listen::ConnectionLimits;
-use toolgate_edge::remote::{Client, RemoteConnector, RemoteSpec};
+use toolgate_edge::remote::{Client, RemoteConnector, RemoteSpec, Speaks};
 use toolgate_gateway::channel::Connector;
 use toolgate_gateway::{AgentSessions, Metrics, Server, ServerSettings};
 
@@ -95,9 +95,6 @@ impl Wiring {
     }
 
     fn remote(&self, name: &str, http: &Http, max_body: usize) -> anyhow::Result<RemoteConnector> {
-        if http.flavour == HttpFlavour::Sse {
-            bail!("server `{name}`: `type: sse` (HTTP+SSE of 2024-11-05) is not supported yet");
-        }
         let url: Uri = http.url.expose().parse().with_context(|| format!("the url of `{name}`"))?;
         let headers = http.headers.iter().map(|(key, value)| {
             let what = || format!("the header `{key}` of server `{name}`");
@@ -106,7 +103,13 @@ impl Wiring {
             value.set_sensitive(true);
             Ok((key, value))
         });
+        let speaks = match http.flavour {
+            HttpFlavour::Unknown => Speaks::Unknown,
+            HttpFlavour::Streamable => Speaks::Streamable,
+            HttpFlavour::Sse => Speaks::Legacy,
+        };
         let spec = RemoteSpec {
+            speaks,
             headers: headers.collect::<anyhow::Result<_>>()?,
             max_body,
             ..RemoteSpec::new(name, url)

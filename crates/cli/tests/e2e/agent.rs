@@ -22,15 +22,20 @@ impl Agent {
     }
 
     pub(crate) fn open_as(gate: &Gate, server: &str, version: &str) -> Self {
-        let reply = initialize(gate, server, version);
-        let session = reply.header("mcp-session-id");
-        let session = session.unwrap_or_else(|| panic!("not opened: {reply:?}")).to_owned();
-        let welcome = reply.json();
+        let opened = Self::open_at(gate, &path(server), version);
+        opened.unwrap_or_else(|reply| panic!("not opened: {reply:?}"))
+    }
+
+    /// Opens an agent session at any endpoint; the answer if none was opened.
+    pub(crate) fn open_at(gate: &Gate, path: &str, version: &str) -> Result<Self, Reply> {
+        let reply = initialize_at(gate, path, version);
+        let Some(session) = reply.header("mcp-session-id") else { return Err(reply) };
+        let (session, welcome) = (session.to_owned(), reply.json());
         assert_eq!(reply.status, 200, "{reply:?}");
-        let agent = Self { address: gate.mcp(), path: path(server), session, welcome };
+        let agent = Self { address: gate.mcp(), path: path.to_owned(), session, welcome };
         let reply = agent.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         assert_eq!((reply.status, reply.body.as_str()), (202, ""));
-        agent
+        Ok(agent)
     }
 
     /// The head of a POST, up to and without the empty line.
@@ -131,9 +136,13 @@ impl Agent {
 
 /// The answer to an `initialize`.
 pub(crate) fn initialize(gate: &Gate, server: &str, version: &str) -> Reply {
+    initialize_at(gate, &path(server), version)
+}
+
+fn initialize_at(gate: &Gate, path: &str, version: &str) -> Reply {
     let body = opening(version);
     let address = gate.mcp();
-    let head = post_head(&address, &path(server), "Content-Type: application/json\r\n");
+    let head = post_head(&address, path, "Content-Type: application/json\r\n");
     let mut connection = Connection::open(&address);
     connection.send(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes());
     connection.reply()

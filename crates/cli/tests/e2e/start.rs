@@ -213,7 +213,6 @@ fn what_this_version_cannot_honour_is_not_ignored() {
         ("tls: { cert: a.pem, key: b.pem }", "`tls`"),
         ("behind_proxy: [10.0.0.0/8]", "`behind_proxy`"),
         ("local: off", "`local: off`"),
-        ("servers: { a: { type: sse, url: 'http://127.0.0.1:1/' } }", "`type: sse`"),
     ];
     for (config, what) in cases {
         let home = Home::new();

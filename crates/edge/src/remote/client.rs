@@ -28,6 +28,11 @@ pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// unknown outcome, so our side lets go first.
 const POOL_IDLE: Duration = Duration::from_secs(4);
 const POOL_IDLE_PER_HOST: usize = 1024;
+/// A stream may be silent for hours; only the kernel can tell that from a host that has vanished.
+/// It is given up after a minute.
+const KEEPALIVE: Duration = Duration::from_secs(30);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEPALIVE_RETRIES: u32 = 3;
 
 type Pool<C> = legacy::Client<Timed<C>, Full<Bytes>>;
 
@@ -101,6 +106,9 @@ where
 fn tcp(enforce_http: bool) -> HttpConnector {
     let mut connector = HttpConnector::new();
     connector.set_nodelay(true);
+    connector.set_keepalive(Some(KEEPALIVE));
+    connector.set_keepalive_interval(Some(KEEPALIVE_INTERVAL));
+    connector.set_keepalive_retries(Some(KEEPALIVE_RETRIES));
     connector.enforce_http(enforce_http);
     connector
 }

@@ -52,6 +52,8 @@ impl Place {
 #[derive(Debug)]
 pub(super) enum Item {
     Message(Bytes),
+    /// Where messages are to be sent, in the legacy transport.
+    Endpoint(Bytes),
     /// Something that only moved the [`Place`].
     Mark,
 }
@@ -77,13 +79,12 @@ impl Events {
         loop {
             if let Some(mut event) = self.ready.pop_front() {
                 place.pass(&mut event);
-                let message = event.event.as_deref().is_none_or(|kind| kind == "message");
-                let item = if message && !event.data.is_empty() {
-                    Item::Message(event.data)
-                } else {
-                    Item::Mark
-                };
-                return Ok(Some(item));
+                return Ok(Some(match event.event.as_deref() {
+                    _ if event.data.is_empty() => Item::Mark,
+                    None | Some("message") => Item::Message(event.data),
+                    Some("endpoint") => Item::Endpoint(event.data),
+                    Some(_) => Item::Mark,
+                }));
             }
             if self.too_large {
                 return Err(Unread::TooLarge);

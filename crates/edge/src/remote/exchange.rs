@@ -29,23 +29,12 @@ const WINDING_UP: Duration = Duration::from_secs(1);
 const FRUITLESS: u32 = 5;
 
 impl RemoteChannel {
-    pub(super) async fn exchange_until_closed(
+    /// Over streamable HTTP.
+    pub(super) async fn exchange(
         &self,
         message: Outbound,
         inbox: Arc<dyn Inbox>,
     ) -> Result<(), SendError> {
-        if self.closing.is_cancelled() {
-            let what = format!("the channel to `{}` is closed", self.server);
-            return Err(SendError::NotSent(what));
-        }
-        let exchange = self.exchange(message, inbox);
-        self.closing.run_until_cancelled(exchange).await.unwrap_or_else(|| {
-            let what = format!("the channel to `{}` was closed before the answer", self.server);
-            Err(SendError::Lost(what))
-        })
-    }
-
-    async fn exchange(&self, message: Outbound, inbox: Arc<dyn Inbox>) -> Result<(), SendError> {
         let (headers, session) = self.headers.post();
         let response = self
             .request(Method::POST, headers, message.body)
@@ -188,13 +177,7 @@ impl RemoteChannel {
     }
 
     pub(super) fn unread(&self, unread: &Unread) -> String {
-        match unread {
-            Unread::TooLarge => format!(
-                "`{}` answered with more than {} bytes, the limit for one message",
-                self.server, self.max_body
-            ),
-            Unread::Broken(error) => failure::broken(&self.origin, error),
-        }
+        failure::unread(&self.server, &self.origin, self.max_body, unread)
     }
 }
 
@@ -240,7 +223,7 @@ fn wind_up(mut events: Events, mut place: Place, inbox: Arc<dyn Inbox>) {
         Some(Ok(Some(Item::Message(data)))) => {
             inbox.message(data);
         }
-        Some(Ok(Some(Item::Mark))) | None => {}
+        Some(Ok(Some(Item::Endpoint(_) | Item::Mark))) | None => {}
     }
     tokio::spawn(async move {
         let rest = async {

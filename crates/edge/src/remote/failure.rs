@@ -11,6 +11,7 @@ use http::Uri;
 use hyper_util::client::legacy;
 use toolgate_gateway::channel::SendError;
 
+use super::body::Unread;
 use super::client::TooSlow;
 
 /// The part of a URL that may be shown.
@@ -40,6 +41,16 @@ pub(super) fn no_response(origin: &str, error: &legacy::Error) -> SendError {
 /// The connection broke after the request was written.
 pub(super) fn broken(origin: &str, error: &(dyn Error + 'static)) -> String {
     format!("the connection to {origin} broke before the answer came: {}", root(error))
+}
+
+/// Why a body or an event was not read to its end.
+pub(super) fn unread(server: &str, origin: &str, limit: usize, unread: &Unread) -> String {
+    match unread {
+        Unread::TooLarge => {
+            format!("`{server}` answered with more than {limit} bytes, the limit for one message")
+        }
+        Unread::Broken(error) => broken(origin, error),
+    }
 }
 
 fn no_connection(origin: &str, error: &(dyn Error + 'static)) -> String {

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "test helpers fail by panicking")]
 
 mod child;
+mod legacy;
 mod recorder;
 mod remote;
 mod script;

@@ -1,0 +1,130 @@
+//! Servers that still speak HTTP+SSE of 2024-11-05.
+
+use serde_json::{Value, json};
+use toolgate_testkit::legacy::Legacy;
+
+use crate::agent::{Agent, initialize};
+use crate::gate::{Gate, Home, eventually};
+
+fn gate_with(url: &str, keys: &str) -> Gate {
+    Gate::start_as(
+        Home::new(),
+        &format!("servers: {{ old: {{ url: '{url}', {keys} }} }}"),
+        |gate| {
+            gate.env("OLD_KEY", "the-key");
+        },
+    )
+}
+
+fn echoes(agent: &Agent, text: &str) {
+    let result = agent.call("echo", &json!({"text": text}));
+    assert_eq!(result["content"][0]["text"], text, "{result}");
+}
+
+/// The request lines so far, without version.
+fn lines(server: &Legacy) -> Vec<String> {
+    let line = |request: String| request.split(" HTTP/").next().unwrap().to_owned();
+    server.requests().into_iter().map(line).collect()
+}
+
+#[track_caller]
+fn failed(result: &Value, code: &str, effect: &str) -> String {
+    let meta = &result["_meta"];
+    assert_eq!((&meta["error_code"], &meta["effect"]), (&code.into(), &effect.into()), "{result}");
+    result["content"][0]["text"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn it_is_found_by_falling_back_and_remembered() {
+    let server = Legacy::start().unwrap();
+    let gate =
+        gate_with(&format!("{}?tenant=a", server.url()), "headers: { X-Key: 'env:OLD_KEY' }");
+    let agent = Agent::open(&gate, "old");
+    assert_eq!(agent.welcome["result"]["serverInfo"]["name"], "healthy");
+    echoes(&agent, "through the older door");
+    let expected = ["POST /sse?tenant=a", "GET /sse?tenant=a", "POST /messages?session=1"];
+    assert_eq!(lines(&server)[..3], expected);
+    gate.log.line_with(&["speaks HTTP+SSE of 2024-11-05", "old"]);
+
+    let before = server.requests().len();
+    let second = Agent::open(&gate, "old");
+    assert_eq!(lines(&server)[before], "GET /sse?tenant=a", "what worked is tried first");
+    echoes(&second, "mine");
+    for request in server.requests() {
+        let head = request.split("\r\n\r\n").next().unwrap().to_ascii_lowercase();
+        assert!(head.contains(&format!("host: {}\r\n", server.address())), "{head}");
+        assert!(head.contains("x-key: the-key"), "{head}");
+        for foreign in ["origin:", "mcp-session-id:", "cookie:"] {
+            assert!(!head.contains(foreign), "{head}");
+        }
+    }
+}
+
+#[test]
+fn told_so_it_is_not_asked_otherwise() {
+    let server = Legacy::start().unwrap();
+    let gate = gate_with(&server.url(), "type: sse");
+    echoes(&Agent::open(&gate, "old"), "hello");
+    assert_eq!(lines(&server)[..2], ["GET /sse", "POST /messages?session=1"]);
+}
+
+#[test]
+fn every_agent_has_a_stream_that_ends_with_it() {
+    let server = Legacy::start().unwrap();
+    let gate = gate_with(&server.url(), "");
+    let (one, two) = (Agent::open(&gate, "old"), Agent::open(&gate, "old"));
+    echoes(&one, "one");
+    echoes(&two, "two");
+    assert_eq!(server.sessions(), 2);
+    one.delete();
+    eventually("its stream is let go", || (server.sessions() == 1).then_some(()));
+    echoes(&two, "two again");
+}
+
+#[test]
+fn with_the_stream_the_answers_are_lost_and_the_next_call_opens_another() {
+    let server = Legacy::start().unwrap();
+    let gate = gate_with(&server.url(), "");
+    let agent = Agent::open(&gate, "old");
+    let text = failed(&agent.call("hang_up", &json!({})), "outcome_unknown", "unknown");
+    assert!(text.contains("`old` ended its stream"), "{text}");
+    gate.log.line_with(&["the server went away", "server=\"old\""]);
+    echoes(&agent, "again");
+
+    // One that does not know the session any more has not read the message.
+    agent.request("tools/call", &json!({"name": "forget"}));
+    echoes(&agent, "and again");
+    assert_eq!(lines(&server).iter().filter(|line| line.starts_with("GET")).count(), 3);
+}
+
+#[test]
+fn a_server_that_goes_away_and_comes_back() {
+    let server = Legacy::start().unwrap();
+    let (address, url) = (server.address(), server.url());
+    let gate = gate_with(&url, "");
+    let agent = Agent::open(&gate, "old");
+    drop(server);
+    gate.log.line_with(&["the server went away", "server=\"old\""]);
+    let text = failed(&agent.call("echo", &json!({})), "upstream_unavailable", "not_started");
+    assert!(text.contains("connection refused"), "{text}");
+    let server = Legacy::start_at(&address).unwrap();
+    echoes(&agent, "back");
+    assert_eq!(server.sessions(), 1);
+}
+
+#[test]
+fn an_endpoint_elsewhere_is_refused() {
+    let server = Legacy::start_pointing_to("http://127.0.0.2:9").unwrap();
+    for keys in ["type: sse", ""] {
+        let gate = gate_with(&server.url(), keys);
+        let answer = initialize(&gate, "old", "2025-11-25").json();
+        assert_eq!(answer["error"]["data"]["error_code"], "upstream_unavailable", "{answer}");
+        let message = answer["error"]["message"].as_str().unwrap();
+        if keys.is_empty() {
+            assert!(message.contains("answered HTTP 405"), "the first refusal stands: {message}");
+        } else {
+            assert!(message.contains("`http://127.0.0.2:9`"), "{message}");
+            assert!(message.contains("not sent to another origin"), "{message}");
+        }
+    }
+}

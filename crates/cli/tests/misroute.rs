@@ -1,0 +1,102 @@
+//! Not one answer at the wrong client: a thousand agents that all number their requests 0, 1, 2 …
+//! against servers that they share (a child, which answers in another order, and an HTTP server),
+//! with cancels and hang-ups at random. Every call carries a mark, and no other mark may come back.
+//!
+//! `TOOLGATE_MISROUTE` is the number of answers that are checked (100,000 if not set);
+//! `TOOLGATE_SEED` repeats a run whose seed was printed.
+//!
+//! This binary is the child itself: toolgate starts it as `misroute be-an-animal shuffling`.
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "tests may panic, in their helpers too"
+)]
+
+#[path = "e2e/gate.rs"]
+#[expect(dead_code, reason = "shared with e2e")]
+mod gate;
+
+#[path = "misroute/client.rs"]
+mod client;
+#[path = "misroute/http1.rs"]
+mod http1;
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Trial};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tokio::task::JoinSet;
+use toolgate_testkit::echo;
+use toolgate_testkit::zoo::{ASKED, main_if_asked};
+
+use crate::client::{Client, Server, Tally};
+use crate::gate::Gate;
+
+const CLIENTS: u64 = 1000;
+const ANSWERS: u64 = 100_000;
+
+/// Where clients reach the servers, one after the other. On the endpoint for all servers the tools
+/// are called `child__echo` and `web__echo`.
+const SERVERS: [Server; 2] = [
+    Server { path: "/mcp/child", tool: "echo", gives_all: false },
+    Server { path: "/mcp/web", tool: "echo", gives_all: true },
+];
+
+fn main() -> ExitCode {
+    if let Some(code) = main_if_asked() {
+        return code;
+    }
+    let trial = Trial::test("not_one_answer_at_the_wrong_client", || {
+        raise_file_limit();
+        tokio::runtime::Runtime::new()?.block_on(run());
+        Ok(())
+    });
+    libtest_mimic::run(&Arguments::from_args(), vec![trial]).exit_code()
+}
+
+#[expect(clippy::print_stdout, reason = "whoever looks into a failure needs the seed")]
+async fn run() {
+    let seed = number("TOOLGATE_SEED").unwrap_or_else(|| RandomState::new().hash_one(0));
+    let answers = number("TOOLGATE_MISROUTE").unwrap_or(ANSWERS);
+    println!("TOOLGATE_SEED={seed} cargo test -p toolgate --test misroute");
+
+    let http = echo::start().await.unwrap();
+    let mut gate = Gate::start(&config(http.url(), seed));
+    let mut clients = JoinSet::new();
+    for (number, server) in (0..CLIENTS).zip(SERVERS.into_iter().cycle()) {
+        let client = Client::new(gate.mcp(), server, number, seed);
+        clients.spawn(client.run(answers.div_ceil(CLIENTS)));
+    }
+    let mut total = Tally::default();
+    while let Some(tally) = clients.join_next().await {
+        // Dropping the rest ends them.
+        total.add(tally.unwrap());
+    }
+    println!("{total:?}");
+    assert!(total.answered >= answers, "{total:?}");
+    assert!(total.cancelled > 0 && total.hung_up > 0, "{total:?}");
+    assert!(total.failed * 10 <= total.answered, "most are answered: {total:?}");
+    assert_eq!(gate.stop(), (Some(0), String::new()));
+}
+
+fn config(url: &str, seed: u64) -> String {
+    let program = std::env::current_exe().unwrap();
+    format!(
+        "servers:\n  child: {{ command: '{}', args: [{ASKED}, shuffling, --amount, '{seed}'], \
+         instances: shared }}\n  web: {{ url: '{url}' }}\n",
+        program.display()
+    )
+}
+
+fn number(name: &str) -> Option<u64> {
+    let text = std::env::var(name).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{name} is no number: {text}")))
+}
+
+/// Every client has a connection, and the HTTP server is in this process.
+fn raise_file_limit() {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum }).unwrap();
+}

@@ -1,0 +1,139 @@
+//! HTTP+SSE, the transport of protocol 2024-11-05.
+//!
+//! A GET opens the one stream on which everything comes back; its first event names the endpoint
+//! to which messages are sent. A POST there is answered by a mere status, as a child is told
+//! something: the answer itself comes on the stream, so whoever waits for it finds it by its id.
+//!
+//! Invariant: the loss of the stream is the loss of the channel; the inbox hears `closed` once,
+//! after the last message. It does not when the gateway itself closes the channel: then nobody
+//! waits for anything that was sent over it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Method, StatusCode, Uri};
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use toolgate_gateway::channel::{Inbox, Outbound, SendError};
+
+use super::events::{Events, Item, Place};
+use super::listen::Opened;
+use super::{RemoteChannel, body, endpoint, failure};
+
+/// How long the first event may take.
+pub(super) const PATIENT: Duration = Duration::from_secs(10);
+/// The same where the transport is only guessed: a stream without an endpoint may be anything, and
+/// somebody waits for the refusal that led there.
+pub(super) const GUESSING: Duration = Duration::from_secs(3);
+/// How much of what comes with a status is read, and how long that may take.
+const REMARK: usize = 64 * 1024;
+const REMARKING: Duration = Duration::from_secs(5);
+
+impl RemoteChannel {
+    /// Opens the stream and learns the endpoint; why not, if it cannot be done in time.
+    pub(super) async fn open_legacy(&self, limit: Duration) -> Result<(), String> {
+        let opening = async {
+            let mut events = match self.open(&Place::default()).await {
+                Opened::Stream(body) => Events::new(body, self.max_body),
+                Opened::Later(why) | Opened::Never(why) => return Err(why),
+            };
+            let named = self.first_event(&mut events).await?;
+            let endpoint = endpoint::resolve(&self.url, &named)
+                .map_err(|why| format!("`{}` {why}", self.server))?;
+            Ok((events, endpoint))
+        };
+        let (events, endpoint) = timeout(limit, opening)
+            .await
+            .map_err(|_| format!("`{}` named no endpoint within {limit:?}", self.server))??;
+        if self.endpoint.set(endpoint).is_ok() {
+            let stream = Stream {
+                events,
+                server: self.server.clone(),
+                origin: self.origin.clone(),
+                max_event: self.max_body,
+                inbox: Arc::clone(&self.inbox),
+                closing: self.closing.clone(),
+            };
+            tokio::spawn(stream.hear());
+        }
+        Ok(())
+    }
+
+    async fn first_event(&self, events: &mut Events) -> Result<Bytes, String> {
+        loop {
+            match events.next(&mut Place::default()).await {
+                Ok(Some(Item::Endpoint(named))) => return Ok(named),
+                Ok(Some(Item::Mark)) => {}
+                Ok(Some(Item::Message(_))) => {
+                    return Err(format!("`{}` sent a message before its endpoint", self.server));
+                }
+                Ok(None) => {
+                    return Err(format!("`{}` ended its stream without an endpoint", self.server));
+                }
+                Err(unread) => return Err(self.unread(&unread)),
+            }
+        }
+    }
+
+    /// Sends a message; its answer comes on the stream.
+    pub(super) async fn post_legacy(
+        &self,
+        endpoint: &Uri,
+        message: Outbound,
+    ) -> Result<(), SendError> {
+        let (headers, _) = self.headers.post();
+        let response = self
+            .request_to(endpoint, Method::POST, headers, message.body)
+            .await
+            .map_err(|error| failure::no_response(&self.origin, &error))?;
+        let status = response.status();
+        // Read, so that the connection can be used again.
+        let body = body::beginning(response.into_body(), REMARK, REMARKING).await;
+        match status {
+            status if status.is_success() => Ok(()),
+            // The endpoint is the session.
+            StatusCode::NOT_FOUND => Err(SendError::SessionLost),
+            status => Err(SendError::Refused { status: status.as_u16(), body }),
+        }
+    }
+}
+
+/// The stream of one channel, read by a task of its own.
+struct Stream {
+    events: Events,
+    server: String,
+    origin: String,
+    max_event: usize,
+    inbox: Arc<dyn Inbox>,
+    closing: CancellationToken,
+}
+
+impl Stream {
+    /// Hands on what comes until the stream or the channel ends.
+    async fn hear(mut self) {
+        let closing = self.closing.clone();
+        if let Some(why) = closing.run_until_cancelled(self.hear_out()).await {
+            self.inbox.closed(&why);
+            // After that, so that whoever waits hears first why.
+            closing.cancel();
+        }
+    }
+
+    /// Why there is nothing more to hear.
+    async fn hear_out(&mut self) -> String {
+        let mut place = Place::default();
+        loop {
+            match self.events.next(&mut place).await {
+                Ok(Some(Item::Message(data))) => {
+                    self.inbox.message(data);
+                }
+                Ok(Some(Item::Endpoint(_) | Item::Mark)) => {}
+                Ok(None) => return format!("`{}` ended its stream", self.server),
+                Err(unread) => {
+                    return failure::unread(&self.server, &self.origin, self.max_event, &unread);
+                }
+            }
+        }
+    }
+}

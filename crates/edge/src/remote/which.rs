@@ -1,0 +1,87 @@
+//! Which transport a server speaks: told, remembered, or found out by its first answer.
+//!
+//! The specification's rule: streamable HTTP first, and if the POST of `initialize` is answered
+//! 400, 404 or 405, a GET that must bring an `endpoint` event. What worked is remembered for the
+//! server, so that later channels begin with it; if it does not work any more, both are tried anew.
+//!
+//! Invariant: only the first message of a channel may be sent over both, and the second time only
+//! after a refusal by which the server said that it had not read it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use toolgate_gateway::channel::{Inbox, Outbound, SendError};
+
+use super::RemoteChannel;
+use super::legacy::{GUESSING, PATIENT};
+
+/// Which transport a server speaks, as far as people have said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Speaks {
+    /// To be found out.
+    Unknown,
+    /// Streamable HTTP, whatever happens.
+    Streamable,
+    /// HTTP+SSE of 2024-11-05, whatever happens.
+    Legacy,
+}
+
+/// What all channels to one server know of its transport.
+#[derive(Debug)]
+pub(super) struct Which {
+    told: Speaks,
+    /// The legacy transport worked last.
+    legacy: AtomicBool,
+}
+
+impl Which {
+    pub(super) fn new(told: Speaks) -> Self {
+        Self { told, legacy: AtomicBool::new(false) }
+    }
+}
+
+impl RemoteChannel {
+    /// Opens the legacy transport if that is the one to begin with.
+    pub(super) async fn choose(&self) -> Result<(), SendError> {
+        match self.which.told {
+            Speaks::Streamable => {}
+            Speaks::Legacy => self.open_legacy(PATIENT).await.map_err(SendError::NotSent)?,
+            Speaks::Unknown => {
+                if self.which.legacy.load(Ordering::Relaxed)
+                    && let Err(why) = self.open_legacy(PATIENT).await
+                {
+                    tracing::debug!(server = self.server, "no legacy stream any more: {why}");
+                    self.which.legacy.store(false, Ordering::Relaxed);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a message over the transport that was chosen, and chooses by the first one.
+    pub(super) async fn carry(
+        &self,
+        message: Outbound,
+        inbox: Arc<dyn Inbox>,
+    ) -> Result<(), SendError> {
+        if let Some(endpoint) = self.endpoint.get() {
+            return self.post_legacy(endpoint, message).await;
+        }
+        let first = self.opening.swap(false, Ordering::Relaxed);
+        let undecided = first && self.which.told == Speaks::Unknown;
+        let refused = match self.exchange(message.clone(), inbox).await {
+            Err(SendError::Refused { status: status @ (400 | 404 | 405), body }) if undecided => {
+                SendError::Refused { status, body }
+            }
+            sent => return sent,
+        };
+        if let Err(why) = self.open_legacy(GUESSING).await {
+            tracing::debug!(server = self.server, "it does not speak HTTP+SSE either: {why}");
+            return Err(refused);
+        }
+        let Some(endpoint) = self.endpoint.get() else { return Err(refused) };
+        tracing::info!(server = self.server, "`{}` speaks HTTP+SSE of 2024-11-05", self.server);
+        self.which.legacy.store(true, Ordering::Relaxed);
+        self.post_legacy(endpoint, message).await
+    }
+}

@@ -1,0 +1,159 @@
+//! A server over HTTP+SSE, the transport of 2024-11-05, that writes down every request as it came.
+//!
+//! GET `/sse` opens the one stream of a session and names its endpoint; a POST there is taken
+//! (202), and the answer comes on the stream, before the 202 does. Besides the tools of a healthy
+//! animal there are `hang_up`, which ends the stream instead of answering, and `forget`, which
+//! forgets the session but for its stream.
+
+use std::collections::HashMap;
+use std::io::{self, BufReader, Write as _};
+use std::net::{Shutdown, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+use serde_json::Value;
+
+use crate::http1::{Port, Request, answer, begin_events};
+use crate::zoo::{Animal, Heard, Mind};
+
+/// A running server; dropping it closes its port and all its connections.
+#[derive(Debug)]
+pub struct Legacy {
+    port: Port,
+    state: Arc<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// What stands before the endpoint's path; empty as it should be.
+    origin: String,
+    opened: AtomicU64,
+    sessions: Mutex<HashMap<u64, Session>>,
+    requests: Mutex<Vec<String>>,
+}
+
+#[derive(Debug)]
+struct Session {
+    stream: TcpStream,
+    mind: Mind,
+}
+
+// === impl Legacy ===
+
+impl Legacy {
+    /// Starts on a free loopback port.
+    pub fn start() -> io::Result<Self> {
+        Self::start_at("127.0.0.1:0")
+    }
+
+    /// Starts at this address, to be somewhere again.
+    pub fn start_at(address: &str) -> io::Result<Self> {
+        Self::start_with(address, "")
+    }
+
+    /// A server that names endpoints of another origin.
+    pub fn start_pointing_to(origin: &str) -> io::Result<Self> {
+        Self::start_with("127.0.0.1:0", origin)
+    }
+
+    fn start_with(address: &str, origin: &str) -> io::Result<Self> {
+        let state = Arc::new(State {
+            origin: origin.to_owned(),
+            opened: AtomicU64::new(0),
+            sessions: Mutex::default(),
+            requests: Mutex::default(),
+        });
+        let shared = Arc::clone(&state);
+        // A connection that the client breaks off is no event for a test server.
+        let port = Port::open(address, move |stream| drop(serve(stream, &shared)))?;
+        Ok(Self { port, state })
+    }
+
+    /// Host and port.
+    pub fn address(&self) -> String {
+        self.port.address.to_string()
+    }
+
+    /// Where it listens, path included.
+    pub fn url(&self) -> String {
+        format!("http://{}/sse", self.port.address)
+    }
+
+    /// Every request so far, head and body.
+    pub fn requests(&self) -> Vec<String> {
+        self.state.requests.lock().clone()
+    }
+
+    /// How many sessions are open.
+    pub fn sessions(&self) -> usize {
+        self.state.sessions.lock().len()
+    }
+}
+
+fn serve(stream: &TcpStream, state: &State) -> io::Result<()> {
+    let mut reader = BufReader::new(stream);
+    while let Some(request) = Request::read(&mut reader) {
+        state.requests.lock().push(format!("{}\r\n{}", request.head, request.body));
+        let (target, query) = request.target().split_once('?').unwrap_or((request.target(), ""));
+        match target {
+            "GET /sse" => return listen(stream, &mut reader, state),
+            "POST /messages" => {
+                let session = query.strip_prefix("session=").and_then(|id| id.parse().ok());
+                if session.is_some_and(|session| state.take(session, &request)) {
+                    answer(stream, "202 Accepted", "Content-Type: text/plain\r\n", "Accepted")?;
+                } else {
+                    answer(stream, "404 Not Found", "", "no such session")?;
+                }
+            }
+            _ => answer(stream, "405 Method Not Allowed", "Allow: GET\r\n", "")?,
+        }
+    }
+    Ok(())
+}
+
+/// Opens a session; it lasts as long as the stream.
+fn listen(
+    mut stream: &TcpStream,
+    reader: &mut BufReader<&TcpStream>,
+    state: &State,
+) -> io::Result<()> {
+    let number = state.opened.fetch_add(1, Ordering::Relaxed) + 1;
+    let session = Session { stream: stream.try_clone()?, mind: Mind::new(Animal::Healthy, 0) };
+    state.sessions.lock().insert(number, session);
+    begin_events(stream, "")?;
+    let endpoint = format!("{}/messages?session={number}", state.origin);
+    stream.write_all(format!(": hello\n\nevent: endpoint\ndata: {endpoint}\n\n").as_bytes())?;
+    // Nothing comes here any more but the end.
+    while Request::read(reader).is_some() {}
+    state.sessions.lock().remove(&number);
+    Ok(())
+}
+
+impl State {
+    /// Whether there is such a session; then it has been told, and has answered.
+    fn take(&self, number: u64, request: &Request) -> bool {
+        let mut sessions = self.sessions.lock();
+        let Some(session) = sessions.get_mut(&number) else { return false };
+        let Ok(heard) = serde_json::from_str::<Heard>(&request.body) else { return true };
+        match heard.params.get("name").and_then(Value::as_str) {
+            Some("hang_up") => drop(session.stream.shutdown(Shutdown::Both)),
+            Some("forget") => {
+                session.say(&heard);
+                sessions.remove(&number);
+            }
+            _ => session.say(&heard),
+        }
+        true
+    }
+}
+
+impl Session {
+    fn say(&mut self, heard: &Heard) {
+        if let Some(right) = self.mind.answer(heard) {
+            let event = format!("event: message\r\ndata: {right}\r\n\r\n");
+            // A client that has gone hears nothing.
+            drop(self.stream.write_all(event.as_bytes()));
+        }
+    }
+}

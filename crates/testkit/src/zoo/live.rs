@@ -1,0 +1,125 @@
+//! The life of an animal over standard input and output.
+
+use std::io::{self, BufRead as _, BufReader, Read, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::Animal;
+use super::answer::{Heard, Mind};
+use super::habits::{Saying, say, storm};
+use crate::dice::Dice;
+
+/// How long a storm holds its breath.
+const LULL: Duration = Duration::from_millis(10);
+/// What animals die of.
+const AT_START: u8 = 3;
+const IN_A_CALL: u8 = 9;
+
+/// Lives until the input ends or the animal dies; its exit code.
+pub(super) fn live<R: Read, W: Write + Send, E: Write + Send>(
+    animal: Animal,
+    amount: u64,
+    input: R,
+    output: W,
+    mut errors: E,
+) -> io::Result<u8> {
+    if animal == Animal::CrashAtStart {
+        writeln!(errors, "my cage is broken")?;
+        return Ok(AT_START);
+    }
+    let output = Mutex::new(output);
+    let (storming, over) = (AtomicBool::new(false), AtomicBool::new(false));
+    thread::scope(|scope| {
+        if animal == Animal::ListChangedStorm {
+            scope.spawn(|| keep_storming(&output, amount, &storming, &over));
+        }
+        let input = BufReader::new(input);
+        let ended = converse(animal, amount, input, &output, &mut errors, &storming);
+        over.store(true, Ordering::Relaxed);
+        ended
+    })
+}
+
+fn converse<R: Read, W: Write>(
+    animal: Animal,
+    amount: u64,
+    mut input: BufReader<R>,
+    output: &Mutex<W>,
+    errors: &mut impl Write,
+    storming: &AtomicBool,
+) -> io::Result<u8> {
+    let mut mind = Mind::new(animal, amount);
+    let mut dice = Dice::new(amount);
+    let mut unsaid = if animal == Animal::StderrFlood { amount } else { 0 };
+    let mut held: Vec<Saying> = Vec::new();
+    let mut line = Vec::new();
+    while input.read_until(b'\n', &mut line)? > 0 {
+        if let Ok(heard) = serde_json::from_slice::<Heard>(&line) {
+            if heard.asks("tools/call") {
+                flood(errors, std::mem::take(&mut unsaid))?;
+            }
+            let right = mind.answer(&heard);
+            held.push(say(animal, amount, &heard, right.as_ref()));
+            storming.fetch_or(heard.is("notifications/initialized"), Ordering::Relaxed);
+        }
+        line.clear();
+        // What has come together may be answered in another order.
+        if animal == Animal::Shuffling && input.buffer().contains(&b'\n') {
+            continue;
+        }
+        dice.shuffle(&mut held);
+        for saying in held.drain(..) {
+            utter(&saying, &mut *output.lock())?;
+            if saying.dies {
+                return Ok(IN_A_CALL);
+            }
+        }
+    }
+    Ok(0)
+}
+
+fn utter(saying: &Saying, output: &mut impl Write) -> io::Result<()> {
+    thread::sleep(saying.before);
+    match saying.drips {
+        None => output.write_all(&saying.bytes)?,
+        Some(pause) => {
+            for byte in &saying.bytes {
+                output.write_all(std::slice::from_ref(byte))?;
+                output.flush()?;
+                thread::sleep(pause);
+            }
+        }
+    }
+    output.flush()
+}
+
+/// Says so many bytes to people, in lines of a hundred.
+fn flood(errors: &mut impl Write, amount: u64) -> io::Result<()> {
+    let block = [&[b'!'; 99][..], b"\n"].concat().repeat(600);
+    let mut left = amount;
+    while left > 0 {
+        let size = usize::try_from(left).unwrap_or(usize::MAX).min(block.len());
+        let piece = block.get(..size).unwrap_or_default();
+        errors.write_all(piece)?;
+        left -= piece.len() as u64;
+    }
+    Ok(())
+}
+
+/// Says again and again that the list has changed, from the handshake on.
+fn keep_storming<W: Write>(
+    output: &Mutex<W>,
+    amount: u64,
+    storming: &AtomicBool,
+    over: &AtomicBool,
+) {
+    while !over.load(Ordering::Relaxed) {
+        if storming.load(Ordering::Relaxed) && output.lock().write_all(&storm(amount)).is_err() {
+            return;
+        }
+        thread::sleep(LULL);
+    }
+}

@@ -1,0 +1,200 @@
+//! What each animal does on the wire.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::live::live;
+use super::{Animal, LIE, endless};
+
+/// Whatever has been said up to the death.
+struct Life {
+    code: u8,
+    output: Vec<u8>,
+    errors: Vec<u8>,
+}
+
+impl Life {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.output).into_owned()
+    }
+
+    /// The lines that are messages.
+    fn messages(&self) -> Vec<Value> {
+        let text = self.text();
+        let values = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        values.filter(|value| value.get("jsonrpc").is_some()).collect()
+    }
+
+    /// The answers to the request with this id.
+    fn answers(&self, id: u64) -> Vec<Value> {
+        let right = |message: &Value| message["id"] == id && message.get("method").is_none();
+        self.messages().into_iter().filter(right).collect()
+    }
+}
+
+fn request(id: u64, method: &str, params: &Value) -> String {
+    format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))
+}
+
+/// Two calls after a handshake and a list.
+fn conversation() -> String {
+    let mut all = request(1, "initialize", &json!({"protocolVersion": "2025-11-25"}));
+    all += "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n";
+    all += &request(2, "tools/list", &json!({}));
+    all += &request(13, "tools/call", &json!({"name": "echo", "arguments": {"text": "one"}}));
+    all += &request(14, "tools/call", &json!({"name": "count"}));
+    all
+}
+
+fn lives(animal: Animal, amount: u64, input: &str) -> Life {
+    let (mut output, mut errors) = (Vec::new(), Vec::new());
+    let code = live(animal, amount, input.as_bytes(), &mut output, &mut errors).unwrap();
+    Life { code, output, errors }
+}
+
+fn text_of(answer: &Value) -> &str {
+    answer["result"]["content"][0]["text"].as_str().unwrap()
+}
+
+/// Amounts that make a test short.
+fn small(animal: Animal) -> u64 {
+    match animal {
+        Animal::Slow | Animal::Dripping => 0,
+        Animal::StderrFlood => 12_345,
+        Animal::LongLine => 700_000,
+        Animal::ListChangedStorm => 3,
+        Animal::ManyTools => 1000,
+        _ => 7,
+    }
+}
+
+#[test]
+fn whatever_else_it_does_an_animal_answers_like_a_server() {
+    let never = [
+        Animal::Silent,
+        Animal::CrashAtStart,
+        Animal::CrashMidCall,
+        Animal::CrashHalfAnswer,
+        Animal::EndlessSse,
+    ];
+    for animal in Animal::all().iter().filter(|animal| !never.contains(animal)) {
+        let life = lives(*animal, small(*animal), &conversation());
+        assert_eq!(life.code, 0, "{animal:?}");
+        let first =
+            |id| life.answers(id).into_iter().find(|answer| !answer.to_string().contains(LIE));
+        let welcome = first(1).unwrap();
+        assert_eq!(welcome["result"]["protocolVersion"], "2025-11-25", "{animal:?}");
+        assert_eq!(welcome["result"]["serverInfo"]["name"], animal.name());
+        let list = first(2).unwrap();
+        let tools = list["result"]["tools"].as_array().unwrap();
+        assert!(tools.iter().any(|tool| tool["name"] == "echo"), "{animal:?}");
+        assert_eq!(text_of(&first(13).unwrap()), "one", "{animal:?}");
+        assert_eq!(text_of(&first(14).unwrap()), "2", "{animal:?}");
+    }
+}
+
+#[test]
+fn crashes() {
+    let life = lives(Animal::CrashAtStart, 0, &conversation());
+    assert_eq!((life.code, life.text().as_str()), (3, ""));
+    assert_eq!(life.errors, b"my cage is broken\n");
+    for animal in [Animal::CrashMidCall, Animal::CrashHalfAnswer] {
+        let life = lives(animal, 0, &conversation());
+        assert_eq!((life.code, life.messages().len()), (9, 2), "{animal:?}");
+        let begun = life.text().lines().nth(2).map(str::to_owned);
+        match animal {
+            Animal::CrashMidCall => assert_eq!(begun, None),
+            _ => assert!(begun.unwrap().starts_with("{\"")),
+        }
+    }
+    assert_eq!(lives(Animal::Silent, 0, &conversation()).text(), "");
+}
+
+#[test]
+fn lies() {
+    let life = lives(Animal::WrongIds, 0, &conversation());
+    let used = [1, 2, 13, 14].map(Value::from);
+    let strange = life.messages().into_iter().filter(|message| !used.contains(&message["id"]));
+    assert_eq!(strange.count(), 14);
+    assert!(life.messages().iter().any(|message| message["id"] == "1"));
+
+    let life = lives(Animal::Twice, 0, &conversation());
+    for id in [1, 2, 13, 14] {
+        let answers = life.answers(id);
+        assert_eq!((answers.len(), text_of(&answers[1])), (2, LIE), "{id}");
+    }
+
+    let life = lives(Animal::OtherIds, 0, &conversation());
+    for id in [10, 11, 12, 15, 16, 17] {
+        assert!(life.answers(id).iter().all(|answer| text_of(answer) == LIE), "{id}");
+        assert!(!life.answers(id).is_empty(), "{id}");
+    }
+    let about_the_second: Vec<String> =
+        life.answers(14).iter().map(|answer| text_of(answer).to_owned()).collect();
+    assert_eq!(about_the_second, [LIE, "2"], "the lie comes first");
+}
+
+#[test]
+fn too_much() {
+    assert_eq!(lives(Animal::StderrFlood, 12_345, &conversation()).errors.len(), 12_345);
+    let life = lives(Animal::LongLine, 700_000, &conversation());
+    assert!(life.text().lines().nth(2).unwrap().len() > 700_000);
+    let life = lives(Animal::ListChangedStorm, 3, &conversation());
+    let storm = life.messages().into_iter();
+    let storm = storm.filter(|message| message["method"] == "notifications/tools/list_changed");
+    assert!(storm.count() >= 15);
+    let life = lives(Animal::ManyTools, 1000, &conversation());
+    assert_eq!(life.answers(2)[0]["result"]["tools"].as_array().unwrap().len(), 1000);
+    let life = lives(Animal::Garbage, 0, &conversation());
+    assert!(std::str::from_utf8(&life.output).is_err());
+    assert!(life.text().lines().count() > 5 * 2 * 8);
+}
+
+#[test]
+fn lists_that_never_stay() {
+    let input = [conversation(), request(3, "tools/list", &json!({}))].concat();
+    let life = lives(Animal::ChangingList, 0, &input);
+    let names = |id| {
+        let list = life.answers(id).remove(0);
+        let tools = list["result"]["tools"].as_array().unwrap().clone();
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(names(2), ["echo", "count", "read-1"]);
+    assert_eq!(names(3), ["read-2", "count", "echo"]);
+}
+
+#[test]
+fn what_comes_together_is_shuffled() {
+    let call = |id| {
+        request(id, "tools/call", &json!({"name": "echo", "arguments": {"text": format!("{id}")}}))
+    };
+    let input: String = (0..50).map(call).collect();
+    let life = lives(Animal::Shuffling, 1, &input);
+    let ids: Vec<u64> = life.messages().iter().map(|m| m["id"].as_u64().unwrap()).collect();
+    assert!(!ids.is_sorted() && ids.len() == 50, "{ids:?}");
+    for message in life.messages() {
+        assert_eq!(text_of(&message), message["id"].to_string());
+    }
+}
+
+#[test]
+fn an_endless_stream_has_its_answer_and_goes_on() {
+    let endless = endless::Endless::start(Duration::ZERO).unwrap();
+    let address = endless.url().split('/').nth(2).unwrap().to_owned();
+    let mut stream = TcpStream::connect(&address).unwrap();
+    let body = request(5, "tools/call", &json!({"name": "echo", "arguments": {"text": "hi"}}));
+    write!(stream, "POST /mcp HTTP/1.1\r\nContent-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+    let mut lines = BufReader::new(&stream).lines().map(Result::unwrap);
+    assert_eq!(lines.next().unwrap(), "HTTP/1.1 200 OK");
+    let answer = lines.find(|line| line.contains("\"result\"")).unwrap();
+    assert!(answer.contains("hi") && answer.contains("\"id\":5"), "{answer}");
+    assert_eq!(lines.filter(|line| line.starts_with("data:")).take(1000).count(), 1000);
+    drop(endless);
+    let mut rest = Vec::new();
+    // It may have been cut off in mid-word.
+    drop(stream.read_to_end(&mut rest));
+    assert!(TcpStream::connect(&address).is_err());
+}
