@@ -4,6 +4,13 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+mod policy;
+
+pub(crate) use policy::{
+    CheckArgs, ExplainArgs, ExplainOutput, FmtArgs, ImportArgs, PolicyArgs, PolicyCheckOutput,
+    PolicyVerb, TestArgs, TestOutput,
+};
+
 /// The gate between AI agents and every MCP tool they may use
 #[derive(Debug, Parser)]
 #[command(name = "toolgate", version, propagate_version = true, disable_help_subcommand = true)]
@@ -21,6 +28,8 @@ pub(crate) enum Verb {
     Serve(ServeArgs),
     /// Check a configuration file, or print its JSON Schema
     Config(ConfigArgs),
+    /// Check, test, explain, format and import policies
+    Policy(PolicyArgs),
     /// Print the version
     Version,
 }

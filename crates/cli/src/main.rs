@@ -13,6 +13,7 @@ mod args;
 mod config;
 mod exit;
 mod log;
+mod policy;
 mod print;
 mod serve;
 mod version;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     let done = match args.verb {
         Verb::Serve(args) => serve::run(&args),
         Verb::Config(args) => config::run(&args),
+        Verb::Policy(args) => policy::run(&args),
         Verb::Version => version::run(),
     };
     exit::code(done)

@@ -6,7 +6,7 @@
 //! Invariant: nothing here waits for a time to pass; what is waited for is a line, a file, a
 //! process or an answer, and [`gate::GUARD`] only ends a test that would hang.
 //!
-//! `UPDATE=1 cargo test -p toolgate --test e2e` rewrites the golden help texts.
+//! `UPDATE=1 cargo test -p toolgate --test e2e` rewrites the golden texts.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -18,6 +18,8 @@
 mod agent;
 #[path = "e2e/gate.rs"]
 mod gate;
+#[path = "e2e/golden.rs"]
+mod golden;
 #[path = "e2e/peer.rs"]
 mod peer;
 #[path = "e2e/upstream.rs"]
@@ -37,6 +39,8 @@ mod failures;
 mod legacy;
 #[path = "e2e/listeners.rs"]
 mod listeners;
+#[path = "e2e/policy.rs"]
+mod policy;
 #[path = "e2e/refusals.rs"]
 mod refusals;
 #[path = "e2e/reload.rs"]

@@ -52,6 +52,7 @@ pub use explain::{ExplainedRule, Explanation, LimitState, explain, limits, locat
 pub use format::format;
 pub use import::{Imported, import_intercept};
 pub use ledger::{Ledger, NoRoom, Ownership, Receipt};
+pub use node::MAX_BYTES;
 pub use number::{Amount, AmountError};
 pub use ownership::{Ended, Outcome, Yielded};
 pub use policy::{Known, KnownTool, Loaded, Policy};

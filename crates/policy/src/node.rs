@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Largest document read, in bytes.
-pub(crate) const MAX_BYTES: usize = 4 << 20;
+pub const MAX_BYTES: usize = 4 << 20;
 /// Deepest nesting read.
 pub(crate) const MAX_DEPTH: usize = 64;
 
@@ -68,7 +68,7 @@ pub(crate) fn parse(source: &str, findings: &mut Findings<'_>) -> Option<Node> {
         findings.add(
             Code::TooLarge,
             Span::default(),
-            format!("the document has {} bytes, more than {MAX_BYTES}", source.len()),
+            format!("the document has more than {MAX_BYTES} bytes (4 MiB)"),
             "split it into several policies, or use globs and classes instead of single tools",
         );
         return None;

@@ -1,11 +1,9 @@
 //! What can be typed besides `serve`, and what is answered to slips of the hand.
 
-use std::fs;
-use std::path::Path;
-
 use serde_json::Value;
 
 use crate::gate::Home;
+use crate::golden;
 
 /// Exit code, stdout and stderr.
 fn run(home: &Home, words: &[&str]) -> (Option<i32>, String, String) {
@@ -28,6 +26,23 @@ fn wrong_usage_is_64() {
         (&["config"], "Usage: toolgate config"),
         (&["config", "check", "a", "b"], "'b'"),
         (&["config", "check", "-o", "xml"], "xml"),
+        (&["policy"], "Usage: toolgate policy"),
+        (&["policy", "check"], "<FILE>"),
+        (&["policy", "check", "-o", "xml", "a"], "xml"),
+        (&["policy", "test", "a", "b"], "'b'"),
+        (&["policy", "explain"], "--tool"),
+        (&["policy", "explain", "--tool", "x", "--policy", "a", "--grant", "g"], "--grant"),
+        (&["policy", "explain", "--tool", "x", "--group", "g"], "--identity"),
+        (&["policy", "explain", "--tool", "x", "--class", "nice"], "nice"),
+        (&["policy", "explain", "--tool", "x", "--at", "noon"], "2026-01-05T12:00:00Z"),
+        (&["policy", "explain", "--tool", "x", "--args", "{"], "not JSON"),
+        (&["policy", "explain", "--tool", "x", "--args", "[]"], "a JSON object"),
+        (&["policy", "explain", "--tool", "x", "--args", r#"{"a":1,"a":2}"#], "stands twice"),
+        (&["policy", "explain", "--tool", "x", "--args", r#"{"a":"\ud800"}"#], "--args"),
+        (&["policy", "fmt"], "<FILE>"),
+        (&["policy", "fmt", "--check", "--write", "a"], "--write"),
+        (&["policy", "import"], "<FILE>"),
+        (&["policy", "schema", "stray"], "stray"),
         (&["version", "stray"], "stray"),
     ];
     for (words, expected) in cases {
@@ -40,22 +55,22 @@ fn wrong_usage_is_64() {
 #[test]
 fn help_texts() {
     let home = Home::new();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/help");
     for (name, words) in [
         ("toolgate", &["--help"][..]),
         ("serve", &["serve", "--help"]),
         ("config", &["config", "--help"]),
         ("config-check", &["config", "check", "--help"]),
+        ("policy", &["policy", "--help"]),
+        ("policy-check", &["policy", "check", "--help"]),
+        ("policy-test", &["policy", "test", "--help"]),
+        ("policy-explain", &["policy", "explain", "--help"]),
+        ("policy-fmt", &["policy", "fmt", "--help"]),
+        ("policy-import", &["policy", "import", "--help"]),
+        ("policy-schema", &["policy", "schema", "--help"]),
     ] {
         let (code, stdout, stderr) = run(&home, words);
         assert_eq!((code, stderr.as_str()), (Some(0), ""), "{words:?}");
-        let golden = folder.join(format!("{name}.txt"));
-        if std::env::var_os("UPDATE").is_some() {
-            fs::create_dir_all(&folder).unwrap();
-            fs::write(&golden, &stdout).unwrap();
-        }
-        let expected = fs::read_to_string(&golden).unwrap_or_default();
-        assert_eq!(stdout, expected, "{words:?}; if this is meant, run again with UPDATE=1");
+        golden::check(&format!("help/{name}.txt"), &stdout);
     }
 }
 

@@ -1,13 +1,17 @@
 //! The naive interpreter: straight from the text of the language, slow and obvious. It shares no
-//! code with the engine: its own globs, numbers, truth, windows and history.
+//! code with the engine: its own globs (`names`), numbers, truth, windows (`limits`) and history.
+
+mod limits;
+mod names;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     history::{Counter, History, same_call, until_next},
     truth::Truth,
-    world::{Doc, Ent, J, RCall, Shade},
+    world::{Doc, Ent, RCall},
 };
+use names::{entries, in_shadow, key_matches, literals};
 
 /// What the interpreter says.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,90 +28,12 @@ pub(super) struct Answer {
     pub(super) marks: bool,
 }
 
-/// A limit that applies.
-struct One {
-    rule: String,
-    counter: Counter,
-    amount: i64,
-    max: i64,
-    sliding: bool,
-    shadow: bool,
-    utc: bool,
-}
-
 struct Said {
     shadow: bool,
     rule: String,
     effect: &'static str,
     code: &'static str,
     retry: Option<i64>,
-}
-
-/// One name against one glob: try everything.
-fn glob(pattern: &[char], text: &[char]) -> bool {
-    match pattern.first() {
-        None => text.is_empty(),
-        Some('*') => (0..=text.len()).any(|n| glob(&pattern[1..], &text[n..])),
-        Some('?') => !text.is_empty() && glob(&pattern[1..], &text[1..]),
-        Some('[') => {
-            let end = pattern.iter().position(|c| *c == ']').unwrap();
-            !text.is_empty()
-                && pattern[1..end].contains(&text[0])
-                && glob(&pattern[end + 1..], &text[1..])
-        }
-        Some(c) => text.first() == Some(c) && glob(&pattern[1..], &text[1..]),
-    }
-}
-
-fn globs(pattern: &str, text: &str) -> bool {
-    glob(&pattern.chars().collect::<Vec<_>>(), &text.chars().collect::<Vec<_>>())
-}
-
-fn key_matches(key: &str, call: &RCall) -> bool {
-    match key.split_once('/') {
-        Some((server, tool)) => globs(server, call.server) && globs(tool, call.tool),
-        None => globs(key, call.tool),
-    }
-}
-
-fn literals(key: &str) -> usize {
-    let mut inside = false;
-    key.chars()
-        .filter(|c| {
-            match c {
-                '[' => inside = true,
-                ']' => inside = false,
-                _ => {}
-            }
-            !inside && !"*?[]/".contains(*c)
-        })
-        .count()
-}
-
-fn in_shadow(shadow: Shade, now: i64) -> bool {
-    match shadow {
-        Shade::No => false,
-        Shade::Always => true,
-        Shade::Until(end) => now < end,
-    }
-}
-
-/// The entries that apply, with their pointers, in the order reasons are named.
-fn entries<'d>(doc: &'d Doc, call: &RCall) -> Vec<(String, &'d Ent)> {
-    let mut keys: Vec<&&str> = doc.tools.keys().filter(|k| key_matches(k, call)).collect();
-    let exact = |k: &str| !k.contains(['*', '?', '[']);
-    keys.sort_by_key(|k| (!exact(k), !k.contains('/'), usize::MAX - literals(k), (**k).to_owned()));
-    let mut out: Vec<(String, &Ent)> = keys
-        .iter()
-        .map(|k| (format!("/tools/{}", k.replace('/', "~1")), &doc.tools[**k]))
-        .collect();
-    if let Some(entry) = doc.classes.get(call.class) {
-        out.push((format!("/classes/{}", call.class), entry));
-    }
-    if let Some(entry) = &doc.all_tools {
-        out.push(("/all_tools".into(), entry));
-    }
-    out
 }
 
 pub(super) fn answer(doc: &Doc, call: &RCall, history: &mut History) -> Answer {
@@ -317,154 +243,6 @@ impl Interpreter<'_> {
             }
         }
         holds
-    }
-
-    fn scope(&mut self, scope: &'static str) -> String {
-        let call = self.call;
-        *self.history.reached.entry(scope).or_default() += 1;
-        match scope {
-            "grant" => format!("grant {}", call.grant),
-            "identity" => match call.identity {
-                Some(name) => format!("identity {name}"),
-                None => format!("grant {}", call.grant),
-            },
-            "session" => format!("session {}", call.agent_session),
-            "target" => format!("target {}", call.target),
-            _ => "global".into(),
-        }
-    }
-
-    /// The limits that apply; an amount that is none denies.
-    fn applied(&mut self, all: &[(String, &Ent)]) -> Vec<One> {
-        let call = self.call;
-        let mut list: Vec<One> = Vec::new();
-        let tool = format!("{}/{}", call.server, call.tool);
-        for (pointer, entry) in all {
-            let shadow = in_shadow(entry.shadow, call.at);
-            for limit in &entry.limits {
-                let rule = format!("{pointer}/limits/{}", limit.counter);
-                let amount = match limit.by {
-                    Ok(n) => n,
-                    Err(_) => match self.look("args.n") {
-                        Some(J::Num(n, _)) if n >= 0 => n,
-                        _ => {
-                            self.say(shadow, rule, "deny", "policy_denied");
-                            continue;
-                        }
-                    },
-                };
-                let scope = self.scope(limit.scope);
-                let owner = if limit.counter.starts_with("global.") { "global" } else { pointer };
-                let per_tool =
-                    if limit.counter.contains("{tool}") { tool.clone() } else { String::new() };
-                let counter =
-                    (owner.to_owned(), limit.counter.to_owned(), per_tool, scope, limit.window.1);
-                list.push(One {
-                    rule,
-                    counter,
-                    amount,
-                    max: limit.max,
-                    sliding: limit.sliding,
-                    shadow,
-                    utc: false,
-                });
-            }
-            if let Some((max, window)) = entry.rate_limit {
-                let scope = self.scope("grant");
-                let name = "{tool}_rate".to_owned();
-                list.push(One {
-                    rule: format!("{pointer}/rate_limit"),
-                    counter: (pointer.clone(), name, tool.clone(), scope, window.1),
-                    amount: 100,
-                    max,
-                    sliding: false,
-                    shadow,
-                    utc: false,
-                });
-            }
-            for rule in &entry.rules {
-                let Some((max, window)) = rule.rate else { continue };
-                let name = format!("_rate_{}", window.0);
-                let counter = (pointer.clone(), name, String::new(), "global".into(), window.1);
-                let rule = format!("{pointer}/rules/{}", rule.name);
-                list.push(One {
-                    rule,
-                    counter,
-                    amount: 100,
-                    max,
-                    sliding: false,
-                    shadow,
-                    utc: true,
-                });
-            }
-        }
-        list
-    }
-
-    /// 10.
-    fn limits(
-        &mut self,
-        all: &[(String, &Ent)],
-    ) -> (BTreeMap<Counter, i64>, BTreeSet<(String, String)>) {
-        let call = self.call;
-        let list = self.applied(all);
-        let mut takes: BTreeMap<Counter, i64> = BTreeMap::new();
-        let mut spent = Vec::new();
-        for one in &list {
-            // One counter is taken once a call, with the largest amount.
-            let amount =
-                list.iter().filter(|o| o.counter == one.counter).map(|o| o.amount).max().unwrap();
-            let offset = if one.utc { 0 } else { self.doc.zone.1 };
-            let retry = if one.sliding {
-                self.sliding(&one.counter, amount, one.max)
-            } else if self.history.used(&one.counter, call.at, offset) + amount > one.max {
-                Err((amount <= one.max).then(|| until_next(call.at, one.counter.4, offset)))
-            } else {
-                Ok(())
-            };
-            if let Err(retry) = retry {
-                spent.push(Said {
-                    shadow: one.shadow,
-                    rule: one.rule.clone(),
-                    effect: "deny",
-                    code: "rate_limited",
-                    retry,
-                });
-            } else {
-                self.allows.push(one.rule.clone());
-                takes.insert(one.counter.clone(), amount);
-            }
-        }
-        self.said.extend(spent);
-        let mut flights = BTreeSet::new();
-        for (pointer, entry) in all {
-            let Some((max, scope)) = entry.concurrency else { continue };
-            let shadow = in_shadow(entry.shadow, call.at);
-            let me = (pointer.clone(), self.scope(scope));
-            let running = self.history.running.iter().filter(|r| **r == me).count();
-            let rule = format!("{pointer}/concurrency");
-            if i64::try_from(running).unwrap() < max {
-                self.allows.push(rule);
-                flights.insert(me);
-            } else {
-                let retry = Some(1);
-                self.said.push(Said { shadow, rule, effect: "deny", code: "rate_limited", retry });
-            }
-        }
-        (takes, flights)
-    }
-
-    /// The wait, unless it fits, if waiting helps: try every instant something leaves.
-    fn sliding(&self, counter: &Counter, amount: i64, max: i64) -> Result<(), Option<i64>> {
-        let now = self.call.at;
-        let sum = |at: i64| -> i64 { self.history.log(counter, at).iter().map(|(_, n)| n).sum() };
-        if sum(now) + amount <= max {
-            return Ok(());
-        }
-        let mut instants: Vec<i64> =
-            self.history.log(counter, now).iter().map(|(at, _)| at + counter.4).collect();
-        instants.sort_unstable();
-        Err(instants.into_iter().find(|at| sum(*at) + amount <= max).map(|at| at - now))
     }
 
     /// The strictest word, and its reason.

@@ -1,0 +1,37 @@
+//! `toolgate policy …`: what the pure crate `policy` can do, for people and programs.
+//!
+//! One file per verb. Documents come in through [`source`], problems go out through [`problems`].
+//!
+//! Invariant: results go to stdout, everything else to stderr; a document that is not valid is a
+//! finding (exit 1), a file that cannot be read an error (exit 2).
+
+mod check;
+mod explain;
+mod fmt;
+mod import;
+mod junit;
+mod problems;
+mod sarif;
+mod source;
+mod test;
+mod write;
+
+use toolgate_policy::json_schema;
+
+use crate::args::{PolicyArgs, PolicyVerb};
+use crate::exit::Done;
+use crate::print;
+
+pub(crate) fn run(args: &PolicyArgs) -> anyhow::Result<Done> {
+    match &args.verb {
+        PolicyVerb::Check(args) => check::run(args),
+        PolicyVerb::Test(args) => test::run(args),
+        PolicyVerb::Explain(args) => explain::run(args),
+        PolicyVerb::Fmt(args) => fmt::run(args),
+        PolicyVerb::Import(args) => import::run(args),
+        PolicyVerb::Schema => {
+            print::out(&format!("{}\n", serde_json::to_string_pretty(&json_schema())?));
+            Ok(Done::Ok)
+        }
+    }
+}

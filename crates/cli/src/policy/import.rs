@@ -1,0 +1,32 @@
+//! `toolgate policy import`: an Intercept file becomes a policy, and nothing changes silently.
+
+use toolgate_policy::{format, import_intercept};
+
+use super::source::Source;
+use super::{problems, write};
+use crate::args::ImportArgs;
+use crate::exit::Done;
+use crate::print;
+
+pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Done> {
+    let source = Source::read(&args.file)?;
+    let imported = match import_intercept(&source.text) {
+        Ok(imported) => imported,
+        Err(found) => {
+            problems::refuse(&source, &found);
+            return Ok(Done::Finding);
+        }
+    };
+    let document = format(&imported.document).unwrap_or(imported.document);
+    match &args.write {
+        Some(path) => write::replace(path, &document)?,
+        None => print::out(&document),
+    }
+    let mut told = vec!["what changes against Intercept:\n".to_owned()];
+    told.extend(imported.changes.iter().map(|change| format!("  - {change}\n")));
+    if let Some(path) = &args.write {
+        told.push(format!("written to {}\n", path.display()));
+    }
+    print::err(&problems::visible(&told.concat()));
+    Ok(Done::Ok)
+}

@@ -1,0 +1,132 @@
+//! `toolgate policy test`: a document's own tests, and the rules that none of them reached.
+
+use serde_json::{Value, json};
+use toolgate_policy::{Known, Problem, Severity, TestReport, locate};
+
+use super::problems::number;
+use super::source::Source;
+use super::{junit, problems, write};
+use crate::args::{TestArgs, TestOutput};
+use crate::exit::Done;
+use crate::print;
+
+pub(super) fn run(args: &TestArgs) -> anyhow::Result<Done> {
+    let source = Source::read(&args.file)?;
+    let loaded = source.load(&Known::default());
+    let run = Run {
+        report: loaded.policy.as_ref().map(toolgate_policy::Policy::run_tests),
+        problems: loaded.problems,
+        source,
+    };
+    if run.report.is_none() {
+        problems::refuse(&run.source, &run.problems);
+    }
+    let text = match args.output {
+        TestOutput::Table => run.table(),
+        TestOutput::Json => format!("{}\n", serde_json::to_string(&run.json())?),
+        TestOutput::Junit => junit::report(&run),
+    };
+    match &args.write {
+        Some(path) => write::replace(path, &text)?,
+        None => print::out(&text),
+    }
+    if let Some(report) = &run.report {
+        print::err(&format!("{}\n", summary(run.source.shown(), report)));
+    }
+    Ok(if run.passed() { Done::Ok } else { Done::Finding })
+}
+
+/// What came of one document; no report if it is not valid.
+pub(super) struct Run {
+    pub(super) source: Source,
+    pub(super) problems: Vec<Problem>,
+    pub(super) report: Option<TestReport>,
+}
+
+impl Run {
+    fn passed(&self) -> bool {
+        self.report.as_ref().is_some_and(TestReport::passed)
+    }
+
+    /// The errors of a document that is not valid.
+    pub(super) fn errors(&self) -> impl Iterator<Item = &Problem> {
+        self.problems.iter().filter(|p| p.severity == Severity::Error)
+    }
+
+    /// `file:line:column` of a rule, as far as it can be found.
+    pub(super) fn place(&self, rule: &str) -> String {
+        place(&self.source, rule)
+    }
+
+    fn table(&self) -> String {
+        let Some(report) = &self.report else { return String::new() };
+        let mut lines: Vec<String> = Vec::new();
+        for result in &report.results {
+            let (file, line, name) = (self.source.shown(), result.line, &result.name);
+            lines.push(match &result.failure {
+                None => format!("ok      {name}\n"),
+                Some(why) => format!("FAILED  {name} ({file}:{line})\n        {why}\n"),
+            });
+        }
+        if !report.unreached.is_empty() {
+            lines.push("\nno test reached\n".to_owned());
+            let rules = report.unreached.iter();
+            lines.extend(rules.map(|rule| format!("  {rule}{}\n", self.place(rule))));
+        }
+        problems::visible(&lines.concat())
+    }
+
+    fn json(&self) -> Value {
+        let results = self.report.iter().flat_map(|report| &report.results);
+        let tests: Vec<Value> = results
+            .map(|result| {
+                json!({
+                    "name": result.name,
+                    "line": result.line,
+                    "passed": result.failure.is_none(),
+                    "failure": result.failure,
+                })
+            })
+            .collect();
+        let coverage = self.report.as_ref().map(|report| {
+            json!({
+                "rules": report.rules,
+                "reached": report.rules - report.unreached.len(),
+                "unreached": report.unreached,
+            })
+        });
+        json!({
+            "file": self.source.file,
+            "passed": self.passed(),
+            "tests": tests,
+            "coverage": coverage,
+            "problems": self.problems,
+        })
+    }
+}
+
+/// ` (file:line:column)` of a rule, or nothing for one that has no place.
+pub(super) fn place(source: &Source, rule: &str) -> String {
+    let pointer = match rule {
+        "(hidden)" => "/hide",
+        "(default deny)" => "/default",
+        pointer => pointer,
+    };
+    match locate(&source.text, pointer) {
+        Some((line, column)) => format!(" ({}:{line}:{column})", source.shown()),
+        None => String::new(),
+    }
+}
+
+fn summary(file: &str, report: &TestReport) -> String {
+    let failed = report.results.iter().filter(|result| result.failure.is_some()).count();
+    let tests = number(report.results.len(), "test");
+    let reached = report.rules - report.unreached.len();
+    let rules = number(report.rules, "rule");
+    let came = match (report.results.len(), failed) {
+        (0, _) => "no tests".to_owned(),
+        (_, 0) => format!("{tests} passed"),
+        (_, failed) => format!("{failed} of {tests} failed"),
+    };
+    format!("{file}: {came}, {reached} of {rules} reached")
+}
