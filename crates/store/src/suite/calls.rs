@@ -31,6 +31,7 @@ tools:
   never: { action: deny }
   soft: { mode: shadow, limits: [{ counter: soft_rate, window: minute, max: 2 }] }
   "sof?": {}
+  many: { limits: [{ counter: many, window: day, max: 1000000000 }] }
 "#;
 
 /// An instant, in seconds.
@@ -38,26 +39,22 @@ pub fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
+/// Tells calls of one process apart.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
 /// Somebody who calls.
 #[derive(Clone, Debug)]
 pub struct Agent {
     store: Arc<dyn Store>,
     policy: Arc<Policy>,
     grant: Arc<str>,
-    ids: Arc<AtomicU64>,
 }
 
 impl Agent {
     /// An agent under [`POLICY`].
     pub fn new(store: &Arc<dyn Store>, grant: &str) -> Self {
         let policy = Policy::load("suite", POLICY, &Known::default()).policy.unwrap();
-        let first = u64::from(std::process::id()) << 32;
-        Self {
-            store: Arc::clone(store),
-            policy: Arc::new(policy),
-            grant: grant.into(),
-            ids: Arc::new(AtomicU64::new(first)),
-        }
+        Self { store: Arc::clone(store), policy: Arc::new(policy), grant: grant.into() }
     }
 
     /// The same agent with another grant.
@@ -69,7 +66,8 @@ impl Agent {
     /// What the call would look like to the store.
     pub fn asking(&self, tool: &str, arguments: &str, now: Timestamp) -> Asking {
         let mut draft = Draft::new(Kind::Intent, now);
-        let number = self.ids.fetch_add(1, Ordering::Relaxed).to_be_bytes();
+        let number = (NEXT.fetch_add(1, Ordering::Relaxed) | u64::from(std::process::id()) << 32)
+            .to_be_bytes();
         let mut random = [0; 10];
         for (to, from) in random.iter_mut().zip(self.grant.bytes().rev().take(2).chain(number)) {
             *to = from;

