@@ -1,0 +1,78 @@
+//! Rows for the tests, and numbers from a seed.
+
+use jiff::Timestamp;
+use toolgate_audit::{CallId, CounterChange, Decision, Draft, Effect, Hash, Kind, Outcome};
+use toolgate_policy::Amount;
+
+/// SplitMix64: small, and the same everywhere.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.roll() % end as u64).unwrap()
+    }
+}
+
+pub(crate) fn time(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+/// An intent with every field that an intent can have.
+pub(crate) fn intent(second: i64) -> Draft {
+    let mut draft = Draft::new(Kind::Intent, time(second));
+    draft.call_id = Some(CallId::new(u64::try_from(second).unwrap() * 1000, [7; 10]));
+    draft.grant = Some("laptop".into());
+    draft.identity = Some("sales-desk".into());
+    draft.agent_session = Some("0a1b2c3d".into());
+    draft.client = Some("claude-code".into());
+    draft.via = Some("/mcp".into());
+    draft.server = Some("zulip".into());
+    draft.tool = Some("close".into());
+    draft.fingerprint = Some(Hash::of(b"definition"));
+    draft.risk = Some("write".into());
+    draft.decision = Some(Decision::Allow);
+    draft.rule = Some("/tools/close/limits/close_rate".into());
+    draft.policy = Some("readonly".into());
+    draft.policy_version = Some(3);
+    draft.policy_hash = Some(Hash::of(b"policy"));
+    draft.argument_keys = Some(r#"["id","reason"]"#.into());
+    draft.counters = vec![CounterChange {
+        counter: "close_rate".into(),
+        before: Amount::whole(2),
+        after: Amount::parse("3.5").unwrap(),
+    }];
+    draft
+}
+
+pub(crate) fn outcome(second: i64) -> Draft {
+    let mut draft = Draft::new(Kind::Outcome, time(second));
+    draft.call_id = Some(CallId::new(u64::try_from(second).unwrap() * 1000, [7; 10]));
+    draft.grant = Some("laptop".into());
+    draft.outcome = Some(Outcome::Ok);
+    draft.effect = Some(Effect::Done);
+    draft.upstream_ms = Some(12);
+    draft.total_ms = Some(14);
+    draft
+}
+
+/// A row with everything that is left, and text that must be escaped.
+pub(crate) fn rest(second: i64) -> Draft {
+    let mut draft = Draft::new(Kind::Approval, time(second));
+    draft.method = Some("resources/read".into());
+    draft.person = Some("дежурный \"ops\"\n\u{1}".into());
+    draft.session_id = Some("s-1".into());
+    draft.error_code = Some("approval_denied".into());
+    draft.arguments = Some(r#"{"a":[1.0,"x"]}"#.into());
+    draft.approval_id = Some("ap-1".into());
+    draft.message = Some("a\\b\t</script>".into());
+    draft.count = Some(4);
+    draft
+}

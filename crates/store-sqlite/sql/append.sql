@@ -1,0 +1,2 @@
+INSERT INTO audit (seq, v, time, kind, call_id, method, grant, identity, person, agent_session, client, via, server, session_id, tool, fingerprint, risk, decision, error_code, rule, policy, policy_version, policy_hash, argument_keys, arguments, counters, approval_id, outcome, effect, upstream_ms, total_ms, message, count, hash)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34)

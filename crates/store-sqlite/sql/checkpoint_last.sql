@@ -1,0 +1,1 @@
+SELECT seq, hash, time, signature FROM checkpoint ORDER BY seq DESC LIMIT 1

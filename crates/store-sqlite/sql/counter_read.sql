@@ -1,0 +1,1 @@
+SELECT start, until, used FROM counter WHERE key = ?1

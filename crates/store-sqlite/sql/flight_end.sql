@@ -1,0 +1,1 @@
+DELETE FROM flight WHERE call_id = ?1

@@ -1,0 +1,1 @@
+SELECT id, kind, name, created FROM freeze ORDER BY id

@@ -1,0 +1,1 @@
+DELETE FROM freeze WHERE id = ?1

@@ -1,0 +1,1 @@
+UPDATE grants SET revoked = coalesce(revoked, ?2) WHERE id = ?1

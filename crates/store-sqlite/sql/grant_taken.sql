@@ -1,0 +1,1 @@
+SELECT count(*) FROM grants WHERE label = ?1 AND id <> ?2

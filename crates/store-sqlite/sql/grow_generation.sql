@@ -1,0 +1,1 @@
+UPDATE state SET generation = generation + 1 WHERE id = 1

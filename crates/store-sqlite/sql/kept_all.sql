@@ -1,0 +1,1 @@
+SELECT space, key, json FROM kept WHERE space = ?1 ORDER BY key

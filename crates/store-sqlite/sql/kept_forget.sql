@@ -1,0 +1,1 @@
+DELETE FROM kept WHERE space = ?1 AND key = ?2

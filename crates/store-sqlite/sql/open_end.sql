@@ -1,0 +1,1 @@
+DELETE FROM open WHERE call_id = ?1

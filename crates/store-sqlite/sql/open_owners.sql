@@ -1,0 +1,1 @@
+SELECT DISTINCT owner FROM open WHERE owner <> ?1

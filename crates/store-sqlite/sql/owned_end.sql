@@ -1,0 +1,1 @@
+DELETE FROM owned WHERE server = ?1 AND kind = ?2 AND value = ?3

@@ -1,0 +1,1 @@
+DELETE FROM owned WHERE until <= ?1

@@ -1,0 +1,1 @@
+UPDATE people SET revoked = coalesce(revoked, ?2) WHERE id = ?1

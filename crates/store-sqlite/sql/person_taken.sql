@@ -1,0 +1,1 @@
+SELECT count(*) FROM people WHERE name = ?1 AND id <> ?2

@@ -1,0 +1,1 @@
+DELETE FROM seen WHERE key = ?1

@@ -1,0 +1,1 @@
+DELETE FROM seen WHERE at + within * 1000000 <= ?1

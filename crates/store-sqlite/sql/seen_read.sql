@@ -1,0 +1,1 @@
+SELECT at, within FROM seen WHERE key = ?1

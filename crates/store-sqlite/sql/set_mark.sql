@@ -1,0 +1,1 @@
+UPDATE state SET mark = max(mark, ?1) WHERE id = 1

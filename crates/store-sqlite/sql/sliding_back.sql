@@ -1,0 +1,1 @@
+DELETE FROM sliding WHERE key = ?1 AND at = ?2 AND call_id = ?3

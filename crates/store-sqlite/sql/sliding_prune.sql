@@ -1,0 +1,1 @@
+DELETE FROM sliding WHERE until <= ?1

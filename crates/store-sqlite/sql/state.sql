@@ -1,0 +1,1 @@
+SELECT mark, generation FROM state WHERE id = 1

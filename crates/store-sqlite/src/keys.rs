@@ -1,0 +1,75 @@
+//! The folder's own secrets: the key that signs checkpoints, the key of hashed arguments.
+//!
+//! Each is a file of hex, readable by its owner alone, made once and never changed. `audit.pub`
+//! beside them holds the public key, for whoever verifies elsewhere.
+
+use std::{
+    fs,
+    io::{ErrorKind, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    path::Path,
+};
+
+use toolgate_audit::{Hash, PublicKey, Secret, Signer};
+use toolgate_store::{Fault, FaultKind};
+
+use crate::{Randomness, fault::file_fault};
+
+/// Makes the data folder, for its owner alone.
+pub(crate) fn make_folder(folder: &Path) -> Result<(), Fault> {
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|error| file_fault(folder, &error))
+}
+
+/// The folder's keys.
+pub(crate) fn read_or_make(
+    folder: &Path,
+    randomness: &Randomness,
+) -> Result<(Signer, Secret), Fault> {
+    let signer = Signer::new(&key(&folder.join("audit.key"), &randomness.signing, 0o600)?);
+    key(&folder.join("audit.pub"), &signer.public_key().to_bytes(), 0o644)?;
+    let secret = Secret(key(&folder.join("hash.key"), &randomness.hashing, 0o600)?);
+    Ok((signer, secret))
+}
+
+/// The key that checkpoints of a folder are verified with.
+pub(crate) fn public_key(folder: &Path) -> Result<PublicKey, Fault> {
+    let secret = folder.join("audit.key");
+    if secret.exists() {
+        return Ok(Signer::new(&read(&secret)?).public_key());
+    }
+    let public = folder.join("audit.pub");
+    PublicKey::new(&read(&public)?).ok_or_else(|| no_key(&public))
+}
+
+/// Reads a key, or makes it. Several processes may try at once: the first one wins.
+fn key(path: &Path, fresh: &[u8; 32], mode: u32) -> Result<[u8; 32], Fault> {
+    if path.exists() {
+        return read(path);
+    }
+    let temporary = path.with_extension(format!("{}.new", std::process::id()));
+    let write = || {
+        let mut options = fs::OpenOptions::new();
+        let mut file =
+            options.write(true).create(true).truncate(true).mode(mode).open(&temporary)?;
+        writeln!(file, "{}", Hash(*fresh))?;
+        file.sync_all()?;
+        // Unlike a rename, a link never replaces what another process made meanwhile.
+        match fs::hard_link(&temporary, path) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
+            _ => fs::remove_file(&temporary),
+        }
+    };
+    write().map_err(|error| file_fault(path, &error))?;
+    read(path)
+}
+
+fn read(path: &Path) -> Result<[u8; 32], Fault> {
+    let text = fs::read_to_string(path).map_err(|error| file_fault(path, &error))?;
+    Hash::parse(text.trim_end()).map(|hash| hash.0).map_err(|_| no_key(path))
+}
+
+fn no_key(path: &Path) -> Fault {
+    let message = format!("`{}` holds no key: it must be 64 hex digits", path.display());
+    Fault::new(FaultKind::Corrupt, message)
+}

@@ -1,0 +1,112 @@
+//! A store in SQLite: one file in the data folder, which several processes of one machine may open.
+//!
+//! [`open`] makes or opens a data folder and gives a [`toolgate_store::Engine`] over it;
+//! [`verify`] checks the audit of a folder, with or without a running gateway.
+//!
+//! Invariant: every write is one `BEGIN IMMEDIATE` that reads counters and the head of the chain
+//! from the database. Nothing that decides is remembered from one transaction to the next.
+//! Invariant: SQLite's own files are never opened or closed by hand, for closing one drops the
+//! locks of the whole process; the `-wal` file is, once, to sync it: SQLite never locks that one.
+//!
+//! Start reading at [`open`], then `write` (one transaction), `sync` (durability), `owner` (which
+//! processes live). Statements are in `sql/`, the schema in `sql/migrations/`.
+
+mod fault;
+mod keys;
+mod owner;
+mod read;
+mod row;
+mod schema;
+mod sql;
+mod sync;
+mod things;
+mod time;
+mod usage;
+mod verify;
+mod write;
+
+use std::{fmt, path::Path, sync::Arc};
+
+use jiff::Timestamp;
+use toolgate_audit::{PublicKey, Secret};
+use toolgate_store::{Engine, Fault, Settings, Tell};
+
+pub use schema::VERSION as SCHEMA_VERSION;
+pub use sync::SyncFile;
+pub use verify::verify;
+
+/// How safe an intent is before its call is sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// It has reached the operating system: survives the end of the process, and is synced within
+    /// 100 ms. When that lags more than 5 s, nothing is admitted.
+    #[default]
+    Process,
+    /// It is on the disk: survives a power cut.
+    Power,
+}
+
+/// Random bytes, from the caller.
+pub struct Randomness {
+    /// Names this process among those that share the folder; never used twice.
+    pub owner: u64,
+    /// The key that signs checkpoints, if the folder has none yet.
+    pub signing: [u8; 32],
+    /// The key of hashed arguments, if the folder has none yet.
+    pub hashing: [u8; 32],
+}
+
+/// What a folder is opened with.
+pub struct Options {
+    /// How safe intents are.
+    pub durability: Durability,
+    /// Random bytes.
+    pub randomness: Randomness,
+    /// Gets every checkpoint that is written.
+    pub on_checkpoint: Option<Box<Tell>>,
+    /// Makes sure of what was written to a file; tests put a slow or failing disk here.
+    pub sync: Arc<SyncFile>,
+}
+
+/// An open data folder.
+#[derive(Debug)]
+pub struct Opened {
+    /// The store.
+    pub store: Engine,
+    /// The key of hashed arguments.
+    pub secret: Secret,
+    /// The key that checkpoints are verified with.
+    pub public_key: PublicKey,
+}
+
+/// Opens a data folder, and makes it if there is none. Before it returns, calls that a dead
+/// process left open have their `unknown` row; calls of living processes are left alone.
+pub fn open(folder: &Path, options: Options, now: Timestamp) -> Result<Opened, Fault> {
+    let Options { durability, randomness, on_checkpoint, sync } = options;
+    keys::make_folder(folder)?;
+    let (signer, secret) = keys::read_or_make(folder, &randomness)?;
+    let public_key = signer.public_key();
+    let backend = write::Sqlite::open(folder, durability, randomness.owner, sync)?;
+    let settings = Settings { signer: Some(signer), on_checkpoint };
+    let store = Engine::start(backend, settings, now)?;
+    Ok(Opened { store, secret, public_key })
+}
+
+impl Options {
+    /// The usual options.
+    pub fn new(durability: Durability, randomness: Randomness) -> Self {
+        Self { durability, randomness, on_checkpoint: None, sync: Arc::new(sync::fdatasync) }
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("durability", &self.durability).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Randomness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Randomness")
+    }
+}

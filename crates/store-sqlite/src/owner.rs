@@ -1,0 +1,88 @@
+//! Which processes live.
+//!
+//! Each process that opens the folder holds a lock on a file of its own, `owners/ID.lock`, for as
+//! long as it lives; the system lets go of it however the process ends. Whoever can take the lock
+//! of another knows that it is dead.
+
+use std::{
+    fs::{self, File},
+    os::unix::fs::MetadataExt as _,
+    path::{Path, PathBuf},
+};
+
+use rustix::fs::{FlockOperation, flock};
+use toolgate_store::Fault;
+
+use crate::fault::file_fault;
+
+/// This process, as others see it.
+#[derive(Debug)]
+pub(crate) struct Owner {
+    /// As it stands in the table `open`.
+    pub(crate) id: i64,
+    folder: PathBuf,
+    path: PathBuf,
+    /// Holds the lock.
+    _lock: File,
+}
+
+impl Owner {
+    /// Takes this process's lock, and clears away what dead ones left.
+    pub(crate) fn new(folder: &Path, id: u64) -> Result<Self, Fault> {
+        let folder = folder.join("owners");
+        let id = id.cast_signed();
+        let path = path(&folder, id);
+        let lock = || {
+            fs::create_dir_all(&folder)?;
+            loop {
+                let file = File::options().create(true).truncate(false).write(true).open(&path)?;
+                flock(&file, FlockOperation::LockExclusive)?;
+                // Somebody who took us for dead may have removed the file in between.
+                let same = fs::metadata(&path)
+                    .is_ok_and(|found| file.metadata().is_ok_and(|mine| mine.ino() == found.ino()));
+                if same {
+                    return Ok(file);
+                }
+            }
+        };
+        let lock = lock().map_err(|error: std::io::Error| file_fault(&path, &error))?;
+        let owner = Self { id, folder, path, _lock: lock };
+        owner.clear();
+        Ok(owner)
+    }
+
+    /// Whether another process is dead.
+    pub(crate) fn is_dead(&self, other: i64) -> bool {
+        other != self.id && is_free(&path(&self.folder, other))
+    }
+
+    fn clear(&self) {
+        let Ok(files) = fs::read_dir(&self.folder) else { return };
+        for file in files.flatten() {
+            let path = file.path();
+            if path != self.path && is_free(&path) {
+                // It is only a leftover; the next start tries again.
+                drop(fs::remove_file(&path));
+            }
+        }
+    }
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        drop(fs::remove_file(&self.path));
+    }
+}
+
+/// A file that is gone, or whose lock can be had, belongs to no living process. If that cannot be
+/// told, it does.
+fn is_free(path: &Path) -> bool {
+    match File::open(path) {
+        Ok(file) => flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok(),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    }
+}
+
+fn path(folder: &Path, id: i64) -> PathBuf {
+    folder.join(format!("{:016x}.lock", id.cast_unsigned()))
+}

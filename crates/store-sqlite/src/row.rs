@@ -1,0 +1,176 @@
+//! Rows of the audit as columns, there and back.
+//!
+//! Invariant: reading is strict. A column that holds anything but what we would have written makes
+//! the row undecodable, so that no edit can hide behind a lenient conversion.
+
+use std::sync::Arc;
+
+use rusqlite::{CachedStatement, Row as Columns, ToSql, types::ValueRef};
+use toolgate_audit::{
+    CallId, Decision, Draft, Effect, Hash, Kind, Outcome, Row, Undecodable, VERSION,
+};
+
+use crate::time::{micros, timestamp};
+
+/// Binds a row to the statement `append` and runs it.
+pub(crate) fn append(statement: &mut CachedStatement<'_>, row: &Row) -> rusqlite::Result<()> {
+    let d = &row.draft;
+    let counters = d.counters_json();
+    let blob = |hash: &Option<Hash>| hash.map(|hash| hash.0);
+    let values: [&dyn ToSql; 34] = [
+        &number(row.seq),
+        &number(VERSION),
+        &micros(d.time),
+        &d.kind.as_str(),
+        &d.call_id.map(|id| id.0),
+        &d.method.as_deref(),
+        &d.grant.as_deref(),
+        &d.identity.as_deref(),
+        &d.person.as_deref(),
+        &d.agent_session.as_deref(),
+        &d.client.as_deref(),
+        &d.via.as_deref(),
+        &d.server.as_deref(),
+        &d.session_id.as_deref(),
+        &d.tool.as_deref(),
+        &blob(&d.fingerprint),
+        &d.risk.as_deref(),
+        &d.decision.map(Decision::as_str),
+        &d.error_code.as_deref(),
+        &d.rule.as_deref(),
+        &d.policy.as_deref(),
+        &d.policy_version.map(number),
+        &blob(&d.policy_hash),
+        &d.argument_keys.as_deref(),
+        &d.arguments.as_deref(),
+        &counters,
+        &d.approval_id.as_deref(),
+        &d.outcome.map(Outcome::as_str),
+        &d.effect.map(Effect::as_str),
+        &d.upstream_ms.map(number),
+        &d.total_ms.map(number),
+        &d.message.as_deref(),
+        &d.count.map(number),
+        &row.hash.0,
+    ];
+    statement.execute(values.as_slice()).map(drop)
+}
+
+/// The columns `seq` and `hash` as they are, and the rest if it can be decoded.
+pub(crate) struct Stored {
+    pub(crate) seq: i64,
+    pub(crate) hash: Vec<u8>,
+    pub(crate) draft: Result<Draft, Undecodable>,
+}
+
+/// Reads what a `rows_…` statement gives.
+pub(crate) fn stored(columns: &Columns<'_>) -> Stored {
+    let seq = match columns.get_ref(0) {
+        Ok(ValueRef::Integer(seq)) => seq,
+        _ => -1,
+    };
+    let hash = match columns.get_ref(33) {
+        Ok(ValueRef::Blob(hash)) => hash.to_vec(),
+        _ => Vec::new(),
+    };
+    Stored { seq, hash, draft: Reading { columns, next: 1 }.draft() }
+}
+
+impl Stored {
+    pub(crate) fn row(self) -> Result<Row, Undecodable> {
+        let seq = u64::try_from(self.seq).map_err(|_| Undecodable)?;
+        let hash = Hash(self.hash.try_into().map_err(|_| Undecodable)?);
+        Ok(Row { seq, draft: self.draft?, hash })
+    }
+}
+
+/// Reads columns in their order.
+struct Reading<'a> {
+    columns: &'a Columns<'a>,
+    next: usize,
+}
+
+impl<'a> Reading<'a> {
+    fn draft(mut self) -> Result<Draft, Undecodable> {
+        if self.number()? != Some(VERSION) {
+            return Err(Undecodable);
+        }
+        let ValueRef::Integer(time) = self.value()? else { return Err(Undecodable) };
+        let time = timestamp(time).ok_or(Undecodable)?;
+        let kind = self.word(|word| Kind::parse(word).ok())?.ok_or(Undecodable)?;
+        Ok(Draft {
+            call_id: self.bytes()?.map(CallId),
+            method: self.text()?,
+            grant: self.text()?,
+            identity: self.text()?,
+            person: self.text()?,
+            agent_session: self.text()?,
+            client: self.text()?,
+            via: self.text()?,
+            server: self.text()?,
+            session_id: self.text()?,
+            tool: self.text()?,
+            fingerprint: self.bytes()?.map(Hash),
+            risk: self.text()?,
+            decision: self.word(|word| Decision::parse(word).ok())?,
+            error_code: self.text()?,
+            rule: self.text()?,
+            policy: self.text()?,
+            policy_version: self.number()?,
+            policy_hash: self.bytes()?.map(Hash),
+            argument_keys: self.text()?,
+            arguments: self.text()?,
+            counters: self.word(Draft::parse_counters)?.unwrap_or_default(),
+            approval_id: self.text()?,
+            outcome: self.word(|word| Outcome::parse(word).ok())?,
+            effect: self.word(|word| Effect::parse(word).ok())?,
+            upstream_ms: self.number()?,
+            total_ms: self.number()?,
+            message: self.text()?,
+            count: self.number()?,
+            ..Draft::new(kind, time)
+        })
+    }
+
+    fn value(&mut self) -> Result<ValueRef<'a>, Undecodable> {
+        let place = self.next;
+        self.next += 1;
+        self.columns.get_ref(place).map_err(|_| Undecodable)
+    }
+
+    fn word<T>(&mut self, parse: impl Fn(&str) -> Option<T>) -> Result<Option<T>, Undecodable> {
+        match self.value()? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Text(text) => {
+                let text = std::str::from_utf8(text).map_err(|_| Undecodable)?;
+                parse(text).map(Some).ok_or(Undecodable)
+            }
+            _ => Err(Undecodable),
+        }
+    }
+
+    fn text(&mut self) -> Result<Option<Arc<str>>, Undecodable> {
+        self.word(|text| Some(text.into()))
+    }
+
+    fn number(&mut self) -> Result<Option<u64>, Undecodable> {
+        match self.value()? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Integer(number) => u64::try_from(number).map(Some).map_err(|_| Undecodable),
+            _ => Err(Undecodable),
+        }
+    }
+
+    fn bytes<const N: usize>(&mut self) -> Result<Option<[u8; N]>, Undecodable> {
+        match self.value()? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Blob(bytes) => bytes.try_into().map(Some).map_err(|_| Undecodable),
+            _ => Err(Undecodable),
+        }
+    }
+}
+
+/// SQLite's integers are signed; ours never come near the end.
+pub(crate) fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

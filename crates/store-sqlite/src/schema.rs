@@ -1,0 +1,153 @@
+//! Connections, and the schema's versions.
+
+use std::{
+    fs,
+    io::ErrorKind,
+    os::unix::fs::OpenOptionsExt as _,
+    path::{Path, PathBuf},
+    thread,
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags};
+use toolgate_store::{Fault, FaultKind};
+
+use crate::{
+    Durability,
+    fault::{OrFault as _, file_fault},
+};
+
+/// Each migration makes the next version; they are never edited once released.
+const MIGRATIONS: [&str; 1] = [include_str!("../sql/migrations/0001_first.sql")];
+
+/// The version this program reads and writes.
+pub const VERSION: usize = MIGRATIONS.len();
+
+/// The WAL is written back by a thread of its own; beyond so many pages the writer does it.
+const WRITER_CHECKPOINT_PAGES: u32 = 4_096;
+
+/// The database of a folder.
+pub(crate) fn file(folder: &Path) -> PathBuf {
+    folder.join("toolgate.db")
+}
+
+/// Its write-ahead log.
+pub(crate) fn wal(folder: &Path) -> PathBuf {
+    folder.join("toolgate.db-wal")
+}
+
+/// A connection that writes; makes the database, and brings it to the current version.
+pub(crate) fn open(folder: &Path, durability: Durability) -> Result<Connection, Fault> {
+    let path = file(folder);
+    // SQLite would make it readable for others. Only ever made, never opened: see the crate's
+    // invariants.
+    let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
+    match made {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+            return Err(file_fault(&path, &error));
+        }
+        _ => {}
+    }
+    let mut connection = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    set_wal(&connection)?;
+    connection.pragma_update(None, "wal_autocheckpoint", WRITER_CHECKPOINT_PAGES).or_fault()?;
+    let synchronous = match durability {
+        Durability::Process => "NORMAL",
+        Durability::Power => "FULL",
+    };
+    connection.pragma_update(None, "synchronous", synchronous).or_fault()?;
+    migrate(&mut connection)?;
+    Ok(connection)
+}
+
+/// A connection that only reads.
+pub(crate) fn open_reader(folder: &Path) -> Result<Connection, Fault> {
+    let connection = connect(&file(folder), OpenFlags::SQLITE_OPEN_READ_WRITE)
+        .or_else(|_| connect(&file(folder), OpenFlags::SQLITE_OPEN_READ_ONLY))?;
+    connection.pragma_update(None, "query_only", true).or_fault()?;
+    match version(&connection)? {
+        VERSION => Ok(connection),
+        other => Err(wrong_version(other)),
+    }
+}
+
+/// A connection that writes the log back into the database.
+pub(crate) fn open_sweeper(folder: &Path) -> Result<Connection, Fault> {
+    connect(&file(folder), OpenFlags::SQLITE_OPEN_READ_WRITE)
+}
+
+fn connect(path: &Path, access: OpenFlags) -> Result<Connection, Fault> {
+    let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags).or_fault()?;
+    connection.busy_handler(Some(patient)).or_fault()?;
+    connection.set_prepared_statement_cache_capacity(96);
+    Ok(connection)
+}
+
+/// Another process writes: its transactions take microseconds, so ask again soon, for up to about
+/// five seconds.
+fn patient(asked: i32) -> bool {
+    let wait = match asked {
+        0..20 => 50,
+        20..100 => 500,
+        _ => 2_000,
+    };
+    thread::sleep(Duration::from_micros(wait));
+    asked < 2_500
+}
+
+/// Two processes that make the database at once may find it locked even for waiting.
+fn set_wal(connection: &Connection) -> Result<(), Fault> {
+    for attempt in 0.. {
+        let mode =
+            connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0));
+        match mode.or_fault() {
+            Ok(mode) if mode == "wal" => break,
+            Ok(mode) => {
+                let message = format!("the database cannot use a write-ahead log, only `{mode}`");
+                return Err(Fault::new(FaultKind::Internal, message));
+            }
+            Err(fault) if fault.kind == FaultKind::Busy && attempt < 500 => {
+                thread::sleep(Duration::from_millis(10));
+            }
+            Err(fault) => return Err(fault),
+        }
+    }
+    Ok(())
+}
+
+fn migrate(connection: &mut Connection) -> Result<(), Fault> {
+    if version(connection)? == VERSION {
+        return Ok(());
+    }
+    let immediate = rusqlite::TransactionBehavior::Immediate;
+    let transaction = connection.transaction_with_behavior(immediate).or_fault()?;
+    let current = version(&transaction)?;
+    if current > VERSION {
+        return Err(wrong_version(current));
+    }
+    for migration in MIGRATIONS.iter().skip(current) {
+        transaction.execute_batch(migration).or_fault()?;
+    }
+    transaction
+        .pragma_update(None, "user_version", i64::try_from(VERSION).unwrap_or(i64::MAX))
+        .or_fault()?;
+    transaction.commit().or_fault()
+}
+
+fn version(connection: &Connection) -> Result<usize, Fault> {
+    let version: i64 =
+        connection.query_row("PRAGMA user_version", [], |row| row.get(0)).or_fault()?;
+    Ok(usize::try_from(version).unwrap_or_default())
+}
+
+fn wrong_version(version: usize) -> Fault {
+    let message = if version > VERSION {
+        format!(
+            "the data has schema {version}, this toolgate knows {VERSION}: use a newer toolgate"
+        )
+    } else {
+        format!("the data has schema {version}: start this toolgate once to bring it to {VERSION}")
+    };
+    Fault::new(FaultKind::Corrupt, message)
+}

@@ -1,0 +1,213 @@
+//! What people set up, in tables of their own.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use rusqlite::{Connection, Row};
+use toolgate_audit::Hash;
+use toolgate_store::{
+    Change, Fault, Freeze, Frozen, Grant, Kept, Person, PolicyVersion, Snapshot, backend::Changed,
+};
+
+use crate::{
+    fault::{OrFault as _, damaged},
+    sql,
+    time::{micros, timestamp},
+    write::execute,
+};
+
+/// Makes a change, or says why not.
+pub(crate) fn change(
+    connection: &Connection,
+    change: &Change,
+    now: Timestamp,
+) -> Result<Changed, Fault> {
+    let now = micros(now);
+    let (changed, name) = match change {
+        Change::PutGrant(grant) => {
+            if is_taken(connection, sql::GRANT_TAKEN, &grant.label, &grant.id)? {
+                return Ok(Changed::NameTaken(grant.label.to_string()));
+            }
+            (put_grant(connection, grant)?, &grant.id)
+        }
+        Change::RevokeGrant(id) => (execute(connection, sql::GRANT_REVOKE, &[id, &now])?, id),
+        Change::PutPerson(person) => {
+            if is_taken(connection, sql::PERSON_TAKEN, &person.name, &person.id)? {
+                return Ok(Changed::NameTaken(person.name.to_string()));
+            }
+            (put_person(connection, person)?, &person.id)
+        }
+        Change::RevokePerson(id) => (execute(connection, sql::PERSON_REVOKE, &[id, &now])?, id),
+        Change::PutPolicy { name, document } => {
+            (execute(connection, sql::POLICY_PUT, &[name, document, &now])?, name)
+        }
+        Change::RemovePolicy(name) => (execute(connection, sql::POLICY_REMOVE, &[name])?, name),
+        Change::Freeze(freeze) => {
+            let (kind, name) = match &freeze.what {
+                Frozen::All => ("all", None),
+                Frozen::Grant(name) => ("grant", Some(name)),
+                Frozen::Server(name) => ("server", Some(name)),
+            };
+            let created = micros(freeze.created);
+            let put = execute(connection, sql::FREEZE_PUT, &[&freeze.id, &kind, &name, &created]);
+            (put?, &freeze.id)
+        }
+        Change::Unfreeze(id) => (execute(connection, sql::FREEZE_END, &[id])?, id),
+        Change::Keep(Kept { space, key, json }) => {
+            (execute(connection, sql::KEPT_PUT, &[space, key, json])?, key)
+        }
+        Change::Forget(space, key) => (execute(connection, sql::KEPT_FORGET, &[space, key])?, key),
+    };
+    Ok(if changed == 0 { Changed::Unknown(name.to_string()) } else { Changed::Made })
+}
+
+fn is_taken(connection: &Connection, sql: &str, name: &str, id: &str) -> Result<bool, Fault> {
+    let mut statement = connection.prepare_cached(sql).or_fault()?;
+    let others: i64 = statement.query_row([name, id], |row| row.get(0)).or_fault()?;
+    Ok(others > 0)
+}
+
+fn put_grant(connection: &Connection, grant: &Grant) -> Result<usize, Fault> {
+    let servers = grant.servers.as_deref().map(list).transpose()?;
+    let values: [&dyn rusqlite::ToSql; 12] = [
+        &grant.id,
+        &grant.label,
+        &grant.token.0,
+        &grant.identity,
+        &list(&grant.groups)?,
+        &servers,
+        &grant.sessions,
+        &grant.policy,
+        &micros(grant.created),
+        &grant.expires.map(micros),
+        &grant.last_use.map(micros),
+        &grant.revoked.map(micros),
+    ];
+    execute(connection, sql::GRANT_PUT, &values)
+}
+
+fn put_person(connection: &Connection, person: &Person) -> Result<usize, Fault> {
+    let values: [&dyn rusqlite::ToSql; 8] = [
+        &person.id,
+        &person.name,
+        &person.token.0,
+        &list(&person.roles)?,
+        &list(&person.groups)?,
+        &micros(person.created),
+        &person.expires.map(micros),
+        &person.revoked.map(micros),
+    ];
+    execute(connection, sql::PERSON_PUT, &values)
+}
+
+/// Everything, within one transaction of the caller.
+pub(crate) fn snapshot(connection: &Connection) -> Result<Snapshot, Fault> {
+    let generation: i64 = connection.query_row(sql::STATE, [], |row| row.get(1)).or_fault()?;
+    Ok(Snapshot {
+        generation: u64::try_from(generation).unwrap_or_default(),
+        grants: all(connection, sql::GRANT_ALL, &[], grant)?,
+        people: all(connection, sql::PERSON_ALL, &[], person)?,
+        policies: all(connection, sql::POLICY_ALL, &[], policy)?,
+        freezes: all(connection, sql::FREEZE_ALL, &[], freeze)?,
+    })
+}
+
+/// What is kept in a space.
+pub(crate) fn kept(connection: &Connection, space: &str) -> Result<Vec<Kept>, Fault> {
+    all(connection, sql::KEPT_ALL, &[&space], |row| {
+        Some(Kept { space: text(row, 0)?, key: text(row, 1)?, json: text(row, 2)? })
+    })
+}
+
+fn all<T>(
+    connection: &Connection,
+    sql: &str,
+    values: &[&dyn rusqlite::ToSql],
+    read: impl Fn(&Row<'_>) -> Option<T>,
+) -> Result<Vec<T>, Fault> {
+    let mut statement = connection.prepare_cached(sql).or_fault()?;
+    let mut rows = statement.query(values).or_fault()?;
+    let mut list = Vec::new();
+    while let Some(row) = rows.next().or_fault()? {
+        list.push(read(row).ok_or_else(|| damaged("settings"))?);
+    }
+    Ok(list)
+}
+
+fn grant(row: &Row<'_>) -> Option<Grant> {
+    let servers: Option<String> = row.get(5).ok()?;
+    let servers = match servers {
+        Some(servers) => Some(serde_json::from_str(&servers).ok()?),
+        None => None,
+    };
+    Some(Grant {
+        id: text(row, 0)?,
+        label: text(row, 1)?,
+        token: Hash(row.get(2).ok()?),
+        identity: row.get(3).ok()?,
+        groups: words(row, 4)?,
+        servers,
+        sessions: row.get(6).ok()?,
+        policy: row.get(7).ok()?,
+        created: timestamp(row.get(8).ok()?)?,
+        expires: time(row, 9)?,
+        last_use: time(row, 10)?,
+        revoked: time(row, 11)?,
+    })
+}
+
+fn person(row: &Row<'_>) -> Option<Person> {
+    Some(Person {
+        id: text(row, 0)?,
+        name: text(row, 1)?,
+        token: Hash(row.get(2).ok()?),
+        roles: words(row, 3)?,
+        groups: words(row, 4)?,
+        created: timestamp(row.get(5).ok()?)?,
+        expires: time(row, 6)?,
+        revoked: time(row, 7)?,
+    })
+}
+
+fn policy(row: &Row<'_>) -> Option<PolicyVersion> {
+    Some(PolicyVersion {
+        name: text(row, 0)?,
+        version: u64::try_from(row.get::<_, i64>(1).ok()?).ok()?,
+        document: text(row, 2)?,
+        created: timestamp(row.get(3).ok()?)?,
+    })
+}
+
+fn freeze(row: &Row<'_>) -> Option<Freeze> {
+    let kind: String = row.get(1).ok()?;
+    let name: Option<Arc<str>> = row.get(2).ok()?;
+    let what = match (kind.as_str(), name) {
+        ("all", None) => Frozen::All,
+        ("grant", Some(name)) => Frozen::Grant(name),
+        ("server", Some(name)) => Frozen::Server(name),
+        _ => return None,
+    };
+    Some(Freeze { id: text(row, 0)?, what, created: timestamp(row.get(3).ok()?)? })
+}
+
+fn text(row: &Row<'_>, place: usize) -> Option<Arc<str>> {
+    row.get(place).ok()
+}
+
+fn words(row: &Row<'_>, place: usize) -> Option<Vec<String>> {
+    serde_json::from_str(&row.get::<_, String>(place).ok()?).ok()
+}
+
+/// An absent time is fine, one that is none is not.
+#[expect(clippy::option_option, reason = "absent, and not readable, are two things")]
+fn time(row: &Row<'_>, place: usize) -> Option<Option<Timestamp>> {
+    match row.get::<_, Option<i64>>(place).ok()? {
+        None => Some(None),
+        Some(micros) => timestamp(micros).map(Some),
+    }
+}
+
+/// A list of words as it is kept.
+pub(crate) fn list(words: &[String]) -> Result<String, Fault> {
+    serde_json::to_string(words).map_err(|_| damaged("list"))
+}

@@ -1,0 +1,134 @@
+//! What has been used, read from the database. The same questions for the writer, inside its
+//! transaction, and for the reader.
+
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension as _, params};
+use toolgate_policy::{Amount, Claim, Period, Taken, Unavailable, Usage, Window};
+use toolgate_store::Fault;
+
+use crate::{
+    fault::{OrFault as _, damaged},
+    row::number,
+    sql,
+    time::{micros, timestamp},
+};
+
+/// Answers from a connection.
+pub(crate) struct Used<'a>(pub(crate) &'a Connection);
+
+/// Who owns a value.
+pub(crate) struct Owned {
+    pub(crate) grants: Vec<String>,
+    pub(crate) identity: Option<String>,
+    pub(crate) until: Timestamp,
+}
+
+impl Used<'_> {
+    /// A calendar counter as it stands: the window it is in, and what is used of it.
+    pub(crate) fn counter(&self, key: &str) -> Result<Option<(Period, Amount)>, Fault> {
+        let mut statement = self.0.prepare_cached(sql::COUNTER_READ).or_fault()?;
+        let found = statement.query_row([key], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, String>(2)?))
+        });
+        let Some((start, end, used)) = found.optional().or_fault()? else { return Ok(None) };
+        let period = || Some(Period { start: timestamp(start)?, end: timestamp(end)? });
+        let period = period().ok_or_else(|| damaged("counter"))?;
+        Ok(Some((period, amount(&used)?)))
+    }
+
+    fn sliding(&self, key: &str, after: Timestamp) -> Result<Vec<Taken>, Fault> {
+        let mut statement = self.0.prepare_cached(sql::SLIDING_READ).or_fault()?;
+        let mut rows = statement.query(params![key, micros(after)]).or_fault()?;
+        let mut log = Vec::new();
+        while let Some(row) = rows.next().or_fault()? {
+            let at = timestamp(row.get(0).or_fault()?).ok_or_else(|| damaged("sliding"))?;
+            let text = row.get_ref(1).or_fault()?;
+            let text = text.as_str().map_err(|_| damaged("sliding"))?;
+            log.push(Taken { at, amount: amount(text)? });
+        }
+        Ok(log)
+    }
+
+    fn flights(&self, key: &str) -> Result<u64, Fault> {
+        let mut statement = self.0.prepare_cached(sql::FLIGHT_COUNT).or_fault()?;
+        let count: i64 = statement.query_row([key], |row| row.get(0)).or_fault()?;
+        Ok(u64::try_from(count).unwrap_or_default())
+    }
+
+    /// When a call was last admitted, and how long that matters.
+    pub(crate) fn seen(&self, key: &str) -> Result<Option<(Timestamp, Window)>, Fault> {
+        let mut statement = self.0.prepare_cached(sql::SEEN_READ).or_fault()?;
+        let found = statement
+            .query_row([key], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, u32>(1)?)))
+            .optional()
+            .or_fault()?;
+        let Some((at, within)) = found else { return Ok(None) };
+        let both = || Some((timestamp(at)?, Window::seconds(u64::from(within))?));
+        both().map(Some).ok_or_else(|| damaged("seen"))
+    }
+
+    pub(crate) fn owned(
+        &self,
+        server: &str,
+        kind: &str,
+        value: &str,
+    ) -> Result<Option<Owned>, Fault> {
+        let mut statement = self.0.prepare_cached(sql::OWNED_READ).or_fault()?;
+        let found = statement
+            .query_row([server, kind, value], |row| {
+                Ok((row.get::<_, String>(0)?, row.get(1)?, row.get::<_, i64>(2)?))
+            })
+            .optional()
+            .or_fault()?;
+        let Some((grants, identity, until)) = found else { return Ok(None) };
+        let grants = serde_json::from_str(&grants).map_err(|_| damaged("owned"))?;
+        let until = timestamp(until).ok_or_else(|| damaged("owned"))?;
+        Ok(Some(Owned { grants, identity, until }))
+    }
+
+    /// Calls that have not ended.
+    pub(crate) fn open(&self) -> Result<u64, Fault> {
+        let mut statement = self.0.prepare_cached(sql::OPEN_COUNT).or_fault()?;
+        let count: i64 = statement.query_row([], |row| row.get(0)).or_fault()?;
+        Ok(u64::try_from(count).unwrap_or_default())
+    }
+}
+
+impl Usage for Used<'_> {
+    fn used(&self, counter: &str, period: Period) -> Result<Amount, Unavailable> {
+        Ok(match self.counter(counter).map_err(|_| Unavailable)? {
+            Some((stored, used)) if stored.start >= period.start => used,
+            _ => Amount::ZERO,
+        })
+    }
+
+    fn taken(&self, counter: &str, after: Timestamp) -> Result<Vec<Taken>, Unavailable> {
+        self.sliding(counter, after).map_err(|_| Unavailable)
+    }
+
+    fn in_flight(&self, counter: &str) -> Result<u64, Unavailable> {
+        self.flights(counter).map_err(|_| Unavailable)
+    }
+
+    fn last_admitted(&self, call: &str) -> Result<Option<Timestamp>, Unavailable> {
+        Ok(self.seen(call).map_err(|_| Unavailable)?.map(|(at, _)| at))
+    }
+
+    fn owns(&self, claim: &Claim<'_>) -> Result<bool, Unavailable> {
+        let owned = self.owned(claim.server, claim.kind, claim.value).map_err(|_| Unavailable)?;
+        Ok(owned.is_some_and(|owned| {
+            let same = owned.identity.is_some() && owned.identity.as_deref() == claim.identity;
+            let mine = owned.grants.iter().any(|grant| grant == claim.grant);
+            owned.until > claim.now && (mine || same)
+        }))
+    }
+}
+
+/// A window's length, as it is kept.
+pub(crate) fn seconds(window: Window) -> i64 {
+    number(u64::from(window.as_seconds()))
+}
+
+fn amount(text: &str) -> Result<Amount, Fault> {
+    Amount::parse(text).map_err(|_| damaged("amount"))
+}

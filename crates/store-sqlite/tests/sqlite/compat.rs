@@ -1,0 +1,83 @@
+//! Data of every schema that was ever released stays readable. `UPDATE=1` makes the newest one.
+
+use std::{fs, path::Path, sync::Arc};
+
+use toolgate_audit::{Draft, Hash, Kind};
+use toolgate_store::{
+    Change, Freeze, Frozen, Grant, Kept, Store,
+    suite::{Agent, Place as _, all_rows, assert_whole, at, wait},
+};
+use toolgate_store_sqlite::verify;
+
+use crate::place::Folder;
+
+const SCHEMA_1: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/compat/schema-1");
+
+fn make(path: &str) {
+    let folder = Folder::default();
+    let store: Arc<dyn Store> = folder.open(at(600));
+    let agent = Agent::new(&store, "laptop");
+    for _ in 0..7 {
+        agent.call_through("close", "{}", at(600));
+        agent.call_through("slide", "{}", at(600));
+        agent.call_through("never", "{}", at(600));
+    }
+    agent.call_through("once", "{}", at(600));
+    let grant = Grant {
+        id: "1".into(),
+        label: "laptop".into(),
+        token: Hash::of(b"token"),
+        identity: None,
+        groups: vec!["sales".into()],
+        servers: None,
+        sessions: None,
+        policy: Some("suite".into()),
+        created: at(1),
+        expires: None,
+        last_use: None,
+        revoked: None,
+    };
+    let policy = Change::PutPolicy { name: "suite".into(), document: "version: \"1\"".into() };
+    let freeze = Freeze { id: "f".into(), what: Frozen::Server("zulip".into()), created: at(2) };
+    let kept = Kept { space: "tools".into(), key: "zulip".into(), json: "[]".into() };
+    for change in
+        [Change::PutGrant(Box::new(grant)), policy, Change::Freeze(freeze), Change::Keep(kept)]
+    {
+        wait(store.change(change, Draft::new(Kind::Admin, at(601)))).unwrap();
+    }
+    wait(store.close(at(602))).unwrap();
+    drop((store, agent));
+    let sql = folder.sql();
+    sql.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    drop(sql);
+    fs::create_dir_all(path).unwrap();
+    for name in ["toolgate.db", "audit.key", "hash.key"] {
+        fs::copy(folder.path().join(name), Path::new(path).join(name)).unwrap();
+    }
+}
+
+#[test]
+fn schema_1_is_read() {
+    if std::env::var_os("UPDATE").is_some() {
+        make(SCHEMA_1);
+    }
+    let folder = Folder::copy_of(Path::new(SCHEMA_1));
+    let store: Arc<dyn Store> = folder.open(at(603));
+    assert_whole(&*store);
+    let rows = all_rows(&*store).len();
+    assert_eq!(rows, 2 * 15 + 7 + 4);
+    let snapshot = wait(store.snapshot()).unwrap();
+    assert_eq!(snapshot.grants.first().map(|grant| &*grant.label), Some("laptop"));
+    assert_eq!(snapshot.policies.first().map(|policy| policy.version), Some(1));
+    assert_eq!((snapshot.people.len(), snapshot.freezes.len()), (0, 1));
+    assert_eq!(wait(store.kept("tools")).unwrap().len(), 1);
+    // Counters go on where they were.
+    let agent = Agent::new(&store, "laptop");
+    for tool in ["close", "slide"] {
+        let room = (0..40).filter(|_| agent.call_through(tool, "{}", at(603))).count();
+        assert_eq!(room, 23, "{tool}");
+    }
+    assert!(!agent.call_through("once", "{}", at(603)));
+    assert_whole(&*store);
+    assert_eq!(verify(folder.path(), Vec::new()).unwrap().first_bad, None);
+}

@@ -1,0 +1,74 @@
+//! A disk without room: nothing is admitted, and all goes on by itself when there is room again.
+
+use std::{
+    io::{BufRead as _, BufReader, Write as _},
+    sync::Arc,
+};
+
+use rustix::process::{Resource, Rlimit, setrlimit};
+use toolgate_audit::{Effect, Outcome};
+use toolgate_store::{
+    Answer, Ending, FaultKind, Store,
+    suite::{Agent, all_rows, assert_whole, at, wait},
+};
+
+use crate::place::{Folder, given, opened, spawn};
+
+/// Not a test by itself. A process of its own, because the limit on files is the process's.
+#[test]
+fn the_one_without_room() {
+    let Some(folder) = given() else { return };
+    // A write beyond the limit is then an error instead of a signal that kills.
+    let caught = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    signal_hook::flag::register(signal_hook::consts::SIGXFSZ, caught).unwrap();
+    let store: Arc<dyn Store> = Arc::new(opened(&folder, at(0)).store);
+    let agent = Agent::new(&store, "a");
+    let limit = |bytes| {
+        setrlimit(Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
+    };
+    for round in 0..3_u64 {
+        let open = agent.admit("many", "{}", at(1)).unwrap();
+        let size = std::fs::metadata(folder.join("toolgate.db-wal")).unwrap().len();
+        limit(Some(size + (4 << 10) * round));
+        let mut admitted = Vec::new();
+        let refused = loop {
+            match agent.ask("many", "{}", at(1)) {
+                Ok(Answer::Admitted(one)) => admitted.push(one),
+                Ok(other) => panic!("{other:?}"),
+                Err(refused) => break refused,
+            }
+        };
+        assert!(matches!(refused.0.kind, FaultKind::Full | FaultKind::Io), "{refused}");
+        for _ in 0..50 {
+            assert!(agent.ask("many", "{}", at(1)).is_err());
+        }
+        // Outcomes wait for room.
+        let (_permit, ticket) = open.split();
+        let settled = ticket.finish_written(Ending::new(Outcome::Ok, Effect::Done, at(2)));
+        limit(None);
+        wait(settled).unwrap();
+        assert!(agent.call_through("many", "{}", at(3)));
+        admitted.into_iter().for_each(drop);
+    }
+    assert!(agent.call_through("many", "{}", at(4)));
+    let intents = all_rows(&*store);
+    let intents =
+        intents.iter().filter(|row| row.draft.kind == toolgate_audit::Kind::Intent).count();
+    println!("\nintents {intents}");
+    wait(store.close(at(5))).unwrap();
+}
+
+#[test]
+fn without_room_nothing_is_admitted_until_there_is_room() {
+    let folder = Folder::default();
+    let mut child = spawn("disk::the_one_without_room", folder.path());
+    child.stdin.take().unwrap().flush().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let intents = lines.filter_map(|line| line.strip_prefix("intents ").map(str::to_owned)).last();
+    assert!(child.wait().unwrap().success());
+    let store: Arc<dyn Store> = Arc::new(opened(folder.path(), at(10)).store);
+    assert_whole(&*store);
+    let used: String =
+        folder.sql().query_row("SELECT used FROM counter", [], |row| row.get(0)).unwrap();
+    assert_eq!(Some(used), intents, "one count for each intent");
+}

@@ -1,0 +1,89 @@
+//! kill -9, again and again: nothing that was acknowledged is lost.
+
+use std::{
+    collections::{HashMap, HashSet},
+    io::{BufRead as _, BufReader, Write as _},
+    sync::Arc,
+    thread,
+};
+
+use jiff::tz::TimeZone;
+use toolgate_audit::{Effect, Kind, Outcome};
+use toolgate_policy::Window;
+use toolgate_store::{
+    Ending, Store,
+    suite::{Agent, all_rows, assert_whole, at, wait},
+};
+
+use crate::place::{Folder, given, opened, spawn};
+
+/// Not a test by itself: the process that is killed. It tells each call that was admitted.
+#[test]
+fn the_killed_one() {
+    let Some(folder) = given() else { return };
+    let store: Arc<dyn Store> = Arc::new(opened(&folder, at(10)).store);
+    let agent = Agent::new(&store, "victim");
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            let agent = agent.clone();
+            scope.spawn(move || {
+                loop {
+                    let admitted = agent.admit("many", "{}", at(10)).unwrap();
+                    let call = admitted.call_id();
+                    // One write, so that a kill cannot leave half a line in front of another.
+                    std::io::stdout()
+                        .lock()
+                        .write_all(format!("\ncall {call}\n").as_bytes())
+                        .unwrap();
+                    let (_permit, ticket) = admitted.split();
+                    ticket.finish(Ending::new(Outcome::Ok, Effect::Done, at(10)));
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_by_kills() {
+    let folder = Folder::default();
+    let mut acknowledged: HashSet<String> = HashSet::new();
+    for round in 0..15 {
+        let mut child = spawn("kill::the_killed_one", folder.path());
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut left = 5 + round * 23;
+        for line in lines.map_while(Result::ok) {
+            if let Some(call) = line.strip_prefix("call ").filter(|call| call.len() == 36) {
+                acknowledged.insert(call.to_owned());
+            }
+            left -= 1;
+            if left == 0 {
+                child.kill().unwrap();
+            }
+        }
+        child.wait().unwrap();
+    }
+    assert!(acknowledged.len() > 500, "{}", acknowledged.len());
+    let store: Arc<dyn Store> = Arc::new(opened(folder.path(), at(20)).store);
+    assert_whole(&*store);
+    let mut kinds: HashMap<String, Vec<Kind>> = HashMap::new();
+    for row in all_rows(&*store) {
+        kinds.entry(row.draft.call_id.unwrap().to_string()).or_default().push(row.draft.kind);
+    }
+    for call in &acknowledged {
+        assert_eq!(kinds.get(call), Some(&vec![Kind::Intent, Kind::Outcome]), "{call}");
+    }
+    assert!(kinds.values().all(|kinds| *kinds == [Kind::Intent, Kind::Outcome]));
+    // The counter is exactly the number of intents.
+    let used: String =
+        folder.sql().query_row("SELECT used FROM counter", [], |row| row.get(0)).unwrap();
+    assert_eq!(used, kinds.len().to_string());
+    let (sent, received) = std::sync::mpsc::channel();
+    let key: String =
+        folder.sql().query_row("SELECT key FROM counter", [], |row| row.get(0)).unwrap();
+    let look = move |usage: &dyn toolgate_policy::Usage, now| {
+        let day = Window::DAY.calendar(now, &TimeZone::UTC);
+        sent.send(usage.used(&key, day).unwrap()).unwrap();
+    };
+    wait(store.look(at(21), Box::new(look))).unwrap();
+    assert_eq!(received.recv().unwrap().to_string(), used);
+}

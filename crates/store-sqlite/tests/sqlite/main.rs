@@ -1,0 +1,16 @@
+//! The store in SQLite: the suite, several processes, kills, tampering, full disks.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod compat;
+mod disk;
+mod folder;
+mod kill;
+mod place;
+mod processes;
+mod tamper;
+
+use place::Folder;
+use toolgate_store::conformance;
+
+conformance!(Folder::default());

@@ -1,0 +1,119 @@
+//! What is asked of a store and what it answers.
+
+use std::{fmt, sync::Arc};
+
+use jiff::Timestamp;
+use toolgate_audit::{Checkpoint, Decision, Draft, Effect, Head, Outcome};
+use toolgate_policy::{self as policy, Usage, Verdict, Yielded};
+
+use crate::Admitted;
+
+/// A call that wants to be sent.
+pub struct Asking {
+    /// Everything known before the decision: who, what, which arguments, `call_id`, `time`. Kind,
+    /// decision, rule, counters and the like are filled in by the store.
+    pub draft: Draft,
+    /// The generation under which grant, policy and freezes were looked up; if they have changed
+    /// since, nothing happens and the answer is [`Answer::Stale`]. `None` does not care.
+    pub generation: Option<u64>,
+    /// Decides. Called inside the transaction, with what has been used and the time that counts;
+    /// perhaps more than once, of which only the last counts. Must be quick and must not wait.
+    pub decide: Box<Decide>,
+}
+
+/// Makes a verdict of what has been used, at a time.
+pub type Decide = dyn Fn(&dyn Usage, Timestamp) -> Verdict + Send;
+
+/// Looks at what has been used, at a time.
+pub type Look = dyn FnOnce(&dyn Usage, Timestamp) + Send;
+
+/// What became of a call that wanted to be sent.
+#[derive(Debug)]
+pub enum Answer {
+    /// Its counters are taken and its intent is written.
+    Admitted(Admitted),
+    /// Refused, and the refusal is written.
+    Refused(Box<Verdict>),
+    /// It must wait for a person; nothing is taken and nothing written.
+    Held(Box<Verdict>),
+    /// Grants, policies or freezes have changed; look them up again and ask again.
+    Stale,
+}
+
+/// How an admitted call ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// When.
+    pub time: Timestamp,
+    /// How.
+    pub outcome: Outcome,
+    /// Whether the tool may have run. Counters are given back only for `NotStarted`.
+    pub effect: Effect,
+    /// The `error_code` the agent got.
+    pub error_code: Option<Arc<str>>,
+    /// Words for people.
+    pub message: Option<Arc<str>>,
+    /// Milliseconds the server took.
+    pub upstream_ms: Option<u64>,
+    /// Milliseconds from the agent's request to its answer.
+    pub total_ms: Option<u64>,
+    /// Ids that the result gives to the grant, and that it ends.
+    pub ownership: policy::Outcome,
+}
+
+/// What the outcome row says beyond what was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settled {
+    /// Values that belong to another grant already; they were not recorded.
+    pub conflicts: Vec<Yielded>,
+}
+
+/// Which rows to show.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// Only rows after this place.
+    pub after: u64,
+    /// At most so many; 1,000 at most.
+    pub limit: usize,
+    /// Only rows of this grant (label).
+    pub grant: Option<String>,
+    /// Only rows of this tool.
+    pub tool: Option<String>,
+    /// Only rows with this decision.
+    pub decision: Option<Decision>,
+}
+
+/// Where the store stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Status {
+    /// The end of the chain.
+    pub head: Head,
+    /// The last checkpoint.
+    pub checkpoint: Option<Checkpoint>,
+    /// The latest time that was ever counted with. A clock far behind it refills nothing.
+    pub mark: Timestamp,
+    /// Calls that were admitted and have not ended.
+    pub open: u64,
+}
+
+impl Ending {
+    /// An ending with nothing else to say.
+    pub fn new(outcome: Outcome, effect: Effect, time: Timestamp) -> Self {
+        Self {
+            time,
+            outcome,
+            effect,
+            error_code: None,
+            message: None,
+            upstream_ms: None,
+            total_ms: None,
+            ownership: policy::Outcome::default(),
+        }
+    }
+}
+
+impl fmt::Debug for Asking {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Asking").field("draft", &self.draft).finish_non_exhaustive()
+    }
+}

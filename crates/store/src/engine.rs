@@ -1,0 +1,234 @@
+//! The engine: every store's order of things.
+//!
+//! One writer thread takes whatever waits, does it in one transaction, and answers after the
+//! commit. It never waits for more to come: a call alone is written alone, a crowd shares one
+//! commit. One reader thread answers questions from its own view of the data.
+//!
+//! Invariant: answers leave after the commit, never before.
+//! Invariant: outcomes are never dropped. What cannot be written now is tried again.
+//! Start at [`Engine::start`], then `writer`, then `group`, which is one transaction.
+
+mod group;
+mod writer;
+
+use std::{
+    fmt,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+        mpsc::{Receiver, Sender, channel},
+    },
+    thread,
+};
+
+use futures_channel::oneshot;
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use toolgate_audit::{CallId, Checkpoint, Draft, Row, Signer};
+
+use crate::{
+    Answer, Asking, Backend, Change, ChangeError, Ending, Fault, FaultKind, Kept, Look, NotAudited,
+    NotReadable, Page, Settled, Snapshot, Status, Store, backend::Reader,
+};
+use writer::Writer;
+
+/// What a store is started with.
+#[derive(Default)]
+pub struct Settings {
+    /// Signs checkpoints; without it there are none.
+    pub signer: Option<Signer>,
+    /// Gets every checkpoint after it is written, to keep it elsewhere. Runs on the writer thread,
+    /// so it must not wait.
+    pub on_checkpoint: Option<Box<Tell>>,
+}
+
+/// Is told of a checkpoint.
+pub type Tell = dyn Fn(&Checkpoint) + Send;
+
+/// A [`Store`] over any [`Backend`].
+pub struct Engine {
+    writer: Sender<Job>,
+    reader: Sender<Question>,
+    shared: Arc<Shared>,
+}
+
+/// What the threads and the engine both look at.
+#[derive(Debug, Default)]
+pub(crate) struct Shared {
+    /// As of the last transaction.
+    generation: AtomicU64,
+    /// Admissions and other writes that wait.
+    waiting: AtomicUsize,
+}
+
+/// More than this are refused at once: an answer that takes minutes helps nobody.
+const MAX_WAITING: usize = 10_000;
+
+type Question = Box<dyn FnOnce(&mut dyn Reader) + Send>;
+type Reply<T, E> = oneshot::Sender<Result<T, E>>;
+
+/// What the writer is asked to do.
+pub(crate) enum Job {
+    Admit { asking: Box<Asking>, writer: Sender<Job>, reply: Reply<Answer, NotAudited> },
+    Finish(Box<Finish>),
+    Deny(Box<Draft>, Reply<(), NotAudited>),
+    Record(Box<Draft>, Reply<u64, NotAudited>),
+    Change(Box<(Change, Draft)>, Reply<u64, ChangeError>),
+    Touch(Arc<str>, Timestamp),
+    Tick(Timestamp),
+    Close(Timestamp, Reply<(), NotAudited>),
+}
+
+/// The end of a call.
+pub(crate) struct Finish {
+    pub(crate) intent: Box<Draft>,
+    /// `None`: its ticket was dropped.
+    pub(crate) ending: Option<Ending>,
+    pub(crate) reply: Option<Reply<Settled, NotAudited>>,
+}
+
+impl Engine {
+    /// Starts the threads. Before it returns, intents that a dead process left open have their
+    /// `unknown` row.
+    pub fn start(backend: impl Backend, settings: Settings, now: Timestamp) -> Result<Self, Fault> {
+        let shared = Arc::new(Shared::default());
+        let mut reading = backend.reader()?;
+        let (writer, jobs) = channel();
+        let (reader, questions): (Sender<Question>, Receiver<Question>) = channel();
+        let mut engine = Writer::new(backend, jobs, settings, Arc::clone(&shared), now);
+        engine.recover()?;
+        spawn("store-writer", move || engine.run())?;
+        spawn("store-reader", move || {
+            for question in questions {
+                // A question that fails leaves its asker without an answer, and nobody else.
+                drop(catch_unwind(AssertUnwindSafe(|| question(&mut *reading))));
+            }
+        })?;
+        Ok(Self { writer, reader, shared })
+    }
+
+    fn write<T: Send + 'static, E: Send + 'static>(
+        &self,
+        refuse: fn(Fault) -> E,
+        job: impl FnOnce(Reply<T, E>) -> Job,
+    ) -> BoxFuture<'static, Result<T, E>> {
+        if self.shared.waiting.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING {
+            self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
+            let fault = Fault::new(FaultKind::Busy, "too many calls wait; retry later");
+            return Box::pin(std::future::ready(Err(refuse(fault))));
+        }
+        let (reply, answered) = oneshot::channel();
+        // A writer that is gone drops the reply, which answers.
+        drop(self.writer.send(job(reply)));
+        answer(answered, refuse)
+    }
+
+    fn ask<T: Send + 'static>(
+        &self,
+        question: impl FnOnce(&mut dyn Reader) -> Result<T, Fault> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T, NotReadable>> {
+        let (reply, answered) = oneshot::channel();
+        let question: Question = Box::new(move |reader| {
+            drop(reply.send(question(reader).map_err(NotReadable)));
+        });
+        drop(self.reader.send(question));
+        answer(answered, NotReadable)
+    }
+}
+
+impl Store for Engine {
+    fn admit(&self, asking: Asking) -> BoxFuture<'static, Result<Answer, NotAudited>> {
+        let (asking, writer) = (Box::new(asking), self.writer.clone());
+        self.write(NotAudited, |reply| Job::Admit { asking, writer, reply })
+    }
+
+    fn deny(&self, denial: Draft) -> BoxFuture<'static, Result<(), NotAudited>> {
+        self.write(NotAudited, |reply| Job::Deny(Box::new(denial), reply))
+    }
+
+    fn record(&self, row: Draft) -> BoxFuture<'static, Result<u64, NotAudited>> {
+        self.write(NotAudited, |reply| Job::Record(Box::new(row), reply))
+    }
+
+    fn change(&self, change: Change, row: Draft) -> BoxFuture<'static, Result<u64, ChangeError>> {
+        let refuse = |fault| ChangeError::NotAudited(NotAudited(fault));
+        self.write(refuse, |reply| Job::Change(Box::new((change, row)), reply))
+    }
+
+    fn touch(&self, grant: Arc<str>, now: Timestamp) {
+        drop(self.writer.send(Job::Touch(grant, now)));
+    }
+
+    fn generation(&self) -> u64 {
+        self.shared.generation.load(Ordering::Acquire)
+    }
+
+    fn snapshot(&self) -> BoxFuture<'static, Result<Snapshot, NotReadable>> {
+        self.ask(|reader| reader.snapshot())
+    }
+
+    fn kept(&self, space: &str) -> BoxFuture<'static, Result<Vec<Kept>, NotReadable>> {
+        let space = space.to_owned();
+        self.ask(move |reader| reader.kept(&space))
+    }
+
+    fn rows(&self, page: Page) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
+        self.ask(move |reader| reader.rows(&page))
+    }
+
+    fn story(&self, call: CallId) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
+        self.ask(move |reader| reader.story(call))
+    }
+
+    fn checkpoints(&self) -> BoxFuture<'static, Result<Vec<Checkpoint>, NotReadable>> {
+        self.ask(|reader| reader.checkpoints())
+    }
+
+    fn status(&self) -> BoxFuture<'static, Result<Status, NotReadable>> {
+        self.ask(|reader| reader.status())
+    }
+
+    fn look(&self, now: Timestamp, look: Box<Look>) -> BoxFuture<'static, Result<(), NotReadable>> {
+        self.ask(move |reader| {
+            let now = now.max(reader.status()?.mark);
+            look(reader.usage(), now);
+            Ok(())
+        })
+    }
+
+    fn tick(&self, now: Timestamp) {
+        drop(self.writer.send(Job::Tick(now)));
+    }
+
+    fn close(&self, now: Timestamp) -> BoxFuture<'static, Result<(), NotAudited>> {
+        let (reply, answered) = oneshot::channel();
+        drop(self.writer.send(Job::Close(now, reply)));
+        answer(answered, NotAudited)
+    }
+}
+
+impl fmt::Debug for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Engine").field("shared", &self.shared).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings").field("signer", &self.signer).finish_non_exhaustive()
+    }
+}
+
+/// The future of a reply; a reply that never comes says that the store is closed.
+pub(crate) fn answer<T: Send + 'static, E: Send + 'static>(
+    answered: oneshot::Receiver<Result<T, E>>,
+    refuse: fn(Fault) -> E,
+) -> BoxFuture<'static, Result<T, E>> {
+    Box::pin(async move { answered.await.unwrap_or_else(|_| Err(refuse(Fault::closed()))) })
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Fault> {
+    let spawned = thread::Builder::new().name(name.to_owned()).spawn(work);
+    spawned.map(drop).map_err(|error| Fault::new(FaultKind::Internal, error.to_string()))
+}

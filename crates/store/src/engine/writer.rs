@@ -1,0 +1,203 @@
+//! The writer thread: takes what waits, writes it, answers.
+
+use std::{
+    collections::VecDeque,
+    sync::{
+        Arc,
+        atomic::Ordering,
+        mpsc::{Receiver, RecvTimeoutError},
+    },
+    time::Duration,
+};
+
+use jiff::Timestamp;
+use toolgate_audit::{Checkpoint, Coalescer, Draft};
+
+use super::{
+    Finish, Job, Settings, Shared,
+    group::{Done, Group},
+};
+use crate::{Admitted, Answer, Backend, ChangeError, Fault, NotAudited};
+
+/// At most so many jobs share one commit, so that the first of them need not wait for long.
+const GROUP: usize = 256;
+/// How soon outcomes that could not be written are tried again.
+const AGAIN: Duration = Duration::from_millis(250);
+
+pub(super) struct Writer<B> {
+    backend: B,
+    jobs: Receiver<Job>,
+    settings: Settings,
+    shared: Arc<Shared>,
+    memory: Memory,
+    /// Outcomes that could not be written yet. Calls that are open are their bound.
+    backlog: VecDeque<Finish>,
+}
+
+/// What the writer remembers from one group to the next.
+pub(super) struct Memory {
+    /// The latest time it was told.
+    pub(super) now: Timestamp,
+    /// When it last looked for what can be forgotten.
+    pub(super) swept: Timestamp,
+    pub(super) coalescer: Coalescer,
+    /// Rows of minutes that are over and not written yet.
+    pub(super) owed: Vec<Draft>,
+}
+
+impl<B: Backend> Writer<B> {
+    pub(super) fn new(
+        backend: B,
+        jobs: Receiver<Job>,
+        settings: Settings,
+        shared: Arc<Shared>,
+        now: Timestamp,
+    ) -> Self {
+        let (coalescer, owed) = (Coalescer::default(), Vec::new());
+        let memory = Memory { now, swept: now, coalescer, owed };
+        Self { backend, jobs, settings, shared, memory, backlog: VecDeque::new() }
+    }
+
+    /// Ends what dead processes left open.
+    pub(super) fn recover(&mut self) -> Result<(), Fault> {
+        let mut left = 1;
+        while left > 0 {
+            self.transact(|group| {
+                left = group.recover()?;
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Until the store is closed, or nobody is left who could ask.
+    pub(super) fn run(mut self) {
+        while let Some(jobs) = self.next_group() {
+            let close = self.write(jobs);
+            if let Some((reply, result)) = close {
+                // What was kept must be free before anybody hears that it is.
+                drop(self);
+                drop(reply.send(result));
+                return;
+            }
+        }
+        let now = self.memory.now;
+        drop(self.write(vec![Job::Close(now, futures_channel::oneshot::channel().0)]));
+    }
+
+    fn next_group(&mut self) -> Option<Vec<Job>> {
+        let first = if self.backlog.is_empty() {
+            Some(self.jobs.recv().ok()?)
+        } else {
+            match self.jobs.recv_timeout(AGAIN) {
+                Ok(job) => Some(job),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return None,
+            }
+        };
+        let jobs: Vec<Job> = first.into_iter().chain(self.jobs.try_iter()).take(GROUP).collect();
+        let waited = jobs.iter().filter(|job| job.waits()).count();
+        self.shared.waiting.fetch_sub(waited, Ordering::Relaxed);
+        Some(jobs)
+    }
+
+    /// Writes a group and answers it; gives back the answer to a wish to close.
+    fn write(&mut self, mut jobs: Vec<Job>) -> Option<(super::Reply<(), NotAudited>, Closed)> {
+        let mut done = Vec::with_capacity(jobs.len());
+        let backlog = std::mem::take(&mut self.backlog);
+        let mut old = Vec::with_capacity(backlog.len());
+        let result = self.transact(|group| {
+            for finish in &backlog {
+                old.push(group.finish(finish)?);
+            }
+            for job in &mut jobs {
+                done.push(group.run(job)?);
+            }
+            Ok(())
+        });
+        if let Err(fault) = result {
+            self.backlog = backlog;
+            return jobs.into_iter().filter_map(|job| self.fail(job, &fault)).last();
+        }
+        for (finish, done) in backlog.into_iter().zip(old) {
+            answer(Job::Finish(Box::new(finish)), done);
+        }
+        jobs.into_iter().zip(done).filter_map(|(job, done)| answer(job, done)).last()
+    }
+
+    /// One transaction, with what belongs to every one.
+    fn transact(
+        &mut self,
+        mut work: impl FnMut(&mut Group<'_>) -> Result<(), Fault>,
+    ) -> Result<(), Fault> {
+        let (memory, key) = (&mut self.memory, self.settings.signer.as_ref());
+        let mut generation = 0;
+        let mut signed: Option<Checkpoint> = None;
+        self.backend.transact(&mut |transaction| {
+            let mut group = Group::begin(transaction, memory)?;
+            work(&mut group)?;
+            (generation, signed) = group.end(key)?;
+            Ok(())
+        })?;
+        self.memory.owed.clear();
+        self.shared.generation.store(generation, Ordering::Release);
+        if let (Some(checkpoint), Some(tell)) = (&signed, &self.settings.on_checkpoint) {
+            tell(checkpoint);
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, job: Job, fault: &Fault) -> Option<(super::Reply<(), NotAudited>, Closed)> {
+        let refused = || NotAudited(fault.clone());
+        match job {
+            Job::Admit { reply, .. } => drop(reply.send(Err(refused()))),
+            Job::Finish(finish) => self.backlog.push_back(*finish),
+            Job::Deny(_, reply) => drop(reply.send(Err(refused()))),
+            Job::Record(_, reply) => drop(reply.send(Err(refused()))),
+            Job::Change(_, reply) => drop(reply.send(Err(ChangeError::NotAudited(refused())))),
+            Job::Touch(..) | Job::Tick(_) => {}
+            Job::Close(_, reply) => return Some((reply, Err(refused()))),
+        }
+        None
+    }
+}
+
+type Closed = Result<(), NotAudited>;
+
+impl Job {
+    fn waits(&self) -> bool {
+        matches!(self, Job::Admit { .. } | Job::Deny(..) | Job::Record(..) | Job::Change(..))
+    }
+}
+
+/// Tells whoever asked; they may be gone, which is fine.
+fn answer(job: Job, done: Done) -> Option<(super::Reply<(), NotAudited>, Closed)> {
+    match (job, done) {
+        (Job::Admit { writer, reply, .. }, Done::Admitted { call_id, row, verdict }) => {
+            // An answer that nobody hears drops its ticket, which writes `unknown`.
+            let admitted = Admitted::new(call_id, row.draft, row.seq, verdict, writer);
+            drop(reply.send(Ok(Answer::Admitted(admitted))));
+        }
+        (Job::Admit { reply, .. }, Done::Refused(verdict)) => {
+            drop(reply.send(Ok(Answer::Refused(verdict))));
+        }
+        (Job::Admit { reply, .. }, Done::Held(verdict)) => {
+            drop(reply.send(Ok(Answer::Held(verdict))));
+        }
+        (Job::Admit { reply, .. }, Done::Stale) => drop(reply.send(Ok(Answer::Stale))),
+        (Job::Admit { reply, .. }, Done::Fault(fault)) => {
+            drop(reply.send(Err(NotAudited(fault))));
+        }
+        (Job::Finish(finish), Done::Settled(settled)) => {
+            if let Some(reply) = finish.reply {
+                drop(reply.send(Ok(settled)));
+            }
+        }
+        (Job::Deny(_, reply), _) => drop(reply.send(Ok(()))),
+        (Job::Record(_, reply), Done::Written(seq)) => drop(reply.send(Ok(seq))),
+        (Job::Change(_, reply), Done::Changed(changed)) => drop(reply.send(changed)),
+        (Job::Close(_, reply), _) => return Some((reply, Ok(()))),
+        _ => {}
+    }
+    None
+}

@@ -1,0 +1,29 @@
+//! The store: admits calls, counts them, and writes them down first.
+//!
+//! Start reading at [`Store`], which is the whole contract, then [`Permit`]. [`Engine`] is the one
+//! implementation of it: a writer thread that groups what waits into one transaction. What differs
+//! between databases is behind [`Backend`]; [`Memory`] is the simplest one.
+//!
+//! Invariant: nothing is admitted that is not written. A [`Permit`] exists only after its intent
+//! row is committed together with every counter of the call.
+//! Invariant: no clock. Time is an argument; it never runs backwards for counters.
+
+mod admission;
+pub mod backend;
+mod engine;
+mod fault;
+mod memory;
+mod permit;
+mod store;
+#[cfg(any(test, feature = "suite"))]
+pub mod suite;
+mod things;
+
+pub use admission::{Answer, Asking, Decide, Ending, Look, Page, Settled, Status};
+pub use backend::Backend;
+pub use engine::{Engine, Settings, Tell};
+pub use fault::{ChangeError, Fault, FaultKind, NotAudited, NotReadable};
+pub use memory::Memory;
+pub use permit::{Admitted, Permit, Ticket};
+pub use store::Store;
+pub use things::{Change, Freeze, Frozen, Grant, Kept, Person, PolicyVersion, Snapshot};

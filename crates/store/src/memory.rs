@@ -1,0 +1,331 @@
+//! A store in memory: for tests, for measuring, and for running without an audit.
+//!
+//! Nothing survives the process, and it cannot fail unless it is told to.
+
+use std::{
+    collections::{BTreeMap, HashMap},
+    fmt,
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use parking_lot::{Mutex, MutexGuard};
+use toolgate_audit::{CallId, Checkpoint, Row};
+use toolgate_policy::{
+    Amount, Claim, Ended, Ledger, Ownership, Period, Receipt, Reservation, Taken, Unavailable,
+    Usage, Yielded,
+};
+
+use crate::{
+    Backend, Change, Fault, FaultKind, Freeze, Grant, Kept, Page, Person, PolicyVersion, Snapshot,
+    Status,
+    backend::{Abandoned, Changed, GiveBack, Reader, State, Transaction, Work},
+};
+
+/// Data in memory. Clones share it.
+#[derive(Clone, Default)]
+pub struct Memory(Arc<Mutex<Data>>);
+
+#[derive(Default)]
+struct Data {
+    state: State,
+    rows: Vec<Row>,
+    forgets_rows: bool,
+    broken: bool,
+    checkpoints: Vec<Checkpoint>,
+    ledger: Ledger,
+    open: HashMap<CallId, Receipt>,
+    grants: BTreeMap<Arc<str>, Grant>,
+    people: BTreeMap<Arc<str>, Person>,
+    policies: BTreeMap<Arc<str>, PolicyVersion>,
+    /// The last version of each policy that ever was.
+    versions: HashMap<Arc<str>, u64>,
+    freezes: BTreeMap<Arc<str>, Freeze>,
+    kept: BTreeMap<(Arc<str>, Arc<str>), Kept>,
+}
+
+impl Memory {
+    /// Data that keeps no rows: `durability: off`.
+    pub fn without_rows() -> Self {
+        let memory = Self::default();
+        memory.0.lock().forgets_rows = true;
+        memory
+    }
+
+    /// Makes every write fail, or mends it.
+    pub fn set_broken(&self, broken: bool) {
+        self.0.lock().broken = broken;
+    }
+}
+
+impl Backend for Memory {
+    fn transact(&mut self, work: &mut Work<'_>) -> Result<(), Fault> {
+        let mut data = self.0.lock();
+        if data.broken {
+            return Err(Fault::new(FaultKind::Full, "told to fail"));
+        }
+        work(&mut *data)
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, Fault> {
+        Ok(Box::new(Self(Arc::clone(&self.0))))
+    }
+}
+
+impl Transaction for Data {
+    fn state(&mut self) -> Result<State, Fault> {
+        Ok(self.state.clone())
+    }
+
+    fn may_admit(&self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn append(&mut self, row: &Row) -> Result<(), Fault> {
+        self.state.head.seq = row.seq;
+        self.state.head.hash = row.hash;
+        if !self.forgets_rows {
+            self.rows.push(row.clone());
+        }
+        Ok(())
+    }
+
+    fn set_mark(&mut self, mark: Timestamp) -> Result<(), Fault> {
+        self.state.mark = mark;
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Fault> {
+        self.state.checkpoint = Some((checkpoint.seq, checkpoint.time));
+        if !self.forgets_rows {
+            self.checkpoints.push(checkpoint.clone());
+        }
+        Ok(())
+    }
+
+    fn open(
+        &mut self,
+        call: CallId,
+        _seq: u64,
+        reservations: &[Reservation],
+        now: Timestamp,
+    ) -> Result<(), Fault> {
+        let receipt = self.ledger.admit(reservations, now);
+        let receipt =
+            receipt.map_err(|full| Fault::new(FaultKind::Internal, full.rule.to_string()))?;
+        self.open.insert(call, receipt);
+        Ok(())
+    }
+
+    fn settle(&mut self, call: CallId, back: GiveBack) -> Result<(), Fault> {
+        match (self.open.remove(&call), back) {
+            (Some(receipt), GiveBack::All) => self.ledger.give_back(receipt),
+            (Some(receipt), GiveBack::Nothing) => self.ledger.settle(receipt),
+            (None, _) => {}
+        }
+        Ok(())
+    }
+
+    fn own(
+        &mut self,
+        yielded: &Yielded,
+        grant: &str,
+        identity: Option<&str>,
+        now: Timestamp,
+    ) -> Result<Ownership, Fault> {
+        Ok(self.ledger.own(yielded, grant, identity, now))
+    }
+
+    fn end(&mut self, ended: &Ended) -> Result<(), Fault> {
+        self.ledger.end(&ended.server, &ended.kind, &ended.value);
+        Ok(())
+    }
+
+    fn change(&mut self, change: &Change, now: Timestamp) -> Result<Changed, Fault> {
+        let changed = self.make(change, now);
+        if changed == Changed::Made {
+            self.state.generation += 1;
+        }
+        Ok(changed)
+    }
+
+    fn touch(&mut self, grant: &str, now: Timestamp) -> Result<(), Fault> {
+        if let Some(grant) = self.grants.get_mut(grant) {
+            grant.last_use = grant.last_use.max(Some(now));
+        }
+        Ok(())
+    }
+
+    fn abandoned(&mut self) -> Result<Vec<Abandoned>, Fault> {
+        Ok(Vec::new())
+    }
+
+    fn prune(&mut self, now: Timestamp) -> Result<(), Fault> {
+        self.ledger.prune(now);
+        Ok(())
+    }
+}
+
+impl Data {
+    fn make(&mut self, change: &Change, now: Timestamp) -> Changed {
+        match change {
+            Change::PutGrant(grant) => {
+                let mut others = self.grants.values().filter(|other| other.id != grant.id);
+                if others.any(|other| other.label == grant.label) {
+                    return Changed::NameTaken(grant.label.to_string());
+                }
+                self.grants.insert(Arc::clone(&grant.id), (**grant).clone());
+            }
+            Change::RevokeGrant(id) => match self.grants.get_mut(id) {
+                Some(grant) => grant.revoked = grant.revoked.or(Some(now)),
+                None => return Changed::Unknown(id.to_string()),
+            },
+            Change::PutPerson(person) => {
+                let mut others = self.people.values().filter(|other| other.id != person.id);
+                if others.any(|other| other.name == person.name) {
+                    return Changed::NameTaken(person.name.to_string());
+                }
+                self.people.insert(Arc::clone(&person.id), (**person).clone());
+            }
+            Change::RevokePerson(id) => match self.people.get_mut(id) {
+                Some(person) => person.revoked = person.revoked.or(Some(now)),
+                None => return Changed::Unknown(id.to_string()),
+            },
+            Change::PutPolicy { name, document } => {
+                let version = self.versions.entry(Arc::clone(name)).or_default();
+                *version += 1;
+                let (version, created) = (*version, now);
+                let (name, document) = (Arc::clone(name), Arc::clone(document));
+                let policy = PolicyVersion { name, version, document, created };
+                self.policies.insert(Arc::clone(&policy.name), policy);
+            }
+            Change::RemovePolicy(name) => {
+                return gone(name, self.policies.remove(name).is_some());
+            }
+            Change::Freeze(freeze) => {
+                self.freezes.insert(Arc::clone(&freeze.id), freeze.clone());
+            }
+            Change::Unfreeze(id) => return gone(id, self.freezes.remove(id).is_some()),
+            Change::Keep(kept) => {
+                let key = (Arc::clone(&kept.space), Arc::clone(&kept.key));
+                self.kept.insert(key, kept.clone());
+            }
+            Change::Forget(space, key) => {
+                let place = (Arc::clone(space), Arc::clone(key));
+                return gone(key, self.kept.remove(&place).is_some());
+            }
+        }
+        Changed::Made
+    }
+}
+
+fn gone(name: &str, was_there: bool) -> Changed {
+    if was_there { Changed::Made } else { Changed::Unknown(name.to_owned()) }
+}
+
+impl Usage for Data {
+    fn used(&self, counter: &str, period: Period) -> Result<Amount, Unavailable> {
+        self.ledger.used(counter, period)
+    }
+    fn taken(&self, counter: &str, after: Timestamp) -> Result<Vec<Taken>, Unavailable> {
+        self.ledger.taken(counter, after)
+    }
+    fn in_flight(&self, counter: &str) -> Result<u64, Unavailable> {
+        self.ledger.in_flight(counter)
+    }
+    fn last_admitted(&self, call: &str) -> Result<Option<Timestamp>, Unavailable> {
+        self.ledger.last_admitted(call)
+    }
+    fn owns(&self, claim: &Claim<'_>) -> Result<bool, Unavailable> {
+        self.ledger.owns(claim)
+    }
+}
+
+impl Memory {
+    fn data(&self) -> MutexGuard<'_, Data> {
+        self.0.lock()
+    }
+}
+
+impl Usage for Memory {
+    fn used(&self, counter: &str, period: Period) -> Result<Amount, Unavailable> {
+        self.data().used(counter, period)
+    }
+    fn taken(&self, counter: &str, after: Timestamp) -> Result<Vec<Taken>, Unavailable> {
+        self.data().taken(counter, after)
+    }
+    fn in_flight(&self, counter: &str) -> Result<u64, Unavailable> {
+        self.data().in_flight(counter)
+    }
+    fn last_admitted(&self, call: &str) -> Result<Option<Timestamp>, Unavailable> {
+        self.data().last_admitted(call)
+    }
+    fn owns(&self, claim: &Claim<'_>) -> Result<bool, Unavailable> {
+        self.data().owns(claim)
+    }
+}
+
+impl Reader for Memory {
+    fn snapshot(&mut self) -> Result<Snapshot, Fault> {
+        let data = self.data();
+        Ok(Snapshot {
+            generation: data.state.generation,
+            grants: data.grants.values().cloned().collect(),
+            people: data.people.values().cloned().collect(),
+            policies: data.policies.values().cloned().collect(),
+            freezes: data.freezes.values().cloned().collect(),
+        })
+    }
+
+    fn kept(&mut self, space: &str) -> Result<Vec<Kept>, Fault> {
+        let data = self.data();
+        Ok(data.kept.values().filter(|kept| &*kept.space == space).cloned().collect())
+    }
+
+    fn rows(&mut self, page: &Page) -> Result<Vec<Row>, Fault> {
+        let data = self.data();
+        let wanted = |row: &&Row| {
+            let draft = &row.draft;
+            let is = |wanted: &Option<String>, value: &Option<Arc<str>>| {
+                wanted.is_none() || wanted.as_deref() == value.as_deref()
+            };
+            row.seq > page.after
+                && is(&page.grant, &draft.grant)
+                && is(&page.tool, &draft.tool)
+                && (page.decision.is_none() || page.decision == draft.decision)
+        };
+        Ok(data.rows.iter().filter(wanted).take(page.limit.min(1_000)).cloned().collect())
+    }
+
+    fn story(&mut self, call: CallId) -> Result<Vec<Row>, Fault> {
+        let data = self.data();
+        Ok(data.rows.iter().filter(|row| row.draft.call_id == Some(call)).cloned().collect())
+    }
+
+    fn checkpoints(&mut self) -> Result<Vec<Checkpoint>, Fault> {
+        Ok(self.data().checkpoints.clone())
+    }
+
+    fn status(&mut self) -> Result<Status, Fault> {
+        let data = self.data();
+        Ok(Status {
+            head: data.state.head,
+            checkpoint: data.checkpoints.last().cloned(),
+            mark: data.state.mark,
+            open: u64::try_from(data.open.len()).unwrap_or(u64::MAX),
+        })
+    }
+
+    fn usage(&self) -> &dyn Usage {
+        self
+    }
+}
+
+impl fmt::Debug for Memory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Memory")
+    }
+}
+
+#[cfg(test)]
+mod tests;

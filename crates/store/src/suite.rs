@@ -1,0 +1,141 @@
+//! The conformance suite: what every store must do, whatever it is made of.
+//!
+//! A store's tests call [`crate::conformance!`] with an expression that makes a [`Place`]. Calls
+//! are decided by a real policy, so that the suite tests what the gateway will do.
+
+#![expect(
+    clippy::missing_panics_doc,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "these are tests, for the tests of other crates"
+)]
+
+mod calls;
+mod counters;
+mod model;
+mod rows;
+mod things;
+
+use std::{
+    fmt,
+    future::Future,
+    pin::pin,
+    sync::Arc,
+    task::{Context, Poll, Wake, Waker},
+    thread::{self, Thread},
+};
+
+use jiff::Timestamp;
+use toolgate_audit::{PublicKey, Report, Row, Signer, Verifier};
+
+pub use calls::{Agent, POLICY, at};
+pub use counters::{
+    calendar_limits_are_exact, calls_in_flight_are_limited, give_back_to_the_own_window_only,
+    repeats_are_refused, sliding_limits_are_exact, sums_are_exact, time_never_runs_backwards,
+};
+pub use model::random_calls_are_decided_as_the_model_does;
+pub use rows::{
+    a_decision_that_panics_harms_nobody_else, a_dropped_ticket_is_unknown,
+    a_held_call_leaves_no_trace, a_story_has_its_rows, denials_are_coalesced,
+    nothing_is_admitted_that_is_not_written, ownership_follows_results, shadow_never_refuses,
+};
+pub use things::{
+    changes_are_seen_and_audited, names_are_unique, reopening_keeps_everything,
+    stale_decisions_are_not_admitted,
+};
+
+use crate::{Page, Store};
+
+/// Where a store has its data.
+pub trait Place: fmt::Debug + Send + Sync {
+    /// Opens the store; once more on the same data when called again.
+    fn open(&self, now: Timestamp) -> Arc<dyn Store>;
+    /// Makes every write fail, or mends it.
+    fn set_broken(&self, broken: bool);
+    /// Whether data outlives the store.
+    fn is_durable(&self) -> bool;
+}
+
+/// The key that places sign with.
+pub fn signer() -> Signer {
+    Signer::new(&[42; 32])
+}
+
+/// One test for each case of the suite.
+#[macro_export]
+macro_rules! conformance {
+    ($place:expr) => {
+        $crate::conformance! { @ $place;
+            calendar_limits_are_exact, sliding_limits_are_exact, sums_are_exact,
+            calls_in_flight_are_limited, give_back_to_the_own_window_only, repeats_are_refused,
+            time_never_runs_backwards, ownership_follows_results, a_dropped_ticket_is_unknown,
+            denials_are_coalesced, nothing_is_admitted_that_is_not_written,
+            a_held_call_leaves_no_trace, shadow_never_refuses,
+            a_decision_that_panics_harms_nobody_else, a_story_has_its_rows,
+            changes_are_seen_and_audited, names_are_unique, stale_decisions_are_not_admitted,
+            reopening_keeps_everything, random_calls_are_decided_as_the_model_does,
+        }
+    };
+    (@ $place:expr; $($case:ident,)*) => {
+        $(#[test]
+        fn $case() {
+            $crate::suite::$case(&$place);
+        })*
+    };
+}
+
+/// Waits for a future; no runtime is needed.
+pub fn wait<T>(future: impl Future<Output = T>) -> T {
+    struct Unpark(Thread);
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    let mut future = pin!(future);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+/// Every row there is.
+pub fn all_rows(store: &dyn Store) -> Vec<Row> {
+    let mut rows: Vec<Row> = Vec::new();
+    loop {
+        let after = rows.last().map_or(0, |row| row.seq);
+        let page = Page { after, limit: 1_000, ..Page::default() };
+        let more = wait(store.rows(page)).unwrap();
+        if more.is_empty() {
+            return rows;
+        }
+        rows.extend(more);
+    }
+}
+
+/// Verifies the whole chain with every checkpoint.
+pub fn verify(store: &dyn Store) -> Report {
+    let checkpoints = wait(store.checkpoints()).unwrap();
+    let key: PublicKey = signer().public_key();
+    let mut verifier = Verifier::new(&key, checkpoints);
+    for row in all_rows(store) {
+        if verifier.row(i64::try_from(row.seq).unwrap(), &row.hash.0, Ok(&row.draft)).is_err() {
+            break;
+        }
+    }
+    verifier.finish()
+}
+
+/// After whatever happened: the chain is whole and nothing is left open.
+#[track_caller]
+pub fn assert_whole(store: &dyn Store) {
+    let report = verify(store);
+    assert_eq!(report.first_bad, None);
+    let status = wait(store.status()).unwrap();
+    assert_eq!(status.head, report.head);
+    assert_eq!(status.open, 0);
+}

@@ -1,0 +1,142 @@
+//! Calls as the gateway would make them: a policy, an agent, a clock in the test's hand.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use jiff::Timestamp;
+use toolgate_audit::{CallId, Draft, Effect, Kind, Outcome};
+use toolgate_policy::{Call, Class, Identity, Known, Policy, Verdict, decide};
+
+use super::wait;
+use crate::{Admitted, Answer, Asking, Ending, NotAudited, Store};
+
+/// One tool for each kind of counting.
+pub const POLICY: &str = r#"
+version: "1"
+default: deny
+tools:
+  close: { limits: [{ counter: close_rate, window: minute, max: 30 }] }
+  slide: { limits: [{ counter: slide_rate, window: minute, max: 30, algorithm: sliding }] }
+  spend: { limits: [{ counter: spend, window: day, max: 100.5, increment_from: args.amount }] }
+  run: { concurrency: { max: 3 } }
+  both: { limits: [{ counter: a, window: minute, max: 5 }, { counter: b, window: hour, max: 7, scope: global }] }
+  once: { unless_seen_within: 5m }
+  open: { yields: { job: result.id } }
+  end:
+    require: [{ conditions: [{ path: args.id, op: owned, value: job }] }]
+    ends: { job: args.id }
+  ask: { approve: {} }
+  never: { action: deny }
+  soft: { mode: shadow, limits: [{ counter: soft_rate, window: minute, max: 2 }] }
+  "sof?": {}
+  many: { limits: [{ counter: many, window: day, max: 1000000000 }] }
+"#;
+
+/// An instant, in seconds.
+pub fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(second).unwrap()
+}
+
+/// Tells calls of one process apart.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
+/// Somebody who calls.
+#[derive(Clone, Debug)]
+pub struct Agent {
+    store: Arc<dyn Store>,
+    policy: Arc<Policy>,
+    grant: Arc<str>,
+}
+
+impl Agent {
+    /// An agent under [`POLICY`].
+    pub fn new(store: &Arc<dyn Store>, grant: &str) -> Self {
+        let policy = Policy::load("suite", POLICY, &Known::default()).policy.unwrap();
+        Self { store: Arc::clone(store), policy: Arc::new(policy), grant: grant.into() }
+    }
+
+    /// The same agent with another grant.
+    #[must_use]
+    pub fn with_grant(&self, grant: &str) -> Self {
+        Self { grant: grant.into(), ..self.clone() }
+    }
+
+    /// What the call would look like to the store.
+    pub fn asking(&self, tool: &str, arguments: &str, now: Timestamp) -> Asking {
+        let mut draft = Draft::new(Kind::Intent, now);
+        let number = (NEXT.fetch_add(1, Ordering::Relaxed) | u64::from(std::process::id()) << 32)
+            .to_be_bytes();
+        let mut random = [0; 10];
+        for (to, from) in random.iter_mut().zip(self.grant.bytes().rev().take(2).chain(number)) {
+            *to = from;
+        }
+        let millisecond = u64::try_from(now.as_millisecond()).unwrap_or_default();
+        draft.call_id = Some(CallId::new(millisecond, random));
+        draft.grant = Some(Arc::clone(&self.grant));
+        draft.identity = Some("desk".into());
+        draft.server = Some("work".into());
+        draft.tool = Some(tool.into());
+        draft.policy = Some("suite".into());
+        let agent = self.clone();
+        let (tool, arguments) = (tool.to_owned(), arguments.to_owned());
+        let decide = move |usage: &dyn toolgate_policy::Usage, now| {
+            decide(&agent.policy, &agent.call(&tool, &arguments), usage, now)
+        };
+        Asking { draft, generation: None, decide: Box::new(decide) }
+    }
+
+    fn call<'a>(&'a self, tool: &'a str, arguments: &'a str) -> Call<'a> {
+        Call {
+            grant: &self.grant,
+            identity: Some(Identity { name: "desk", groups: &[] }),
+            ..Call::new("work", tool, Class::Other, arguments)
+        }
+    }
+
+    /// Asks.
+    pub fn ask(&self, tool: &str, arguments: &str, now: Timestamp) -> Result<Answer, NotAudited> {
+        wait(self.store.admit(self.asking(tool, arguments, now)))
+    }
+
+    /// Asks; what was not admitted is `Err` with the verdict.
+    pub fn admit(
+        &self,
+        tool: &str,
+        arguments: &str,
+        now: Timestamp,
+    ) -> Result<Admitted, Box<Verdict>> {
+        match self.ask(tool, arguments, now).unwrap() {
+            Answer::Admitted(admitted) => Ok(admitted),
+            Answer::Refused(verdict) | Answer::Held(verdict) => Err(verdict),
+            Answer::Stale => panic!("stale"),
+        }
+    }
+
+    /// Asks, and says at once that all went well. Whether it was admitted.
+    pub fn call_through(&self, tool: &str, arguments: &str, now: Timestamp) -> bool {
+        let admitted = self.admit(tool, arguments, now);
+        admitted.is_ok_and(|admitted| {
+            end(admitted, Outcome::Ok, Effect::Done, now);
+            true
+        })
+    }
+
+    /// What the policy makes of a raw result.
+    pub fn outcome(&self, tool: &str, arguments: &str, result: &str) -> toolgate_policy::Outcome {
+        self.policy.outcome(&self.call(tool, arguments), result)
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+}
+
+/// Ends a call and waits until that is written.
+pub(super) fn end(admitted: Admitted, outcome: Outcome, effect: Effect, now: Timestamp) {
+    let (permit, ticket) = admitted.split();
+    drop(permit);
+    wait(ticket.finish_written(Ending::new(outcome, effect, now))).unwrap();
+}

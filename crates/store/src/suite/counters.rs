@@ -1,0 +1,170 @@
+//! Cases about counting.
+
+use std::{sync::Arc, thread};
+
+use jiff::Timestamp;
+use toolgate_audit::{Effect, Outcome};
+
+use super::{Agent, Place, all_rows, assert_whole, at, calls::end};
+use crate::Store;
+
+/// How many of `asked` calls are admitted when eight threads ask at once.
+fn storm(
+    store: &Arc<dyn Store>,
+    tool: &str,
+    arguments: &str,
+    asked: usize,
+    now: Timestamp,
+) -> usize {
+    let agent = Agent::new(store, "storm");
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..8)
+            .map(|_| {
+                let agent = agent.clone();
+                let share = asked / 8;
+                scope.spawn(move || {
+                    (0..share).filter(|_| agent.call_through(tool, arguments, now)).count()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum()
+    })
+}
+
+/// A limit of N admits N, never N + 1, and the rows show every step of the counter.
+pub fn calendar_limits_are_exact(place: &dyn Place) {
+    let store = place.open(at(600));
+    assert_eq!(storm(&store, "close", "{}", 64, at(600)), 30);
+    assert_eq!(storm(&store, "close", "{}", 16, at(659)), 0);
+    assert_eq!(storm(&store, "close", "{}", 64, at(660)), 30);
+    let rows = all_rows(&*store);
+    let counts = rows.iter().filter_map(|row| row.draft.counters.first());
+    let after: Vec<String> = counts.map(|change| change.after.to_string()).collect();
+    let expected: Vec<String> = (1..=30).chain(1..=30).map(|n: u8| n.to_string()).collect();
+    assert_eq!(after, expected);
+    let agent = Agent::new(&store, "other");
+    assert!(agent.call_through("close", "{}", at(660)), "another grant has its own counter");
+    let refused = Agent::new(&store, "storm").admit("close", "{}", at(661)).unwrap_err();
+    assert_eq!(refused.rule.as_deref(), Some("/tools/close/limits/close_rate"));
+    assert_eq!(refused.retry_after, Some(59));
+    assert_whole(&*store);
+}
+
+/// Never more than the limit in any window.
+pub fn sliding_limits_are_exact(place: &dyn Place) {
+    let store = place.open(at(0));
+    assert_eq!(storm(&store, "slide", "{}", 16, at(30)), 16);
+    assert_eq!(storm(&store, "slide", "{}", 64, at(60)), 14);
+    assert_eq!(storm(&store, "slide", "{}", 8, at(89)), 0);
+    assert_eq!(storm(&store, "slide", "{}", 64, at(90)), 16);
+    assert_eq!(storm(&store, "slide", "{}", 64, at(120)), 14);
+    assert_whole(&*store);
+}
+
+/// Sums are exact decimals.
+pub fn sums_are_exact(place: &dyn Place) {
+    let store = place.open(at(0));
+    let agent = Agent::new(&store, "a");
+    assert_eq!(storm(&store, "spend", r#"{"amount":0.1}"#, 800, at(5)), 800);
+    let agent_of_storm = agent.with_grant("storm");
+    assert!(agent_of_storm.call_through("spend", r#"{"amount":20.5}"#, at(5)));
+    assert!(!agent_of_storm.call_through("spend", r#"{"amount":0.000000000000000001}"#, at(5)));
+    assert!(agent_of_storm.call_through("spend", r#"{"amount":0}"#, at(5)));
+    assert!(!agent_of_storm.call_through("spend", r#"{"amount":-1}"#, at(5)));
+    assert!(!agent.call_through("spend", r#"{"amount":101}"#, at(5)));
+    assert!(agent.call_through("spend", r#"{"amount":100.5}"#, at(5)));
+    assert_whole(&*store);
+}
+
+/// Calls in flight end with their outcome, whatever it is.
+pub fn calls_in_flight_are_limited(place: &dyn Place) {
+    let store = place.open(at(0));
+    let agent = Agent::new(&store, "a");
+    let admit = || agent.admit("run", "{}", at(1));
+    let (one, two, three) = (admit().unwrap(), admit().unwrap(), admit().unwrap());
+    assert!(admit().is_err());
+    end(one, Outcome::Ok, Effect::Done, at(2));
+    let four = admit().unwrap();
+    assert!(admit().is_err());
+    end(two, Outcome::Unavailable, Effect::NotStarted, at(2));
+    drop(three);
+    let (five, six) = (admit().unwrap(), admit().unwrap());
+    assert!(admit().is_err());
+    for admitted in [four, five, six] {
+        end(admitted, Outcome::Timeout, Effect::Unknown, at(3));
+    }
+    // After a storm of eight threads, of which three may run at a time, there is room for three.
+    assert!(storm(&store, "run", "{}", 400, at(4)) >= 3);
+    let room: Vec<_> = (0..9).filter_map(|_| admit().ok()).collect();
+    assert_eq!(room.len(), 3);
+    for admitted in room {
+        end(admitted, Outcome::Ok, Effect::Done, at(5));
+    }
+    assert_whole(&*store);
+}
+
+/// Only what was never sent goes back, and only to the window it was taken from.
+pub fn give_back_to_the_own_window_only(place: &dyn Place) {
+    let store = place.open(at(0));
+    let agent = Agent::new(&store, "a");
+    let admit = |now| agent.admit("both", "{}", at(now));
+    let room = |now| (0..9).take_while(|_| agent.call_through("both", "{}", at(now))).count();
+    let taken: Vec<_> = (0..5).map(|_| admit(10).unwrap()).collect();
+    assert!(admit(10).is_err());
+    for (admitted, effect) in taken.into_iter().zip([
+        Effect::Done,
+        Effect::Unknown,
+        Effect::NotStarted,
+        Effect::NotStarted,
+        Effect::Done,
+    ]) {
+        end(admitted, Outcome::Unavailable, effect, at(11));
+    }
+    // Both counters have two again: the minute's, and the hour's.
+    let late = admit(12).unwrap();
+    assert_eq!(room(12), 1);
+    // The minute is over; of the hour's seven, five are taken.
+    let early = admit(60).unwrap();
+    end(late, Outcome::Unavailable, Effect::NotStarted, at(61));
+    // That gave one back to the hour, and nothing to the new minute, which has one taken.
+    assert_eq!(room(62), 2);
+    end(early, Outcome::Unavailable, Effect::NotStarted, at(63));
+    assert_eq!(room(64), 1);
+    assert_whole(&*store);
+}
+
+/// The same call again is a repeat, unless the first was never sent.
+pub fn repeats_are_refused(place: &dyn Place) {
+    let store = place.open(at(0));
+    let agent = Agent::new(&store, "a");
+    let unsent = agent.admit("once", r#"{"n":1}"#, at(0)).unwrap();
+    assert!(agent.admit("once", r#"{"n":1}"#, at(0)).is_err());
+    end(unsent, Outcome::Unavailable, Effect::NotStarted, at(1));
+    assert_eq!(storm(&store, "once", r#"{ "n": 1 }"#, 64, at(1)), 1);
+    assert!(agent.call_through("once", r#"{"n":1}"#, at(1)), "another grant");
+    assert!(agent.call_through("once", r#"{"n":2}"#, at(1)), "other arguments");
+    assert!(!agent.call_through("once", r#"{"n":1}"#, at(300)));
+    assert!(agent.call_through("once", r#"{"n":1}"#, at(301)));
+    assert_whole(&*store);
+}
+
+/// A clock that steps back refills nothing, also after a new start.
+pub fn time_never_runs_backwards(place: &dyn Place) {
+    let mut store = place.open(at(600));
+    assert_eq!(storm(&store, "close", "{}", 64, at(600)), 30);
+    assert_eq!(storm(&store, "slide", "{}", 64, at(600)), 30);
+    for second in [599, 540, 0, -5] {
+        if place.is_durable() {
+            super::wait(store.close(at(second))).unwrap();
+            store = place.open(at(second));
+        }
+        assert_eq!(storm(&store, "close", "{}", 8, at(second)), 0, "{second}");
+        assert_eq!(storm(&store, "slide", "{}", 8, at(second)), 0, "{second}");
+    }
+    // Forgetting goes by the time that counts, not by the clock.
+    store.tick(at(700));
+    store.tick(at(10));
+    assert_eq!(storm(&store, "close", "{}", 64, at(610)), 30, "700 is the minute that counts");
+    assert_eq!(storm(&store, "close", "{}", 8, at(700)), 0);
+    assert_whole(&*store);
+}

@@ -1,0 +1,203 @@
+//! Cases about rows: what is written, and what is not.
+
+use toolgate_audit::{Decision, Draft, Effect, Kind, Outcome, Row};
+
+use super::{Agent, Place, all_rows, assert_whole, at, calls::end, wait};
+use crate::{Answer, Asking, Ending, FaultKind, Page};
+
+fn kinds(rows: &[Row]) -> Vec<Kind> {
+    rows.iter().map(|row| row.draft.kind).collect()
+}
+
+/// A ticket that is dropped, with or without its permit, writes `unknown` and gives nothing back.
+pub fn a_dropped_ticket_is_unknown(place: &dyn Place) {
+    let store = place.open(at(0));
+    let agent = Agent::new(&store, "a");
+    drop(agent.admit("both", "{}", at(1)).unwrap());
+    let (permit, ticket) = agent.admit("both", "{}", at(1)).unwrap().split();
+    let call = permit.call_id();
+    drop(permit);
+    drop(ticket);
+    let room = (0..9).filter(|_| agent.call_through("both", "{}", at(2))).count();
+    assert_eq!(room, 3);
+    let told = wait(store.story(call)).unwrap();
+    assert_eq!(kinds(&told), [Kind::Intent, Kind::Outcome]);
+    let last = told.last().map(|row| (row.draft.outcome, row.draft.effect));
+    assert_eq!(last, Some((Some(Outcome::Unknown), Some(Effect::Unknown))));
+    // Somebody who no longer waits for the answer leaves nothing open either.
+    drop(store.admit(agent.asking("close", "{}", at(3))));
+    wait(store.record(Draft::new(Kind::Drift, at(3)))).unwrap();
+    wait(store.record(Draft::new(Kind::Drift, at(3)))).unwrap();
+    assert_whole(&*store);
+}
+
+/// One call's rows, in order, with who, what and by which rule.
+pub fn a_story_has_its_rows(place: &dyn Place) {
+    let store = place.open(at(0));
+    let agent = Agent::new(&store, "a");
+    let admitted = agent.admit("close", "{}", at(1)).unwrap();
+    let (call, seq) = (admitted.call_id(), admitted.seq());
+    let (_permit, ticket) = admitted.split();
+    let mut ending = Ending::new(Outcome::ToolError, Effect::Done, at(2));
+    (ending.upstream_ms, ending.total_ms) = (Some(7), Some(9));
+    ending.message = Some("said no".into());
+    wait(ticket.finish_written(ending)).unwrap();
+    let other = agent.admit("close", "{}", at(3)).unwrap();
+    let told = wait(store.story(call)).unwrap();
+    assert_eq!(told.first().map(|row| row.seq), Some(seq));
+    let told: Vec<_> = told
+        .iter()
+        .map(|row| {
+            let draft = &row.draft;
+            (draft.kind, draft.grant.as_deref(), draft.decision, draft.outcome, draft.total_ms)
+        })
+        .collect();
+    let expected = [
+        (Kind::Intent, Some("a"), Some(Decision::Allow), None, None),
+        (Kind::Outcome, Some("a"), None, Some(Outcome::ToolError), Some(9)),
+    ];
+    assert_eq!(told, expected);
+    end(other, Outcome::Ok, Effect::Done, at(4));
+    // Pages and filters.
+    assert!(agent.admit("never", "{}", at(5)).is_err());
+    agent.with_grant("b").call_through("close", "{}", at(5));
+    let count = |page: Page| wait(store.rows(Page { limit: 100, ..page })).unwrap().len();
+    assert_eq!(count(Page::default()), 7);
+    assert_eq!(count(Page { after: 3, ..Page::default() }), 4);
+    assert_eq!(count(Page { grant: Some("b".into()), ..Page::default() }), 2);
+    assert_eq!(count(Page { tool: Some("never".into()), ..Page::default() }), 1);
+    assert_eq!(count(Page { decision: Some(Decision::Deny), ..Page::default() }), 1);
+    assert_eq!(wait(store.rows(Page { limit: 2, ..Page::default() })).unwrap().len(), 2);
+    assert_whole(&*store);
+}
+
+/// Ten denials of a kind a minute are rows, the rest is one with a count.
+pub fn denials_are_coalesced(place: &dyn Place) {
+    let store = place.open(at(0));
+    let agent = Agent::new(&store, "a");
+    for _ in 0..200 {
+        assert!(agent.admit("never", "{}", at(30)).is_err());
+    }
+    let mut denial = Draft::new(Kind::Denied, at(31));
+    (denial.grant, denial.tool) = (Some("a".into()), Some("close".into()));
+    denial.error_code = Some("frozen".into());
+    for _ in 0..12 {
+        wait(store.deny(denial.clone())).unwrap();
+    }
+    assert_eq!(all_rows(&*store).len(), 20);
+    store.tick(at(59));
+    store.tick(at(60));
+    wait(store.record(Draft::new(Kind::Drift, at(60)))).unwrap();
+    let rows = all_rows(&*store);
+    let counts: Vec<u64> = rows.iter().filter_map(|row| row.draft.count).collect();
+    assert_eq!(counts, [190, 2]);
+    // What is not over yet is written at the end.
+    for _ in 0..15 {
+        assert!(agent.admit("never", "{}", at(61)).is_err());
+    }
+    assert_whole(&*store);
+    wait(store.close(at(62))).unwrap();
+    if place.is_durable() {
+        let store = place.open(at(63));
+        assert_eq!(all_rows(&*store).last().and_then(|row| row.draft.count), Some(5));
+        assert_whole(&*store);
+    }
+}
+
+/// Without its row nothing happens: no admission, no counter, no change; and all goes on by itself
+/// when writing works again. Outcomes wait for that.
+pub fn nothing_is_admitted_that_is_not_written(place: &dyn Place) {
+    let store = place.open(at(0));
+    let agent = Agent::new(&store, "a");
+    let open = agent.admit("run", "{}", at(1)).unwrap();
+    let rows = all_rows(&*store).len();
+    place.set_broken(true);
+    for _ in 0..40 {
+        let refused = agent.ask("close", "{}", at(2)).unwrap_err();
+        assert_ne!(refused.0.kind, FaultKind::Closed, "{refused}");
+    }
+    assert!(agent.ask("never", "{}", at(2)).is_err());
+    assert!(wait(store.record(Draft::new(Kind::Admin, at(2)))).is_err());
+    let (_permit, ticket) = open.split();
+    let settled = ticket.finish_written(Ending::new(Outcome::Ok, Effect::Done, at(3)));
+    assert!(agent.ask("close", "{}", at(2)).is_err());
+    assert_eq!(all_rows(&*store).len(), rows);
+    place.set_broken(false);
+    wait(settled).unwrap();
+    let room = (0..40).filter(|_| agent.call_through("close", "{}", at(4))).count();
+    assert_eq!(room, 30);
+    assert_whole(&*store);
+}
+
+/// A call that waits for a person takes nothing.
+pub fn a_held_call_leaves_no_trace(place: &dyn Place) {
+    let store = place.open(at(0));
+    let agent = Agent::new(&store, "a");
+    let held = agent.ask("ask", "{}", at(1)).unwrap();
+    assert!(matches!(held, Answer::Held(verdict) if verdict.hold.is_some()));
+    assert!(all_rows(&*store).is_empty());
+    assert_whole(&*store);
+}
+
+/// Rules in shadow are counted and told, and never refuse.
+pub fn shadow_never_refuses(place: &dyn Place) {
+    let store = place.open(at(0));
+    let agent = Agent::new(&store, "a");
+    for _ in 0..4 {
+        assert!(agent.call_through("soft", "{}", at(1)));
+    }
+    let rows = all_rows(&*store);
+    let decisions: Vec<_> = rows.iter().filter_map(|row| row.draft.decision).collect();
+    let (allow, shadow) = (Decision::Allow, Decision::ShadowDeny);
+    assert_eq!(decisions, [allow, allow, shadow, shadow]);
+    let last = rows.iter().rev().find(|row| row.draft.kind == Kind::Intent).unwrap();
+    assert_eq!(last.draft.rule.as_deref(), Some("/tools/soft/limits/soft_rate"));
+    assert_whole(&*store);
+}
+
+/// A decision that panics is refused; calls beside it are not.
+pub fn a_decision_that_panics_harms_nobody_else(place: &dyn Place) {
+    let store = place.open(at(0));
+    let agent = Agent::new(&store, "a");
+    let good = || store.admit(agent.asking("close", "{}", at(1)));
+    let bad = Asking {
+        decide: Box::new(|_, _| panic!("on purpose")),
+        ..agent.asking("close", "{}", at(1))
+    };
+    let (before, bad, after) = (good(), store.admit(bad), good());
+    assert_eq!(wait(bad).unwrap_err().0.kind, FaultKind::Internal);
+    for answer in [wait(before), wait(after)] {
+        assert!(matches!(answer, Ok(Answer::Admitted(_))));
+    }
+    wait(store.record(Draft::new(Kind::Drift, at(2)))).unwrap();
+    assert_whole(&*store);
+}
+
+/// The first grant that is given an id owns it, until it is ended or forgotten.
+pub fn ownership_follows_results(place: &dyn Place) {
+    let store = place.open(at(0));
+    let (a, b) = (Agent::new(&store, "a"), Agent::new(&store, "b"));
+    let result = r#"{"content":[],"structuredContent":{"id":"job-7"}}"#;
+    let argument = r#"{"id":"job-7"}"#;
+    assert!(!a.call_through("end", argument, at(1)));
+    assert_eq!(finish(&a, "open", "{}", result), 0);
+    assert_eq!(finish(&b, "open", "{}", result), 1, "it belongs to `a`");
+    let message = all_rows(&*store).last().and_then(|row| row.draft.message.clone());
+    assert!(message.is_some_and(|text| text.contains("conflict") && !text.contains("job-7")));
+    assert!(!b.call_through("end", argument, at(3)));
+    assert_eq!(finish(&a, "end", argument, result), 0);
+    assert!(!a.call_through("end", argument, at(5)), "it is over");
+    assert_eq!(finish(&b, "open", "{}", result), 0, "and free");
+    let week = 7 * 86_400;
+    assert!(b.call_through("end", argument, at(week)));
+    assert!(!b.call_through("end", argument, at(week + 10)), "forgotten");
+    assert_whole(&*store);
+}
+
+fn finish(agent: &Agent, tool: &str, arguments: &str, result: &str) -> usize {
+    let admitted = agent.admit(tool, arguments, at(2)).unwrap();
+    let (_permit, ticket) = admitted.split();
+    let mut ending = Ending::new(Outcome::Ok, Effect::Done, at(2));
+    ending.ownership = agent.outcome(tool, arguments, result);
+    wait(ticket.finish_written(ending)).unwrap().conflicts.len()
+}

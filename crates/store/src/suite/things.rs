@@ -1,0 +1,182 @@
+//! Cases about what people set up, and about opening again.
+
+use std::sync::Arc;
+
+use toolgate_audit::{Draft, Effect, Hash, Kind, Outcome};
+
+use super::{Agent, Place, all_rows, assert_whole, at, calls::end, wait};
+use crate::{
+    Answer, Asking, Change, ChangeError, Freeze, Frozen, Grant, Kept, Person, PolicyVersion, Store,
+};
+
+fn grant(id: &str, label: &str) -> Grant {
+    Grant {
+        id: id.into(),
+        label: label.into(),
+        token: Hash::of(id.as_bytes()),
+        identity: Some("desk".into()),
+        groups: vec!["sales".into(), "ops".into()],
+        servers: Some(vec!["zulip".into()]),
+        sessions: Some(r#"{"kind":["1c"]}"#.into()),
+        policy: Some("readonly".into()),
+        created: at(5),
+        expires: Some(at(500)),
+        last_use: None,
+        revoked: None,
+    }
+}
+
+fn person(id: &str, name: &str) -> Person {
+    Person {
+        id: id.into(),
+        name: name.into(),
+        token: Hash::of(name.as_bytes()),
+        roles: vec!["approver".into()],
+        groups: Vec::new(),
+        created: at(6),
+        expires: None,
+        revoked: None,
+    }
+}
+
+fn kept(space: &str, key: &str, json: &str) -> Kept {
+    Kept { space: space.into(), key: key.into(), json: json.into() }
+}
+
+fn change(store: &dyn Store, change: Change) -> Result<u64, ChangeError> {
+    let mut row = Draft::new(Kind::Admin, at(9));
+    row.person = Some("admin".into());
+    wait(store.change(change, row))
+}
+
+/// Each change has its row and a new generation, and is in the snapshot.
+pub fn changes_are_seen_and_audited(place: &dyn Place) {
+    let store = place.open(at(0));
+    let freeze = Freeze { id: "f".into(), what: Frozen::Grant("a".into()), created: at(7) };
+    let all = Freeze { id: "g".into(), what: Frozen::All, created: at(7) };
+    let server = Freeze { id: "h".into(), what: Frozen::Server("s".into()), created: at(7) };
+    let plain = Grant {
+        identity: None,
+        groups: Vec::new(),
+        servers: None,
+        sessions: None,
+        policy: None,
+        expires: None,
+        ..grant("2", "b")
+    };
+    let policy = |document: &str| Change::PutPolicy { name: "p".into(), document: document.into() };
+    let changes = [
+        Change::PutGrant(Box::new(grant("1", "a"))),
+        Change::PutGrant(Box::new(plain.clone())),
+        Change::RevokeGrant("2".into()),
+        Change::PutPerson(Box::new(person("3", "duty"))),
+        Change::RevokePerson("3".into()),
+        policy("one"),
+        policy("two"),
+        Change::Freeze(freeze),
+        Change::Freeze(all.clone()),
+        Change::Freeze(server.clone()),
+        Change::Unfreeze("f".into()),
+        Change::Keep(kept("tools", "zulip", "[1]")),
+        Change::Keep(kept("tools", "zulip", "[2]")),
+        Change::Keep(kept("tools", "gone", "[]")),
+        Change::Forget("tools".into(), "gone".into()),
+        Change::Keep(kept("showcase", "zulip", "{}")),
+    ];
+    let before = store.generation();
+    let made = u64::try_from(changes.len()).unwrap();
+    for one in changes {
+        change(&*store, one).unwrap();
+    }
+    assert_eq!(store.generation(), before + made);
+    store.touch("1".into(), at(40));
+    wait(store.record(Draft::new(Kind::Drift, at(41)))).unwrap();
+    let snapshot = wait(store.snapshot()).unwrap();
+    assert_eq!(snapshot.generation, store.generation());
+    let used = Grant { last_use: Some(at(40)), ..grant("1", "a") };
+    let revoked = Grant { revoked: Some(at(9)), ..plain };
+    assert_eq!(snapshot.grants, [used, revoked]);
+    assert_eq!(snapshot.people, [Person { revoked: Some(at(9)), ..person("3", "duty") }]);
+    let (name, document) = (Arc::from("p"), Arc::from("two"));
+    assert_eq!(snapshot.policies, [PolicyVersion { name, version: 2, document, created: at(9) }]);
+    assert_eq!(snapshot.freezes, [all, server]);
+    assert_eq!(wait(store.kept("tools")).unwrap(), [kept("tools", "zulip", "[2]")]);
+    let rows = all_rows(&*store);
+    let admin = rows.iter().filter(|row| row.draft.kind == Kind::Admin).count();
+    assert_eq!(u64::try_from(admin).unwrap(), made);
+    change(&*store, Change::RemovePolicy("p".into())).unwrap();
+    change(&*store, policy("three")).unwrap();
+    let version = wait(store.snapshot()).unwrap().policies.first().map(|p| p.version);
+    assert_eq!(version, Some(3), "versions never start again");
+    assert_whole(&*store);
+}
+
+/// A label or name is taken for ever; what does not exist cannot be changed. Neither leaves a row.
+pub fn names_are_unique(place: &dyn Place) {
+    let store = place.open(at(0));
+    change(&*store, Change::PutGrant(Box::new(grant("1", "a")))).unwrap();
+    change(&*store, Change::RevokeGrant("1".into())).unwrap();
+    change(&*store, Change::PutPerson(Box::new(person("1", "duty")))).unwrap();
+    let rows = all_rows(&*store).len();
+    for (wrong, error) in [
+        (Change::PutGrant(Box::new(grant("2", "a"))), ChangeError::NameTaken("a".into())),
+        (Change::PutPerson(Box::new(person("2", "duty"))), ChangeError::NameTaken("duty".into())),
+        (Change::RevokeGrant("9".into()), ChangeError::Unknown("9".into())),
+        (Change::RevokePerson("9".into()), ChangeError::Unknown("9".into())),
+        (Change::RemovePolicy("9".into()), ChangeError::Unknown("9".into())),
+        (Change::Unfreeze("9".into()), ChangeError::Unknown("9".into())),
+        (Change::Forget("x".into(), "9".into()), ChangeError::Unknown("9".into())),
+    ] {
+        assert_eq!(change(&*store, wrong), Err(error));
+    }
+    assert_eq!(all_rows(&*store).len(), rows);
+    change(&*store, Change::PutGrant(Box::new(grant("1", "b")))).unwrap();
+    change(&*store, Change::PutGrant(Box::new(grant("2", "a")))).unwrap();
+    assert_whole(&*store);
+}
+
+/// A decision under grants, policies and freezes of yesterday is not admitted.
+pub fn stale_decisions_are_not_admitted(place: &dyn Place) {
+    let store = place.open(at(0));
+    let agent = Agent::new(&store, "a");
+    let known = Some(store.generation());
+    let asking = || Asking { generation: known, ..agent.asking("close", "{}", at(1)) };
+    let Ok(Answer::Admitted(admitted)) = wait(store.admit(asking())) else { panic!("refused") };
+    end(admitted, Outcome::Ok, Effect::Done, at(2));
+    let freeze = Freeze { id: "f".into(), what: Frozen::All, created: at(2) };
+    let (frozen, answer) = (
+        store.change(Change::Freeze(freeze), Draft::new(Kind::Admin, at(2))),
+        store.admit(asking()),
+    );
+    wait(frozen).unwrap();
+    assert!(matches!(wait(answer), Ok(Answer::Stale)));
+    assert_whole(&*store);
+}
+
+/// Counters, marks, owned ids, people's things and the chain outlive the store.
+pub fn reopening_keeps_everything(place: &dyn Place) {
+    let mut store = place.open(at(0));
+    if !place.is_durable() {
+        wait(store.close(at(1))).unwrap();
+        assert!(Agent::new(&store, "a").ask("close", "{}", at(10)).is_err());
+        assert!(all_rows(&*place.open(at(2))).is_empty());
+        return;
+    }
+    change(&*store, Change::PutGrant(Box::new(grant("1", "a")))).unwrap();
+    let mut admitted = 0;
+    for round in 0..10 {
+        let agent = Agent::new(&store, "a");
+        admitted += (0..4).filter(|_| agent.call_through("close", "{}", at(10))).count();
+        admitted += (0..4).filter(|_| agent.call_through("slide", "{}", at(10))).count();
+        assert_eq!(agent.call_through("once", "{}", at(10)), round == 0);
+        let generation = store.generation();
+        let snapshot = wait(store.snapshot()).unwrap();
+        wait(store.close(at(10))).unwrap();
+        assert!(agent.ask("close", "{}", at(10)).is_err(), "a closed store admits nothing");
+        store = place.open(at(10));
+        assert_eq!(store.generation(), generation);
+        assert_eq!(wait(store.snapshot()).unwrap(), snapshot);
+    }
+    assert_eq!(admitted, 60);
+    assert_whole(&*store);
+}
