@@ -25,6 +25,8 @@ pub(crate) enum Mutant {
     RegisterTwice,
     /// An answer re-binds a socket without a look at its token.
     RebindAnyToken,
+    /// An answer re-binds its socket to the first session that lacks one.
+    RebindWrongSession,
     /// What ran when the socket was lost is sent again after a reconnect.
     SentAgain,
     /// The socket that was taken over stays open.
@@ -61,7 +63,7 @@ mod active {
 
     use super::Mutant;
 
-    pub(crate) const ALL: [Mutant; 20] = [
+    pub(crate) const ALL: [Mutant; 21] = [
         Mutant::IdsPerSocket,
         Mutant::SlotFreedAtTimeout,
         Mutant::OldGenerationHeard,
@@ -72,6 +74,7 @@ mod active {
         Mutant::CancelledStillSent,
         Mutant::RegisterTwice,
         Mutant::RebindAnyToken,
+        Mutant::RebindWrongSession,
         Mutant::SentAgain,
         Mutant::SupersededStaysOpen,
         Mutant::OneTooMany,

@@ -32,6 +32,9 @@ const MAX_ENUM: usize = 20;
 /// Combinators that some agents' APIs refuse at the top.
 const COMBINATORS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 
+/// Where schemas keep what they refer to.
+const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
+
 /// The schema that agents see. `variants` are different from each other and in order of their
 /// hashes; of a tool that nobody serves they have no sessions.
 pub(crate) fn compose(variants: &[Variant<'_>], conflict: SchemaConflict) -> String {
@@ -45,14 +48,33 @@ pub(crate) fn compose(variants: &[Variant<'_>], conflict: SchemaConflict) -> Str
     if let [only] = variants {
         return Parts::read(only.schema).write(&selector(&sessions, MAX_ENUM), sessions.len() > 1);
     }
+    one_of(variants)
+}
+
+/// A branch for each schema. References look for definitions at the top, so they stand there.
+fn one_of(variants: &[Variant<'_>]) -> String {
+    let parts: Vec<Parts<'_>> =
+        variants.iter().map(|variant| Parts::read(variant.schema)).collect();
+    let (mut definitions, mixed) = merge_others(&parts);
+    definitions.retain(|(key, _)| DEFINITIONS.contains(&&**key));
     let branches: Vec<String> = variants
         .iter()
-        .map(|variant| {
+        .zip(parts)
+        .map(|(variant, mut parts)| {
+            parts.others.retain(|(key, _)| !DEFINITIONS.contains(&&**key));
+            for (_, schema) in &mut parts.properties {
+                *schema = either(std::iter::once(&**schema), mixed).into();
+            }
             let own = selector(&variant.sessions, usize::MAX);
-            Parts::read(variant.schema).write(&own, !variant.sessions.is_empty())
+            parts.write(&own, !variant.sessions.is_empty())
         })
         .collect();
-    format!(r#"{{"type":"object","oneOf":[{}]}}"#, branches.join(","))
+    let mut out = format!(r#"{{"type":"object","oneOf":[{}]"#, branches.join(","));
+    for (key, raw) in definitions {
+        out.extend([",", &write::quote(&key), ":", &raw]);
+    }
+    out.push('}');
+    out
 }
 
 /// The property that chooses a session.
@@ -205,7 +227,7 @@ fn merge_others<'a>(variants: &[Parts<'a>]) -> (Pairs<'a>, bool) {
         let of = |variant: &Parts<'a>| {
             variant.others.iter().find(|(other, _)| other == key).map(|(_, raw)| raw.clone())
         };
-        if matches!(&**key, "$defs" | "definitions") {
+        if DEFINITIONS.contains(&&**key) {
             let all: Vec<Cow<'a, str>> = variants.iter().filter_map(of).collect();
             let (definitions, differ) = merge_definitions(&all);
             mixed |= differ;

@@ -31,6 +31,7 @@ impl Sessions {
         match self.judge(socket, &uid, call) {
             Judgement::Heard => {}
             Judgement::Rebinds => {
+                let uid = self.whom(&uid);
                 self.bind(&uid, socket, false);
                 let text = "a late answer has come on a new socket of the same program";
                 self.event(What::Rebound, Some(&uid), Some(socket), text);
@@ -103,6 +104,13 @@ impl Sessions {
 
     fn drop_answer(&mut self, socket: SocketId, uid: Option<&Arc<str>>, why: &str) {
         self.event(What::AnswerDropped, uid, Some(socket), why);
+    }
+
+    /// Whose socket an answer to a call of `uid` re-binds: `uid`'s, if nobody is careless.
+    fn whom(&self, uid: &Arc<str>) -> Arc<str> {
+        let mut away = self.by_uid.iter().filter(|(_, session)| session.socket.is_none());
+        let first = away.next().filter(|_| mutant::on(Mutant::RebindWrongSession));
+        Arc::clone(first.map_or(uid, |(first, _)| first))
     }
 
     /// What a careless machine would do.
