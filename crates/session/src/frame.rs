@@ -1,0 +1,218 @@
+//! The wire of a session socket: one text frame, one JSON-RPC object.
+//!
+//! Invariant: `params` and payloads stay the bytes they came as.
+//! Tested by the table below; how the machine answers is tested in `machine/tests/`.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use toolgate_mcp::{code, text, write};
+
+use crate::object::{Member, members};
+
+/// What a client says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Frame<'a> {
+    /// Wants an answer.
+    Request {
+        /// The raw id: a string, an integer or `null`.
+        id: &'a str,
+        /// The method.
+        method: Cow<'a, str>,
+        /// The raw params, if there are any.
+        params: Option<&'a str>,
+    },
+    /// Wants none.
+    Notification {
+        /// The method.
+        method: Cow<'a, str>,
+        /// The raw params, if there are any.
+        params: Option<&'a str>,
+    },
+    /// Is an answer.
+    Response {
+        /// The raw id.
+        id: &'a str,
+        /// The raw result, or the raw error.
+        payload: Result<&'a str, &'a str>,
+    },
+}
+
+impl<'a> Frame<'a> {
+    /// Reads a frame; the error says what is wrong with it.
+    pub fn parse(json: &'a str) -> Result<Self, String> {
+        let members = members(json).map_err(|error| error.to_string())?;
+        let one = |key: &str| one(&members, key);
+        match one("jsonrpc")? {
+            Some(version) if text(version).is_some_and(|version| version == "2.0") => {}
+            _ => return Err("`jsonrpc` must be \"2.0\"".to_owned()),
+        }
+        let id = one("id")?;
+        if let Some(id) = id
+            && !is_id(id)
+        {
+            return Err("`id` must be a string, an integer or null".to_owned());
+        }
+        let params = one("params")?.filter(|params| *params != "null");
+        match (one("method")?, one("result")?, one("error")?) {
+            (Some(method), None, None) => {
+                let method = text(method).ok_or("`method` must be a string")?;
+                Ok(match id {
+                    Some(id) => Self::Request { id, method, params },
+                    None => Self::Notification { method, params },
+                })
+            }
+            (None, Some(_), Some(_)) => {
+                Err("has both `result` and `error`; send one of them".to_owned())
+            }
+            (None, None, None) => Err("has none of `method`, `result` and `error`".to_owned()),
+            (Some(_), ..) => {
+                Err("has `method` beside `result` or `error`; send one of them".to_owned())
+            }
+            (None, result, error) => {
+                let id = id.ok_or("an answer needs the `id` it answers")?;
+                let payload = match (result, error) {
+                    (Some(result), _) => Ok(result),
+                    (None, error) => Err(error.unwrap_or("null")),
+                };
+                Ok(Self::Response { id, payload })
+            }
+        }
+    }
+}
+
+fn one<'a>(members: &[Member<'a>], key: &str) -> Result<Option<&'a str>, String> {
+    let mut found = members.iter().filter(|member| member.is(key));
+    let first = found.next().map(|member| member.value);
+    match found.next() {
+        None => Ok(first),
+        Some(_) => Err(format!("the key `{key}` occurs twice; send it once")),
+    }
+}
+
+fn is_id(raw: &str) -> bool {
+    match raw.as_bytes().first() {
+        Some(b'"') => text(raw).is_some(),
+        Some(b'-' | b'0'..=b'9') => !raw.contains(['.', 'e', 'E']),
+        _ => raw == "null",
+    }
+}
+
+/// The answer to a frame that could not be read.
+pub(crate) fn parse_error(what: &str) -> Bytes {
+    write::error(None, code::PARSE_ERROR, &format!("parse error: {what}"), None)
+}
+
+/// The frame that carries a call.
+pub(crate) fn tool_call(wire: &str, name: &str, arguments: &str) -> Bytes {
+    let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, write::quote(name));
+    write::request(write::quote(wire).as_str(), "tool.call", Some(&params))
+}
+
+/// Asks the client to stop working on a call. Its own id follows from the call's, which is asked
+/// for at most once.
+pub(crate) fn tool_cancel(wire: &str, reason: &str) -> Bytes {
+    let params = format!(r#"{{"id":{},"reason":{}}}"#, write::quote(wire), write::quote(reason));
+    let id = write::quote(&format!("{OWN_CANCEL}{wire}"));
+    write::request(id.as_str(), "tool.cancel", Some(&params))
+}
+
+/// Asks the program to end.
+pub(crate) fn session_shutdown(number: u64, reason: &str, grace_ms: u128) -> Bytes {
+    let params = format!(r#"{{"reason":{},"grace_ms":{grace_ms}}}"#, write::quote(reason));
+    let id = write::quote(&format!("{OWN_SHUTDOWN}{number}"));
+    write::request(id.as_str(), "session.shutdown", Some(&params))
+}
+
+/// Whether an answer belongs to a request whose answer nobody awaits.
+pub(crate) fn is_unawaited(id: &str) -> bool {
+    id.starts_with(OWN_CANCEL) || id.starts_with(OWN_SHUTDOWN)
+}
+
+const OWN_CANCEL: &str = "cancel-";
+const OWN_SHUTDOWN: &str = "shutdown-";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn frames_are_told_apart() {
+        let cases = [
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, "request 1 ping -"),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, "request null ping -"),
+            (r#"{"jsonrpc":"2.0","id":"а","method":"p","params":null}"#, "request \"а\" p -"),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"p","params":[1],"x":{}}"#, "request 1 p [1]"),
+            (
+                r#" {"jsonrpc":"2.0","method":"p","params":{"a":1e999}} "#,
+                "notification p {\"a\":1e999}",
+            ),
+            (r#"{"jsonrpc":"2.0","id":"1","result":null}"#, "result \"1\" null"),
+            (r#"{"jsonrpc":"2.0","id":"1","error":{"code":1}}"#, "error \"1\" {\"code\":1}"),
+            (r#"{"jsonrpc":"2.0","id":null,"error":{}}"#, "error null {}"),
+            (r#"{"jsonrpc":"2.0","result":1}"#, "refused an answer needs the `id` it answers"),
+            (r#"{"jsonrpc":"2.0","id":1}"#, "refused has none of `method`, `result` and `error`"),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"result":1,"error":1}"#,
+                "refused has both `result` and `error`; send one of them",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"p","result":1}"#,
+                "refused has `method` beside `result` or `error`; send one of them",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1.5,"method":"p"}"#,
+                "refused `id` must be a string, an integer or null",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":{},"method":"p"}"#,
+                "refused `id` must be a string, an integer or null",
+            ),
+            (r#"{"jsonrpc":"2.0","id":1,"method":7}"#, "refused `method` must be a string"),
+            (r#"{"jsonrpc":"1.0","id":1,"method":"p"}"#, "refused `jsonrpc` must be \"2.0\""),
+            (r#"{"id":1,"method":"p"}"#, "refused `jsonrpc` must be \"2.0\""),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"p"}"#,
+                "refused the key `id` occurs twice; send it once",
+            ),
+        ];
+        for (json, expected) in cases {
+            let params = |params: Option<&str>| params.unwrap_or("-").to_owned();
+            let shown = match Frame::parse(json) {
+                Ok(Frame::Request { id, method, params: p }) => {
+                    format!("request {id} {method} {}", params(p))
+                }
+                Ok(Frame::Notification { method, params: p }) => {
+                    format!("notification {method} {}", params(p))
+                }
+                Ok(Frame::Response { id, payload: Ok(result) }) => format!("result {id} {result}"),
+                Ok(Frame::Response { id, payload: Err(error) }) => format!("error {id} {error}"),
+                Err(what) => format!("refused {what}"),
+            };
+            assert_eq!(shown, expected, "{json}");
+        }
+        for json in ["", "x", "1", "[]", "[{}]", "{", r#"{"jsonrpc":"2.0","id":1,"method":"p"}x"#] {
+            assert!(Frame::parse(json).is_err(), "{json}");
+        }
+    }
+
+    #[test]
+    fn our_own_frames() {
+        assert_eq!(
+            tool_call("mgr-1-0a", "Найти", r#"{"Имя":1.0}"#),
+            r#"{"jsonrpc":"2.0","id":"mgr-1-0a","method":"tool.call","params":{"name":"Найти","arguments":{"Имя":1.0}}}"#
+        );
+        assert_eq!(
+            tool_cancel("mgr-1-0a", "timeout"),
+            r#"{"jsonrpc":"2.0","id":"cancel-mgr-1-0a","method":"tool.cancel","params":{"id":"mgr-1-0a","reason":"timeout"}}"#
+        );
+        assert_eq!(
+            session_shutdown(3, "idle", 5000),
+            r#"{"jsonrpc":"2.0","id":"shutdown-3","method":"session.shutdown","params":{"reason":"idle","grace_ms":5000}}"#
+        );
+        assert_eq!(
+            parse_error("x"),
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error: x"}}"#
+        );
+    }
+}

@@ -1,0 +1,245 @@
+//! What goes into the machine and what comes out of it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use crate::failure::{Effect, Failure};
+use crate::outcome::ToolResult;
+use crate::reach::{Reach, Token};
+use crate::route::Target;
+use crate::showcase::{Entry, Key};
+use crate::time::Millis;
+
+/// A WebSocket; the driver numbers them and never uses a number twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SocketId(pub u64);
+
+/// A call; the driver numbers them and never uses a number twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallId(pub u64);
+
+/// Somebody who wants to know when what he can see has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ViewId(pub u64);
+
+/// Everything that can happen.
+#[derive(Debug)]
+pub enum Input<'a> {
+    /// A socket was accepted; its token has been checked.
+    Opened {
+        /// Which.
+        socket: SocketId,
+        /// With which token it came.
+        token: Arc<Token>,
+    },
+    /// A text frame has come.
+    Frame {
+        /// On which socket.
+        socket: SocketId,
+        /// Its text.
+        text: &'a str,
+    },
+    /// Something else has come (a ping, a pong, a binary frame): a sign of life.
+    Alive {
+        /// On which socket.
+        socket: SocketId,
+    },
+    /// A socket is closed or lost.
+    Closed {
+        /// Which.
+        socket: SocketId,
+    },
+    /// A call was admitted. Its end is told by [`Output::Answer`], exactly once.
+    Call(Call),
+    /// Whoever called takes the call back.
+    Cancel {
+        /// Which.
+        call: CallId,
+    },
+    /// From now on [`Output::ListChanged`] is wanted for what `reach` can see.
+    Watch {
+        /// Who wants it.
+        view: ViewId,
+        /// What can be seen.
+        reach: Arc<Reach>,
+    },
+    /// It is not wanted any more.
+    Unwatch {
+        /// Who wanted it.
+        view: ViewId,
+    },
+    /// A token is no longer valid: its sockets are closed, its sessions end.
+    Revoke {
+        /// The id that sockets came with.
+        token: u32,
+    },
+    /// The process stops: every socket is closed with 1012.
+    Stop,
+    /// The time that [`Outputs::wake_at`] named has come.
+    Wake,
+}
+
+/// An admitted call, on its way to the session that [`crate::Sessions::resolve`] has found.
+#[derive(Debug)]
+pub struct Call {
+    /// Its number.
+    pub call: CallId,
+    /// Where it goes and what it carries.
+    pub target: Target,
+    /// 128 fresh random bits for the id on the wire.
+    pub random: u128,
+}
+
+/// What is to be done now, in this order.
+#[derive(Debug, Default)]
+pub struct Outputs {
+    /// The things to do.
+    pub list: Vec<Output>,
+    /// When [`Input::Wake`] is wanted; replaces any earlier wish.
+    pub wake_at: Option<Millis>,
+}
+
+/// One thing to do.
+#[derive(Debug)]
+pub enum Output {
+    /// Send a text frame.
+    Send {
+        /// On which socket.
+        socket: SocketId,
+        /// The text.
+        frame: Bytes,
+    },
+    /// Send a WebSocket ping.
+    Ping {
+        /// On which socket.
+        socket: SocketId,
+    },
+    /// Close a socket. What still comes in may be told; [`Input::Closed`] must be.
+    Close {
+        /// Which.
+        socket: SocketId,
+        /// The WebSocket close code.
+        code: u16,
+        /// The reason, for the client.
+        reason: &'static str,
+    },
+    /// A call has ended.
+    Answer(Answer),
+    /// Something to count, log and audit.
+    Event(Event),
+    /// The list that a view can see is another one now.
+    ListChanged {
+        /// Which view.
+        view: ViewId,
+    },
+    /// The store must keep this entry of the showcase.
+    Keep(Arc<Entry>),
+    /// The store must forget this entry of the showcase.
+    Forget(Key),
+}
+
+/// How a call has ended.
+#[derive(Debug)]
+pub struct Answer {
+    /// Which call.
+    pub call: CallId,
+    /// The session it went to.
+    pub session_id: Arc<str>,
+    /// What has come of it.
+    pub result: Result<ToolResult, Failure>,
+    /// Whether whoever called had taken it back.
+    pub cancelled: bool,
+    /// Whether the tool has an output schema: see [`Failure::result`].
+    pub has_output_schema: bool,
+}
+
+impl Answer {
+    /// Whether the tool may have run; `None` is: it has run.
+    pub fn effect(&self) -> Option<Effect> {
+        self.result.as_ref().err().map(Failure::effect)
+    }
+}
+
+/// Something to count, log and audit. No token and no argument is ever in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Event {
+    /// What has happened.
+    pub what: What,
+    /// To which session.
+    pub session_id: Option<Arc<str>>,
+    /// On which socket.
+    pub socket: Option<SocketId>,
+    /// More about it, for people.
+    pub text: String,
+}
+
+/// What can happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum What {
+    /// A session has begun.
+    Registered,
+    /// A disconnected session is back.
+    Reconnected,
+    /// A newer socket has taken the place of a live one.
+    TakenOver,
+    /// A socket wanted to take over a session that it may not have.
+    TakeoverRefused,
+    /// One uid is taken over again and again.
+    Conflict,
+    /// A register lies outside the bounds of its token.
+    OutsideBounds,
+    /// A session has said goodbye.
+    Bye,
+    /// A session has lost its socket.
+    Lost,
+    /// An answer has bound an unregistered socket to its session again.
+    Rebound,
+    /// A session has ended because it did not come back.
+    Expired,
+    /// A session has ended because another program has taken its uid, or its token is gone.
+    Ended,
+    /// An answer belonged to no call that its sender may answer.
+    AnswerDropped,
+    /// An answer has come after its call had ended; the client is free again.
+    LateAnswer,
+    /// A frame could not be read.
+    BadFrame,
+    /// A register was refused.
+    RegisterRefused,
+    /// A socket did not register in time.
+    NotRegistered,
+    /// The calls of a session time out again and again.
+    Unresponsive,
+    /// A session was idle for too long.
+    Idle,
+    /// A name was published twice by one session.
+    DoubledTool,
+}
+
+impl What {
+    /// The stable name in audit rows and metrics.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Registered => "registered",
+            Self::Reconnected => "reconnected",
+            Self::TakenOver => "taken_over",
+            Self::TakeoverRefused => "takeover_refused",
+            Self::Conflict => "conflict",
+            Self::OutsideBounds => "outside_bounds",
+            Self::Bye => "bye",
+            Self::Lost => "lost",
+            Self::Rebound => "rebound",
+            Self::Expired => "expired",
+            Self::Ended => "ended",
+            Self::AnswerDropped => "answer_dropped",
+            Self::LateAnswer => "late_answer",
+            Self::BadFrame => "bad_frame",
+            Self::RegisterRefused => "register_refused",
+            Self::NotRegistered => "not_registered",
+            Self::Unresponsive => "unresponsive",
+            Self::Idle => "idle",
+            Self::DoubledTool => "doubled_tool",
+        }
+    }
+}

@@ -1,0 +1,48 @@
+//! Sessions: programs that dial in over WebSocket and publish tools, as a pure state machine.
+//!
+//! [`Sessions::handle`] takes what has happened and gives what is to be done: frames to send,
+//! sockets to close, calls to answer, things to write down, when to wake up. Whoever has sockets
+//! and a clock drives it. [`Sessions::resolve`] finds out where a call goes before it is let in,
+//! [`Sessions::published`] is what an agent sees.
+//!
+//! Invariant: no sockets, no clock, no randomness, no files.
+//! Start at `machine.rs`; what is said on the wire is in `frame.rs`.
+
+mod arguments;
+mod catalog;
+mod failure;
+mod frame;
+mod glob;
+mod io;
+mod list;
+mod machine;
+mod mutant;
+mod names;
+mod object;
+mod outcome;
+mod reach;
+mod registration;
+mod route;
+mod schema;
+mod settings;
+mod showcase;
+mod time;
+mod timers;
+mod tool;
+
+#[cfg(test)]
+mod sim;
+
+pub use catalog::{Published, PublishedTool};
+pub use failure::{Candidate, Effect, Failure};
+pub use frame::Frame;
+pub use glob::Glob;
+pub use io::{Answer, Call, CallId, Event, Input, Output, Outputs, SocketId, ViewId, What};
+pub use machine::Sessions;
+pub use outcome::{ToolResult, from_error, from_result};
+pub use reach::{Reach, Token};
+pub use route::{CheckArguments, Target};
+pub use settings::{Idle, KindSettings, SchemaConflict, Settings, ToolSettings};
+pub use showcase::{Entry, ImportError, Key, export, import};
+pub use time::Millis;
+pub use tool::{Schema, Tool};

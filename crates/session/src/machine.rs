@@ -1,0 +1,216 @@
+//! The machine: every socket, session and call, and what happens to them.
+//!
+//! [`Sessions::handle`] is the only door: something happens, things to do come out. What outsiders
+//! ask without changing anything stands in `route.rs` (where a call goes), `catalog.rs` (what an
+//! agent sees) and `list.rs` (what people see).
+//!
+//! Invariant: no clock, no randomness, no I/O; the same inputs give the same outputs.
+//! Invariant: a call that was let in ends exactly once; a frame is never sent twice.
+//! Tested by `machine/tests/` case by case and by `sim/` under a bad network.
+//! Start at [`Sessions::handle`], then `machine/join.rs`, `machine/call.rs`, `machine/answer.rs`.
+
+mod answer;
+mod call;
+mod join;
+mod part;
+mod session;
+mod socket;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+
+pub(crate) use self::session::Session;
+pub(crate) use self::socket::Bond;
+use self::socket::Socket;
+use crate::io::{Answer, CallId, Event, Input, Output, Outputs, SocketId, ViewId, What};
+use crate::mutant::{self, Mutant};
+use crate::reach::Reach;
+use crate::settings::Settings;
+use crate::showcase::{Entry, Showcase};
+use crate::time::Millis;
+use crate::timers::{Timer, Timers};
+use crate::tool::Pool;
+
+/// All sessions of the process.
+#[derive(Debug)]
+pub struct Sessions {
+    pub(crate) settings: Settings,
+    pub(crate) now: Millis,
+    pub(crate) sockets: BTreeMap<SocketId, Socket>,
+    pub(crate) by_uid: BTreeMap<Arc<str>, Session>,
+    /// Of each tool name, the sessions that publish it.
+    pub(crate) serving: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
+    pub(crate) showcase: Showcase,
+    /// Where each call is that has not been forgotten.
+    calls: HashMap<CallId, Arc<str>>,
+    /// Which call went out under which id.
+    wires: HashMap<String, (Arc<str>, CallId)>,
+    /// Counts ids on the wire.
+    sent: u64,
+    /// Counts sessions, so that one can be told from a later one with its uid.
+    lives: u64,
+    timers: Timers,
+    pool: Pool,
+    views: BTreeMap<ViewId, View>,
+    revision: u64,
+    out: Vec<Output>,
+}
+
+/// Somebody who wants to know of changes.
+#[derive(Debug)]
+struct View {
+    reach: Arc<Reach>,
+    /// What the list was when it was last spoken of.
+    digest: [u8; 32],
+}
+
+impl Sessions {
+    /// With the showcase as the store has it.
+    pub fn new(settings: Settings, showcase: impl IntoIterator<Item = Entry>, now: Millis) -> Self {
+        let mut sessions = Self {
+            settings,
+            now,
+            sockets: BTreeMap::new(),
+            by_uid: BTreeMap::new(),
+            serving: BTreeMap::new(),
+            showcase: Showcase::new(showcase),
+            calls: HashMap::new(),
+            wires: HashMap::new(),
+            sent: 0,
+            lives: 0,
+            timers: Timers::default(),
+            pool: Pool::default(),
+            views: BTreeMap::new(),
+            revision: 0,
+            out: Vec::new(),
+        };
+        sessions.time_showcase();
+        sessions
+    }
+
+    /// Something has happened; what is to be done now.
+    pub fn handle(&mut self, input: Input<'_>, now: Millis) -> Outputs {
+        self.now = self.now.max(now);
+        while let Some(timer) = self.timers.pop(self.now) {
+            self.fire(timer);
+        }
+        match input {
+            Input::Opened { socket, token } => self.opened(socket, token),
+            Input::Frame { socket, text } => self.frame(socket, text),
+            Input::Alive { socket } => self.alive(socket),
+            Input::Closed { socket } => self.closed(socket),
+            Input::Call(call) => self.admit(call),
+            Input::Cancel { call } => self.cancel(call),
+            Input::Watch { view, reach } => {
+                let digest = self.published(&reach).digest;
+                self.views.insert(view, View { reach, digest });
+            }
+            Input::Unwatch { view } => {
+                self.views.remove(&view);
+            }
+            Input::Revoke { token } => self.revoke(token),
+            Input::Stop => self.stop(),
+            Input::Wake => {}
+        }
+        self.done()
+    }
+
+    /// New settings count from now on; what runs keeps the deadline it has.
+    pub fn reconfigure(&mut self, settings: Settings, now: Millis) -> Outputs {
+        self.now = self.now.max(now);
+        self.settings = settings;
+        if !self.settings.showcase {
+            self.showcase.clear();
+        }
+        self.time_showcase();
+        let uids: Vec<Arc<str>> = self.by_uid.keys().cloned().collect();
+        for uid in uids {
+            self.time_idle(&uid);
+            self.pump(&uid);
+        }
+        self.lists_may_differ();
+        self.done()
+    }
+
+    /// Changes whenever any list may have changed; a list may be kept for as long as it has not.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// What has been done since, handed over.
+    pub(crate) fn done(&mut self) -> Outputs {
+        Outputs { list: std::mem::take(&mut self.out), wake_at: self.timers.next() }
+    }
+
+    fn fire(&mut self, timer: Timer) {
+        match timer {
+            Timer::Socket(socket) => self.socket_due(socket),
+            Timer::Grace(uid) => self.grace_over(&uid),
+            Timer::Idle(uid) => self.idle_due(&uid),
+            Timer::Call(call) => self.call_due(call),
+            Timer::Lists => self.tell_views(),
+            Timer::Showcase => self.evict(),
+        }
+    }
+
+    /// Views are told soon, and only those whose list really is another one.
+    pub(crate) fn lists_may_differ(&mut self) {
+        self.revision += 1;
+        if !self.timers.is_set(&Timer::Lists) && !mutant::on(Mutant::ListsSilent) {
+            self.timers.set(Timer::Lists, self.now.after(self.settings.coalesce));
+        }
+    }
+
+    fn tell_views(&mut self) {
+        let views: Vec<(ViewId, Arc<Reach>)> =
+            self.views.iter().map(|(id, view)| (*id, Arc::clone(&view.reach))).collect();
+        for (id, reach) in views {
+            let digest = self.published(&reach).digest;
+            if let Some(view) = self.views.get_mut(&id)
+                && view.digest != digest
+            {
+                view.digest = digest;
+                self.out.push(Output::ListChanged { view: id });
+            }
+        }
+    }
+
+    fn evict(&mut self) {
+        for key in self.showcase.evict(self.now, self.settings.showcase_life) {
+            self.out.push(Output::Forget(key));
+            self.lists_may_differ();
+        }
+        self.time_showcase();
+    }
+
+    /// Entries also go when nobody comes by.
+    pub(crate) fn time_showcase(&mut self) {
+        match self.showcase.oldest() {
+            Some(oldest) => {
+                self.timers.set(Timer::Showcase, oldest.after(self.settings.showcase_life));
+            }
+            None => self.timers.clear(&Timer::Showcase),
+        }
+    }
+
+    pub(crate) fn push(&mut self, output: Output) {
+        self.out.push(output);
+    }
+
+    fn event(
+        &mut self,
+        what: What,
+        session_id: Option<&Arc<str>>,
+        socket: Option<SocketId>,
+        text: impl Into<String>,
+    ) {
+        let session_id = session_id.cloned();
+        self.out.push(Output::Event(Event { what, session_id, socket, text: text.into() }));
+    }
+
+    fn answer(&mut self, answer: Answer) {
+        self.out.push(Output::Answer(answer));
+    }
+}

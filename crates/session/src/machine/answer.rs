@@ -1,0 +1,131 @@
+//! Answers of clients: whose they are, and what comes of them.
+//!
+//! Invariant: an answer is heard from the socket its call went to, from the socket on which the
+//! session is now, or from an unregistered socket with the same token while the session has none.
+//! Nothing else ends a call, and nothing is guessed.
+
+use std::sync::Arc;
+
+use toolgate_mcp::text;
+
+use super::Sessions;
+use super::session::{Phase, Session};
+use super::socket::Bond;
+use crate::frame::is_unawaited;
+use crate::io::{Answer, CallId, SocketId, What};
+use crate::mutant::{self, Mutant};
+use crate::outcome::{from_error, from_result};
+
+impl Sessions {
+    pub(super) fn response(&mut self, socket: SocketId, id: &str, payload: Result<&str, &str>) {
+        let Some(wire) = text(id) else {
+            return self.drop_answer(socket, None, "an id that was never sent");
+        };
+        if is_unawaited(&wire) {
+            return;
+        }
+        let found = self.wires.get(&*wire).cloned().or_else(|| self.guess(socket));
+        let Some((uid, call)) = found else {
+            return self.drop_answer(socket, None, "no such call, or it has ended");
+        };
+        match self.judge(socket, &uid, call) {
+            Judgement::Heard => {}
+            Judgement::Rebinds => {
+                let uid = self.whom(&uid);
+                self.bind(&uid, socket, false);
+                let text = "a late answer has come on a new socket of the same program";
+                self.event(What::Rebound, Some(&uid), Some(socket), text);
+            }
+            Judgement::Stranger => {
+                return self.drop_answer(socket, Some(&uid), "from a socket that was not asked");
+            }
+        }
+        self.complete(&uid, call, socket, payload);
+        self.pump(&uid);
+    }
+
+    fn judge(&self, socket: SocketId, uid: &Arc<str>, call: CallId) -> Judgement {
+        let session = self.by_uid.get(uid);
+        let flights = session.map(|session| session.flights.iter());
+        let flight = flights.and_then(|mut flights| flights.find(|flight| flight.call == call));
+        let (Some(session), Some(flight)) = (session, flight) else { return Judgement::Stranger };
+        if flight.socket == socket || session.socket == Some(socket) {
+            return Judgement::Heard;
+        }
+        let may = self.settings.rebind
+            && flight.phase != Phase::Quarantined
+            && self.may_rebind(socket, session);
+        if may { Judgement::Rebinds } else { Judgement::Stranger }
+    }
+
+    fn may_rebind(&self, socket: SocketId, session: &Session) -> bool {
+        let Some(socket) = self.sockets.get(&socket) else { return false };
+        session.socket.is_none()
+            && socket.bond == Bond::Anonymous
+            && (socket.token.id == session.token || mutant::on(Mutant::RebindAnyToken))
+    }
+
+    fn complete(
+        &mut self,
+        uid: &Arc<str>,
+        call: CallId,
+        socket: SocketId,
+        payload: Result<&str, &str>,
+    ) {
+        let now = self.now;
+        let Some(session) = self.by_uid.get_mut(uid) else { return };
+        let Some(at) = session.flights.iter().position(|flight| flight.call == call) else {
+            return;
+        };
+        let flight = session.flights.remove(at);
+        session.last_answer = Some(now);
+        session.used_at = now;
+        session.timeouts = 0;
+        session.pace = now.since(flight.sent_at);
+        self.wires.remove(&flight.wire);
+        self.forget(call);
+        if flight.phase == Phase::Quarantined {
+            self.event(What::LateAnswer, Some(uid), Some(socket), "");
+            if !mutant::on(Mutant::LateAnswerAnswers) {
+                return;
+            }
+        }
+        self.answer(Answer {
+            call,
+            session_id: Arc::clone(uid),
+            result: Ok(match payload {
+                Ok(result) => from_result(result),
+                Err(error) => from_error(error),
+            }),
+            cancelled: matches!(flight.phase, Phase::Cancelled(_)),
+            has_output_schema: flight.tool.has_output_schema(),
+        });
+    }
+
+    fn drop_answer(&mut self, socket: SocketId, uid: Option<&Arc<str>>, why: &str) {
+        self.event(What::AnswerDropped, uid, Some(socket), why);
+    }
+
+    /// Whose socket an answer to a call of `uid` re-binds: `uid`'s, if nobody is careless.
+    fn whom(&self, uid: &Arc<str>) -> Arc<str> {
+        let mut away = self.by_uid.iter().filter(|(_, session)| session.socket.is_none());
+        let first = away.next().filter(|_| mutant::on(Mutant::RebindWrongSession));
+        Arc::clone(first.map_or(uid, |(first, _)| first))
+    }
+
+    /// What a careless machine would do.
+    fn guess(&self, socket: SocketId) -> Option<(Arc<str>, CallId)> {
+        if !mutant::on(Mutant::AnswerByGuess) {
+            return None;
+        }
+        let mut own = self.by_uid.iter().filter(|(_, session)| session.socket == Some(socket));
+        let (uid, session) = own.next()?;
+        Some((Arc::clone(uid), session.flights.first()?.call))
+    }
+}
+
+enum Judgement {
+    Heard,
+    Rebinds,
+    Stranger,
+}

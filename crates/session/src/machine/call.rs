@@ -1,0 +1,301 @@
+//! Calls: let in, in order of arrival, sent when the session has room, ended in time.
+//!
+//! Invariant: the queue of a session is served strictly from the front.
+//! Invariant: a slot is free only when the client has answered, or has had `late_answer` to do so
+//! after its call had ended.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Sessions;
+use super::session::{Flight, Phase, Queued, Session};
+use crate::failure::{Effect, Failure};
+use crate::frame::{tool_call, tool_cancel};
+use crate::io::{Answer, Call, CallId, SocketId, What};
+use crate::mutant::{self, Mutant};
+use crate::timers::Timer;
+use crate::tool::Tool;
+
+impl Sessions {
+    pub(super) fn admit(&mut self, call: Call) {
+        let Call { call, target, random } = call;
+        let uid = Arc::clone(&target.session_id);
+        let refused = self.refusal(&target);
+        let (now, wait) = (self.now, self.reconnect_wait(&uid));
+        let Some(session) = self.by_uid.get_mut(&uid).filter(|_| refused.is_none()) else {
+            let failure = refused.unwrap_or_else(|| target.gone());
+            return self.answer(Answer {
+                call,
+                session_id: uid,
+                result: Err(failure),
+                cancelled: false,
+                has_output_schema: target.tool.has_output_schema(),
+            });
+        };
+        let deadline = target.allowed.map(|allowed| now.after(allowed));
+        let waits_until = session.socket.is_none().then(|| now.after(wait));
+        session.last_call = Some(now);
+        session.used_at = now;
+        session.queue.push_back(Queued {
+            call,
+            tool: target.tool,
+            published: target.published,
+            arguments: target.arguments,
+            random,
+            allowed: target.allowed,
+            deadline,
+            waits_until,
+            selected: target.selected,
+        });
+        self.calls.insert(call, Arc::clone(&uid));
+        let due = [deadline, waits_until].into_iter().flatten().min();
+        if let Some(due) = due.filter(|_| !mutant::on(Mutant::DeadlineFromSend)) {
+            self.timers.set(Timer::Call(call), due);
+        }
+        self.show(&uid);
+        self.pump(&uid);
+    }
+
+    pub(crate) fn reconnect_wait(&self, uid: &str) -> Duration {
+        let kind = self.by_uid.get(uid).map(|session| session.card.kind.as_str());
+        self.settings.of_kind(kind.unwrap_or_default()).reconnect_wait
+    }
+
+    /// Sends what may be sent.
+    pub(super) fn pump(&mut self, uid: &Arc<str>) {
+        loop {
+            let Some(session) = self.by_uid.get_mut(uid) else { return };
+            let Some(socket) = session.socket else { return };
+            let Some(head) = session.queue.front() else { return };
+            let tool = session.tools.get(&head.tool.name).cloned();
+            let room =
+                tool.as_ref().map(|tool| self.settings.concurrency(&session.card.kind, tool));
+            if room.is_some_and(|concurrency| !session.has_room(concurrency)) {
+                return;
+            }
+            let newest = mutant::on(Mutant::QueueNotFifo) && session.queue.len() > 1;
+            let next = if newest { session.queue.pop_back() } else { session.queue.pop_front() };
+            let Some(next) = next else { return };
+            if let (Some(tool), Some(concurrency)) = (tool, room) {
+                self.send_call(uid, socket, &next, tool, concurrency);
+            } else {
+                let tool = next.tool.name.to_string();
+                let session_id = Arc::clone(uid);
+                self.end_queued(uid, &next, Failure::SessionMismatch { session_id, tool });
+            }
+        }
+    }
+
+    fn send_call(
+        &mut self,
+        uid: &Arc<str>,
+        socket: SocketId,
+        next: &Queued,
+        tool: Arc<Tool>,
+        concurrency: usize,
+    ) {
+        let wire = self.wire(socket, next.random);
+        let frame = tool_call(&wire, &tool.name, &next.arguments);
+        self.wires.insert(wire.clone(), (Arc::clone(uid), next.call));
+        match next.deadline {
+            Some(deadline) => self.timers.set(Timer::Call(next.call), deadline),
+            None => self.timers.clear(&Timer::Call(next.call)),
+        }
+        let now = self.now;
+        if let Some(session) = self.by_uid.get_mut(uid) {
+            session.flights.push(Flight {
+                call: next.call,
+                tool,
+                wire,
+                socket,
+                concurrency,
+                sent_at: now,
+                allowed: next.allowed,
+                deadline: next.deadline,
+                phase: Phase::Running,
+            });
+        }
+        self.send(socket, frame);
+    }
+
+    /// The id on the wire: never used before or after, and nobody can guess it.
+    fn wire(&mut self, socket: SocketId, random: u128) -> String {
+        if mutant::on(Mutant::IdsPerSocket) {
+            let Some(socket) = self.sockets.get_mut(&socket) else { return String::new() };
+            socket.sent += 1;
+            return format!("mgr-{}-{:032x}", socket.sent, 0);
+        }
+        self.sent += 1;
+        format!("mgr-{}-{random:032x}", self.sent)
+    }
+
+    /// The session is back: calls that waited for it wait for their turn.
+    pub(super) fn stop_waiting(&mut self, uid: &Arc<str>) {
+        let Some(session) = self.by_uid.get_mut(uid) else { return };
+        for queued in &mut session.queue {
+            if queued.waits_until.take().is_some() {
+                match queued.deadline {
+                    Some(deadline) => self.timers.set(Timer::Call(queued.call), deadline),
+                    None => self.timers.clear(&Timer::Call(queued.call)),
+                }
+            }
+        }
+    }
+
+    pub(super) fn cancel(&mut self, call: CallId) {
+        let Some(uid) = self.calls.get(&call).cloned() else { return };
+        let now = self.now;
+        let Some(session) = self.by_uid.get_mut(&uid) else { return };
+        if let Some(at) = session.queue.iter().position(|queued| queued.call == call) {
+            if mutant::on(Mutant::CancelledStillSent) {
+                let failure = Failure::Cancelled { effect: Effect::NotStarted };
+                return self.answer(Answer {
+                    call,
+                    session_id: uid,
+                    result: Err(failure),
+                    cancelled: true,
+                    has_output_schema: false,
+                });
+            }
+            if let Some(queued) = session.queue.remove(at) {
+                self.end_queued(&uid, &queued, Failure::Cancelled { effect: Effect::NotStarted });
+            }
+            return self.pump(&uid);
+        }
+        let late = self.settings.of_kind(&session.card.kind).late_answer;
+        let socket = session.socket;
+        let Some(flight) = session.flights.iter_mut().find(|flight| flight.call == call) else {
+            return;
+        };
+        if flight.phase != Phase::Running {
+            return;
+        }
+        let until = now.after(late);
+        flight.phase = Phase::Cancelled(until);
+        let due = flight.deadline.map_or(until, |deadline| deadline.min(until));
+        let frame = tool_cancel(&flight.wire, "cancelled by the caller");
+        self.timers.set(Timer::Call(call), due);
+        if let Some(socket) = socket {
+            self.send(socket, frame);
+        }
+    }
+
+    /// A deadline, the end of a wait, or the end of a quarantine.
+    pub(super) fn call_due(&mut self, call: CallId) {
+        let Some(uid) = self.calls.get(&call).cloned() else { return };
+        let now = self.now;
+        let Some(session) = self.by_uid.get_mut(&uid) else { return };
+        if let Some(at) = session.queue.iter().position(|queued| queued.call == call) {
+            if let Some(queued) = session.queue.remove(at) {
+                let failure = overdue(session, &uid, &queued, now);
+                self.end_queued(&uid, &queued, failure);
+            }
+            return self.pump(&uid);
+        }
+        let phase = session.flights.iter().find(|flight| flight.call == call).map(|f| f.phase);
+        match phase {
+            Some(Phase::Running) => self.time_out(&uid, call),
+            Some(Phase::Cancelled(until)) => {
+                self.end_flight(&uid, call, Failure::Cancelled { effect: Effect::Unknown });
+                self.quarantine(&uid, call, until);
+            }
+            Some(Phase::Quarantined) if mutant::on(Mutant::QuarantineForever) => {}
+            Some(Phase::Quarantined) | None => self.free(&uid, call),
+        }
+    }
+
+    fn time_out(&mut self, uid: &Arc<str>, call: CallId) {
+        let now = self.now;
+        let Some(session) = self.by_uid.get_mut(uid) else { return };
+        session.timeouts = session.timeouts.saturating_add(1);
+        let (unresponsive, count) = (session.is_unresponsive(), session.timeouts);
+        let late = self.settings.of_kind(&session.card.kind).late_answer;
+        let socket = session.socket;
+        let Some(flight) = session.flights.iter().find(|flight| flight.call == call) else {
+            return;
+        };
+        let after = flight.allowed.unwrap_or_else(|| now.since(flight.sent_at));
+        let frame = tool_cancel(&flight.wire, "timeout");
+        let session_id = Arc::clone(uid);
+        let failure = Failure::Timeout { session_id, after, effect: Effect::Unknown, unresponsive };
+        self.end_flight(uid, call, failure);
+        if let Some(socket) = socket {
+            self.send(socket, frame);
+        }
+        if unresponsive {
+            let text = format!("{count} calls in a row have timed out");
+            self.event(What::Unresponsive, Some(uid), socket, text);
+        }
+        self.quarantine(uid, call, now.after(late));
+    }
+
+    /// The call has ended; its slot is kept until its late answer comes, or until then.
+    fn quarantine(&mut self, uid: &Arc<str>, call: CallId, until: crate::time::Millis) {
+        if until <= self.now || mutant::on(Mutant::SlotFreedAtTimeout) {
+            return self.free(uid, call);
+        }
+        let Some(session) = self.by_uid.get_mut(uid) else { return };
+        if let Some(flight) = session.flights.iter_mut().find(|flight| flight.call == call) {
+            flight.phase = Phase::Quarantined;
+            self.timers.set(Timer::Call(call), until);
+        }
+    }
+
+    fn free(&mut self, uid: &Arc<str>, call: CallId) {
+        self.forget(call);
+        let Some(session) = self.by_uid.get_mut(uid) else { return };
+        if let Some(at) = session.flights.iter().position(|flight| flight.call == call) {
+            let flight = session.flights.remove(at);
+            self.wires.remove(&flight.wire);
+        }
+        self.pump(uid);
+    }
+
+    pub(super) fn forget(&mut self, call: CallId) {
+        self.calls.remove(&call);
+        self.timers.clear(&Timer::Call(call));
+    }
+
+    fn end_queued(&mut self, uid: &Arc<str>, queued: &Queued, failure: Failure) {
+        self.forget(queued.call);
+        self.answer(Answer {
+            call: queued.call,
+            session_id: Arc::clone(uid),
+            cancelled: matches!(failure, Failure::Cancelled { .. }),
+            result: Err(failure),
+            has_output_schema: queued.tool.has_output_schema(),
+        });
+    }
+
+    fn end_flight(&mut self, uid: &Arc<str>, call: CallId, failure: Failure) {
+        let flights = self.by_uid.get(uid).map(|session| session.flights.iter());
+        let flight = flights.and_then(|mut flights| flights.find(|flight| flight.call == call));
+        let Some(flight) = flight else { return };
+        let has_output_schema = flight.tool.has_output_schema();
+        self.answer(Answer {
+            call,
+            session_id: Arc::clone(uid),
+            cancelled: matches!(failure, Failure::Cancelled { .. }),
+            result: Err(failure),
+            has_output_schema,
+        });
+    }
+}
+
+/// Why a call in the queue has waited long enough.
+fn overdue(
+    session: &Session,
+    uid: &Arc<str>,
+    queued: &Queued,
+    now: crate::time::Millis,
+) -> Failure {
+    if queued.waits_until.is_some_and(|until| until <= now) {
+        return session.away(uid, &queued.published, queued.selected);
+    }
+    Failure::Timeout {
+        session_id: Arc::clone(uid),
+        after: queued.allowed.unwrap_or_default(),
+        effect: Effect::NotStarted,
+        unresponsive: session.is_unresponsive(),
+    }
+}

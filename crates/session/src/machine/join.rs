@@ -1,0 +1,273 @@
+//! Sessions begin, come back, are taken over and change their tools.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use toolgate_mcp::{code, write};
+
+use super::Sessions;
+use super::session::{Phase, Session};
+use super::socket::Bond;
+use crate::io::{SocketId, What};
+use crate::mutant::{self, Mutant};
+use crate::reach::Token;
+use crate::registration::{Card, Registration, changed_tools};
+use crate::timers::Timer;
+use crate::tool::{ReadTools, Tools};
+
+/// The uid is live and may not be taken over.
+const UID_IN_USE: i32 = -32010;
+
+impl Sessions {
+    pub(super) fn register(&mut self, id: SocketId, request: &str, params: Option<&str>) {
+        let Some(socket) = self.sockets.get(&id) else { return };
+        let token = Arc::clone(&socket.token);
+        if matches!(socket.bond, Bond::Bound { registered: true, .. })
+            && !mutant::on(Mutant::RegisterTwice)
+        {
+            let message = "a register was already accepted on this socket";
+            return self.refuse(id, request, code::INVALID_REQUEST, message);
+        }
+        let read = Registration::read(params, &mut self.pool, self.settings.max_tools);
+        let registration = match read {
+            Ok(registration) => registration,
+            Err(what) => {
+                self.event(What::RegisterRefused, None, Some(id), what.as_str());
+                return self.refuse(id, request, code::INVALID_PARAMS, &what);
+            }
+        };
+        let Registration { uid, card, tools } = registration;
+        if let Some(field) = token.outside(&uid, &card.kind, &card.infobase_name) {
+            let what = format!("`{field}` is outside the bounds of this token");
+            self.event(What::OutsideBounds, Some(&uid), Some(id), what.as_str());
+            return self.refuse(id, request, code::INVALID_PARAMS, &what);
+        }
+        if !self.make_way(id, &uid, &token, &card) {
+            let what = "this `client_uid` is live and may not be taken over: it needs the same token, kind and infobase_name";
+            self.event(What::TakeoverRefused, Some(&uid), Some(id), host(&card));
+            return self.refuse(id, request, UID_IN_USE, what);
+        }
+        let back = self.by_uid.contains_key(&uid);
+        self.put(&uid, card, tools, token.id);
+        self.bind(&uid, id, true);
+        self.greet(id, request, &uid, back);
+        self.pump(&uid);
+    }
+
+    /// Clears the uid for a socket that registers it; false if somebody else lives there.
+    fn make_way(&mut self, id: SocketId, uid: &Arc<str>, token: &Token, card: &Card) -> bool {
+        // A late answer had bound this socket to a session which it turns out not to be.
+        if let Some(Bond::Bound { uid: other, .. }) = self.sockets.get(&id).map(|s| s.bond.clone())
+            && other != *uid
+        {
+            self.lose(&other, id, "its socket has registered as another session");
+        }
+        let Some(session) = self.by_uid.get(uid) else { return true };
+        let same = session.same_program(token.id, card);
+        match session.socket.filter(|live| *live != id) {
+            Some(live) if same || mutant::on(Mutant::TakeoverByOtherToken) => {
+                self.take_over(uid, live, card);
+            }
+            Some(_) => return false,
+            None if same => {}
+            None => {
+                self.event(What::Ended, Some(uid), None, "another program has taken its uid");
+                self.end(uid);
+            }
+        }
+        true
+    }
+
+    fn take_over(&mut self, uid: &Arc<str>, live: SocketId, card: &Card) {
+        self.event(What::TakenOver, Some(uid), Some(live), host(card));
+        self.supersede(live);
+        let now = self.now;
+        let Some(session) = self.by_uid.get_mut(uid) else { return };
+        let rival = session.card.host_id.clone();
+        let text = format!("hosts `{rival}` and `{}`", card.host_id);
+        session.rival = Some(rival);
+        if session.taken_over(now) {
+            self.event(What::Conflict, Some(uid), None, text);
+        }
+    }
+
+    /// Begins the session, or replaces what it says of itself.
+    fn put(&mut self, uid: &Arc<str>, card: Card, read: ReadTools, token: Option<u32>) {
+        self.warn(uid, &read);
+        let (now, grace) = (self.now, self.settings.grace);
+        let restarted = self.by_uid.get(uid).is_some_and(
+            |session| matches!((session.card.pid, card.pid), (Some(old), Some(new)) if old != new),
+        );
+        if restarted {
+            self.hasten(uid, grace);
+        }
+        self.lives += 1;
+        let life = self.lives;
+        let fresh = || Session {
+            card: card.clone(),
+            tools: Tools::new(),
+            token,
+            life,
+            generation: 0,
+            socket: None,
+            registered_at: now,
+            lost_at: None,
+            last_call: None,
+            last_answer: None,
+            used_at: now,
+            hidden: false,
+            queue: VecDeque::new(),
+            flights: Vec::new(),
+            takeovers: VecDeque::new(),
+            rival: None,
+            timeouts: 0,
+            pace: Duration::ZERO,
+        };
+        let session = self.by_uid.entry(Arc::clone(uid)).or_insert_with(fresh);
+        session.card = card;
+        session.registered_at = now;
+        self.replace_tools(uid, read.tools, true);
+    }
+
+    /// Another process has taken the place of the one that was called: what that one still ran can
+    /// hardly be answered, so it does not keep others waiting longer than a lost session would.
+    fn hasten(&mut self, uid: &Arc<str>, grace: Duration) {
+        let latest = self.now.after(grace);
+        let Some(session) = self.by_uid.get_mut(uid) else { return };
+        for flight in &mut session.flights {
+            if flight.phase == Phase::Running && flight.deadline.is_none_or(|at| at > latest) {
+                flight.deadline = Some(latest);
+                self.timers.set(Timer::Call(flight.call), latest);
+            }
+        }
+    }
+
+    /// From now on this socket is the session's.
+    pub(super) fn bind(&mut self, uid: &Arc<str>, id: SocketId, registered: bool) {
+        let now = self.now;
+        if let Some(socket) = self.sockets.get_mut(&id) {
+            socket.bond = Bond::Bound { uid: Arc::clone(uid), registered };
+        }
+        self.time_socket(id);
+        self.timers.clear(&Timer::Grace(Arc::clone(uid)));
+        if let Some(session) = self.by_uid.get_mut(uid) {
+            session.socket = Some(id);
+            session.generation += 1;
+            session.lost_at = None;
+            session.used_at = now;
+        }
+        self.show(uid);
+        self.time_idle(uid);
+        self.stop_waiting(uid);
+        if mutant::on(Mutant::SentAgain) {
+            self.send_again(uid, id);
+        }
+    }
+
+    /// What must never happen: the client may have done it already.
+    fn send_again(&mut self, uid: &Arc<str>, id: SocketId) {
+        let flights = self.by_uid.get(uid).map(|session| session.flights.iter());
+        let frames: Vec<_> = flights
+            .into_iter()
+            .flatten()
+            .map(|flight| crate::frame::tool_call(&flight.wire, &flight.tool.name, "{}"))
+            .collect();
+        for frame in frames {
+            self.send(id, frame);
+        }
+    }
+
+    fn greet(&mut self, id: SocketId, request: &str, uid: &Arc<str>, back: bool) {
+        let Some(session) = self.by_uid.get(uid) else { return };
+        let idle = self.settings.of_kind(&session.card.kind).idle_timeout.unwrap_or_default();
+        let mut result = json!({
+            "session_id": &**uid,
+            "server_version": self.settings.server_version,
+            "heartbeat_interval_ms": u64::try_from(self.settings.heartbeat_interval.as_millis()).unwrap_or(u64::MAX),
+            "idle_timeout_secs": self.settings.reported_idle_secs.unwrap_or(idle.as_secs()),
+        });
+        if back && let Some(result) = result.as_object_mut() {
+            result.insert("reconnected".to_owned(), true.into());
+        }
+        let what = if back { What::Reconnected } else { What::Registered };
+        let card = &session.card;
+        let text = format!(
+            "kind `{}`, infobase `{}`, {}, {} tools",
+            card.kind,
+            card.infobase_name,
+            host(card),
+            session.tools.len()
+        );
+        self.event(what, Some(uid), Some(id), text);
+        self.send(id, write::result(request, &result.to_string()));
+    }
+
+    pub(super) fn tools_changed(
+        &mut self,
+        id: SocketId,
+        request: Option<&str>,
+        params: Option<&str>,
+    ) {
+        let bond = self.sockets.get(&id).map(|socket| socket.bond.clone());
+        let Some(Bond::Bound { uid, .. }) = bond else {
+            if let Some(request) = request {
+                self.refuse(id, request, code::INVALID_REQUEST, "send session.register first");
+            }
+            return;
+        };
+        match changed_tools(params, &mut self.pool, self.settings.max_tools) {
+            Ok(read) => {
+                self.warn(&uid, &read);
+                self.replace_tools(&uid, read.tools, false);
+                if let Some(request) = request {
+                    self.send(id, write::result(request, "{}"));
+                }
+                self.pump(&uid);
+            }
+            Err(what) => {
+                self.event(What::BadFrame, Some(&uid), Some(id), what.as_str());
+                if let Some(request) = request {
+                    self.refuse(id, request, code::INVALID_PARAMS, &what);
+                }
+            }
+        }
+    }
+
+    fn warn(&mut self, uid: &Arc<str>, read: &ReadTools) {
+        if !read.doubled.is_empty() {
+            let names = read.doubled.join("`, `");
+            let text = format!("published more than once, the first counts: `{names}`");
+            self.event(What::DoubledTool, Some(uid), None, text);
+        }
+    }
+
+    fn replace_tools(&mut self, uid: &Arc<str>, tools: Tools, registered: bool) {
+        let Some(session) = self.by_uid.get_mut(uid) else { return };
+        let before = std::mem::replace(&mut session.tools, tools);
+        for name in before.keys().filter(|name| !session.tools.contains_key(*name)) {
+            if let Some(uids) = self.serving.get_mut(name) {
+                uids.remove(uid);
+            }
+        }
+        for name in session.tools.keys() {
+            self.serving.entry(Arc::clone(name)).or_default().insert(Arc::clone(uid));
+        }
+        self.serving.retain(|_, uids| !uids.is_empty());
+        if self.settings.showcase {
+            let changes =
+                self.showcase.publish(uid, &session.card, &session.tools, registered, self.now);
+            self.out.extend(changes);
+            self.time_showcase();
+        }
+        self.lists_may_differ();
+    }
+}
+
+fn host(card: &Card) -> String {
+    match card.pid {
+        Some(pid) => format!("host `{}`, pid {pid}", card.host_id),
+        None => format!("host `{}`", card.host_id),
+    }
+}

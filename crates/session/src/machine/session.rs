@@ -1,0 +1,170 @@
+//! A session, its queue and what is under way in it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::failure::{Candidate, Effect, Failure};
+use crate::io::{CallId, SocketId};
+use crate::registration::Card;
+use crate::time::Millis;
+use crate::tool::{Tool, Tools};
+
+/// One program that has registered.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) card: Card,
+    pub(crate) tools: Tools,
+    /// The token it came with.
+    pub(crate) token: Option<u32>,
+    /// Tells it from a later session with the same uid.
+    pub(crate) life: u64,
+    /// Counts the sockets it has had.
+    pub(crate) generation: u64,
+    /// `None` while it is disconnected.
+    pub(crate) socket: Option<SocketId>,
+    pub(crate) registered_at: Millis,
+    pub(crate) lost_at: Option<Millis>,
+    pub(crate) last_call: Option<Millis>,
+    pub(crate) last_answer: Option<Millis>,
+    /// From when on its idleness counts.
+    pub(crate) used_at: Millis,
+    /// Idle for too long: its tools are not shown.
+    pub(crate) hidden: bool,
+    pub(crate) queue: VecDeque<Queued>,
+    /// In the order in which they were sent.
+    pub(crate) flights: Vec<Flight>,
+    /// When it was taken over, within the last minute.
+    pub(crate) takeovers: VecDeque<Millis>,
+    /// The host that had it before it was last taken over.
+    pub(crate) rival: Option<String>,
+    /// How many calls in a row have had no answer in time.
+    pub(crate) timeouts: u32,
+    /// How long the last answered call took.
+    pub(crate) pace: Duration,
+}
+
+/// A call that has not been sent.
+#[derive(Debug)]
+pub(crate) struct Queued {
+    pub(crate) call: CallId,
+    pub(crate) tool: Arc<Tool>,
+    /// The name it was called by.
+    pub(crate) published: String,
+    pub(crate) arguments: String,
+    pub(crate) random: u128,
+    pub(crate) allowed: Option<Duration>,
+    pub(crate) deadline: Option<Millis>,
+    /// Until when it waits for the session to come back; `None` if it came while it was there.
+    pub(crate) waits_until: Option<Millis>,
+    /// Whether the agent has said which session it wants.
+    pub(crate) selected: bool,
+}
+
+/// A call that was sent and whose answer may still come.
+#[derive(Debug)]
+pub(crate) struct Flight {
+    pub(crate) call: CallId,
+    pub(crate) tool: Arc<Tool>,
+    pub(crate) wire: String,
+    /// Where it went.
+    pub(crate) socket: SocketId,
+    pub(crate) concurrency: usize,
+    pub(crate) sent_at: Millis,
+    pub(crate) allowed: Option<Duration>,
+    pub(crate) deadline: Option<Millis>,
+    pub(crate) phase: Phase,
+}
+
+/// How far a sent call is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// Its answer is awaited.
+    Running,
+    /// It was taken back; its answer is awaited until then.
+    Cancelled(Millis),
+    /// It has ended without answer; until then the client is taken to be busy with it.
+    Quarantined,
+}
+
+impl Session {
+    pub(crate) fn same_program(&self, token: Option<u32>, card: &Card) -> bool {
+        self.token == token
+            && self.card.kind == card.kind
+            && self.card.infobase_name == card.infobase_name
+    }
+
+    /// As errors name it.
+    pub(crate) fn candidate(&self, uid: &Arc<str>) -> Candidate {
+        Candidate {
+            session_id: Arc::clone(uid),
+            infobase_name: self.card.infobase_name.clone(),
+            kind: self.card.kind.clone(),
+        }
+    }
+
+    /// Whether a call may be sent now. No call shares the client with others unless its own tool
+    /// and each of theirs say that it can take so many at once. A quarantined slot counts.
+    pub(crate) fn has_room(&self, concurrency: usize) -> bool {
+        let least =
+            self.flights.iter().map(|flight| flight.concurrency).fold(concurrency, usize::min);
+        let one_more =
+            usize::from(crate::mutant::on(crate::mutant::Mutant::OneTooMany) && least > 1);
+        self.flights.len() < least + one_more
+    }
+
+    /// Calls that somebody still waits for, under way.
+    pub(crate) fn inflight(&self) -> usize {
+        self.flights.iter().filter(|flight| flight.phase != Phase::Quarantined).count()
+    }
+
+    /// Whether calls have timed out again and again.
+    pub(crate) fn is_unresponsive(&self) -> bool {
+        self.timeouts >= UNRESPONSIVE
+    }
+
+    /// Whether it was taken over more often in the minute before `now` than a restart explains.
+    pub(crate) fn in_conflict(&self, now: Millis) -> bool {
+        let recent = self.takeovers.iter().filter(|at| now.since(**at) <= MINUTE);
+        recent.count() > MAX_TAKEOVERS
+    }
+
+    /// Remembers a takeover; whether that makes it a conflict.
+    pub(crate) fn taken_over(&mut self, now: Millis) -> bool {
+        let before = self.in_conflict(now);
+        self.takeovers.push_back(now);
+        while self.takeovers.len() > MAX_TAKEOVERS + 1 {
+            self.takeovers.pop_front();
+        }
+        !before && self.in_conflict(now)
+    }
+
+    /// Why a call cannot be sent while the session is away.
+    pub(crate) fn away(&self, uid: &Arc<str>, published: &str, selected: bool) -> Failure {
+        if selected {
+            return Failure::SessionGone {
+                session_id: Arc::clone(uid),
+                effect: Effect::NotStarted,
+            };
+        }
+        Failure::NoLiveSession {
+            tool: published.to_owned(),
+            kind: self.card.kind.clone(),
+            config_id: self.card.config_id.clone(),
+        }
+    }
+
+    pub(crate) fn busy(&self, uid: &Arc<str>) -> Failure {
+        Failure::SessionBusy {
+            session_id: Arc::clone(uid),
+            waiting: self.queue.len(),
+            retry_after_s: self.pace.as_secs().clamp(1, 60),
+        }
+    }
+}
+
+const MINUTE: Duration = Duration::from_mins(1);
+/// A server channel comes back about once a minute; two programs with one uid fight each second.
+const MAX_TAKEOVERS: usize = 5;
+/// So many timeouts in a row are no accident.
+const UNRESPONSIVE: u32 = 3;

@@ -1,0 +1,206 @@
+//! Sockets: what comes in on them, and whether they live.
+//!
+//! Invariant: to a socket that is leaving nothing is sent; of what it says only answers are heard.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use toolgate_mcp::{code, write};
+
+use super::Sessions;
+use crate::frame::{Frame, parse_error};
+use crate::io::{Output, SocketId, What};
+use crate::mutant::{self, Mutant};
+use crate::reach::Token;
+use crate::time::Millis;
+use crate::timers::Timer;
+
+/// One WebSocket.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    pub(crate) token: Arc<Token>,
+    pub(crate) opened: Millis,
+    heard: Millis,
+    pinged: Millis,
+    pub(crate) bond: Bond,
+    /// How many ids were given out on it; only a faulty machine counts them so.
+    pub(super) sent: u64,
+}
+
+/// Whose socket it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Bond {
+    /// Nobody has registered on it.
+    Anonymous,
+    /// A session's.
+    Bound {
+        /// Which.
+        uid: Arc<str>,
+        /// Whether by a register, not by a late answer.
+        registered: bool,
+    },
+    /// It is being closed.
+    Leaving,
+}
+
+/// Why sockets are closed, as WebSocket close codes.
+mod close {
+    pub(super) const BYE: (u16, &str) = (1000, "bye");
+    pub(super) const REVOKED: (u16, &str) = (1008, "the token is no longer valid");
+    pub(super) const RESTART: (u16, &str) = (1012, "service restart");
+    pub(super) const SUPERSEDED: (u16, &str) = (4001, "superseded");
+    pub(super) const NOT_REGISTERED: (u16, &str) = (4002, "no session.register in time");
+    pub(super) const DEAD: (u16, &str) = (4003, "no sign of life");
+}
+
+impl Sessions {
+    pub(super) fn opened(&mut self, id: SocketId, token: Arc<Token>) {
+        let now = self.now;
+        let socket =
+            Socket { token, opened: now, heard: now, pinged: now, bond: Bond::Anonymous, sent: 0 };
+        self.sockets.insert(id, socket);
+        self.time_socket(id);
+    }
+
+    pub(super) fn alive(&mut self, id: SocketId) {
+        if let Some(socket) = self.sockets.get_mut(&id) {
+            socket.heard = self.now;
+        }
+    }
+
+    pub(super) fn closed(&mut self, id: SocketId) {
+        self.timers.clear(&Timer::Socket(id));
+        let bond = self.sockets.remove(&id).map(|socket| socket.bond);
+        if let Some(Bond::Bound { uid, .. }) = bond {
+            self.lose(&uid, id, "the socket was closed");
+        }
+    }
+
+    pub(super) fn frame(&mut self, id: SocketId, text: &str) {
+        self.alive(id);
+        let Some(socket) = self.sockets.get(&id) else { return };
+        let leaving = socket.bond == Bond::Leaving;
+        match Frame::parse(text) {
+            Ok(Frame::Response { id: wire, payload }) => self.response(id, wire, payload),
+            _ if leaving && !mutant::on(Mutant::OldGenerationHeard) => {}
+            Ok(Frame::Request { id: request, method, params }) => {
+                self.request(id, request, &method, params);
+            }
+            Ok(Frame::Notification { method, params }) => match &*method {
+                "session.bye" => self.bye(id, None),
+                "session.tools_changed" => self.tools_changed(id, None, params),
+                _ => {}
+            },
+            Err(what) => {
+                self.event(What::BadFrame, None, Some(id), what.as_str());
+                self.send(id, parse_error(&what));
+            }
+        }
+    }
+
+    fn request(&mut self, id: SocketId, request: &str, method: &str, params: Option<&str>) {
+        match method {
+            "session.register" => self.register(id, request, params),
+            "session.bye" => self.bye(id, Some(request)),
+            "session.tools_changed" => self.tools_changed(id, Some(request), params),
+            "ping" => self.send(id, write::result(request, "{}")),
+            _ => self.refuse(id, request, code::METHOD_NOT_FOUND, "no such method"),
+        }
+    }
+
+    pub(super) fn refuse(&mut self, id: SocketId, request: &str, code: i32, message: &str) {
+        self.send(id, write::error(Some(request), code, message, None));
+    }
+
+    pub(super) fn send(&mut self, socket: SocketId, frame: Bytes) {
+        self.push(Output::Send { socket, frame });
+    }
+
+    pub(super) fn say_bye(&mut self, id: SocketId) {
+        self.leave(id, close::BYE);
+    }
+
+    pub(super) fn supersede(&mut self, id: SocketId) {
+        if mutant::on(Mutant::SupersededStaysOpen) {
+            return;
+        }
+        self.leave(id, close::SUPERSEDED);
+    }
+
+    /// Nothing is sent on it any more; what it still answers is heard until it is closed.
+    fn leave(&mut self, id: SocketId, (code, reason): (u16, &'static str)) {
+        self.timers.clear(&Timer::Socket(id));
+        if let Some(socket) = self.sockets.get_mut(&id)
+            && socket.bond != Bond::Leaving
+        {
+            socket.bond = Bond::Leaving;
+            self.push(Output::Close { socket: id, code, reason });
+        }
+    }
+
+    pub(super) fn revoke(&mut self, token: u32) {
+        let ids: Vec<SocketId> = self.sockets.keys().copied().collect();
+        for id in ids {
+            if self.sockets.get(&id).is_some_and(|socket| socket.token.id == Some(token)) {
+                self.leave(id, close::REVOKED);
+            }
+        }
+        let uids: Vec<Arc<str>> = self.by_uid.keys().cloned().collect();
+        for uid in uids {
+            if self.by_uid.get(&uid).is_some_and(|session| session.token == Some(token)) {
+                self.event(What::Ended, Some(&uid), None, "its token is no longer valid");
+                self.end(&uid);
+            }
+        }
+    }
+
+    pub(super) fn stop(&mut self) {
+        let ids: Vec<SocketId> = self.sockets.keys().copied().collect();
+        for id in ids {
+            self.leave(id, close::RESTART);
+        }
+        let uids: Vec<Arc<str>> = self.by_uid.keys().cloned().collect();
+        for uid in uids {
+            self.end(&uid);
+        }
+    }
+
+    /// Ping, death, or the end of the time to register.
+    pub(super) fn socket_due(&mut self, id: SocketId) {
+        let (now, dead_after) = (self.now, self.settings.dead_after);
+        let Some(socket) = self.sockets.get_mut(&id) else { return };
+        if now >= socket.heard.after(dead_after) {
+            let bond = socket.bond.clone();
+            self.leave(id, close::DEAD);
+            if let Bond::Bound { uid, .. } = bond {
+                self.lose(&uid, id, "no sign of life");
+            }
+            return;
+        }
+        if socket.bond == Bond::Anonymous
+            && now >= socket.opened.after(self.settings.register_within)
+        {
+            self.event(What::NotRegistered, None, Some(id), "");
+            self.leave(id, close::NOT_REGISTERED);
+            return;
+        }
+        if let Some(interval) = self.settings.ping_interval
+            && now >= socket.pinged.after(interval)
+        {
+            socket.pinged = now;
+            self.push(Output::Ping { socket: id });
+        }
+        self.time_socket(id);
+    }
+
+    pub(super) fn time_socket(&mut self, id: SocketId) {
+        let Some(socket) = self.sockets.get(&id) else { return };
+        let settings = &self.settings;
+        let register =
+            (socket.bond == Bond::Anonymous).then(|| socket.opened.after(settings.register_within));
+        let ping = settings.ping_interval.map(|interval| socket.pinged.after(interval));
+        let dead = socket.heard.after(settings.dead_after);
+        let due = [register, ping].into_iter().flatten().fold(dead, Millis::min);
+        self.timers.set(Timer::Socket(id), due);
+    }
+}

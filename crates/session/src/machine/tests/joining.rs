@@ -1,0 +1,357 @@
+//! Register, takeover, soft reconnect, re-binding, goodbye, liveness.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::{Bed, OK, card, only, secs, sent};
+use crate::{Input, Settings, Token};
+
+const WELCOME: &str = r#"send 1 {"jsonrpc":"2.0","id":1,"result":{"heartbeat_interval_ms":15000,"idle_timeout_secs":0,"server_version":"toolgate/0.1.0","session_id":"u1"}}"#;
+
+fn welcome_back(socket: u64) -> String {
+    format!(
+        r#"send {socket} {{"jsonrpc":"2.0","id":1,"result":{{"heartbeat_interval_ms":15000,"idle_timeout_secs":0,"reconnected":true,"server_version":"toolgate/0.1.0","session_id":"u1"}}}}"#
+    )
+}
+
+fn error(socket: u64, code: i32, message: &str) -> String {
+    format!(
+        r#"send {socket} {{"jsonrpc":"2.0","id":1,"error":{{"code":{code},"message":"{message}"}}}}"#
+    )
+}
+
+#[test]
+fn register_is_answered() {
+    let mut bed = Bed::new();
+    assert_eq!(bed.join(1, "u1", "client", &["find"]), ["event registered u1", WELCOME]);
+    let again = bed.ask(1, "session.register", card("u1", "client", "trade", &[]));
+    assert_eq!(again, [error(1, -32600, "a register was already accepted on this socket")]);
+}
+
+#[test]
+fn bad_registers_name_their_field() {
+    let good = card("u1", "client", "trade", &[]);
+    let with = |key: &str, value: Value| {
+        let mut card = good.clone();
+        card[key] = value;
+        card
+    };
+    let without = |key: &str| {
+        let mut card = good.clone();
+        card.as_object_mut().unwrap().remove(key);
+        card
+    };
+    let cases = [
+        (Value::Null, "`params` is missing"),
+        (json!([]), "`params` must be an object"),
+        (without("client_uid"), "`client_uid` is missing"),
+        (with("client_uid", "".into()), "`client_uid` must not be empty"),
+        (with("client_uid", 7.into()), "`client_uid` must be a string"),
+        (with("client_uid", "x".repeat(600).into()), "`client_uid` is longer than 512 bytes"),
+        (without("kind"), "`kind` is missing"),
+        (without("version"), "`version` is missing"),
+        (with("infobase_name", "".into()), "`infobase_name` must not be empty"),
+        (without("ib_session_number"), "`ib_session_number` is missing"),
+        (
+            with("ib_session_number", (-1).into()),
+            "`ib_session_number` must be a whole number from 0 to 4294967295",
+        ),
+        (
+            with("ib_session_number", "7".into()),
+            "`ib_session_number` must be a whole number from 0 to 4294967295",
+        ),
+        (with("pid", 1.5.into()), "`pid` must be a whole number from 0 to 4294967295"),
+        (without("tools"), "`tools` is missing"),
+        (with("tools", json!({})), "`tools` must be an array"),
+        (with("tools", json!([7])), "`tools[0]` must be an object"),
+        (with("tools", json!([{}])), "`tools[0].name` is missing"),
+        (with("tools", json!([{"name": "a"}])), "`tools[0].input_schema` is missing"),
+        (
+            with("tools", json!([{"name": "a", "input_schema": []}])),
+            "`tools[0].input_schema`: must be an object",
+        ),
+        (
+            with("tools", json!([{"name": "a", "input_schema": {}, "visibility": "secret"}])),
+            "`tools[0].visibility` must be `public` or `internal`",
+        ),
+        (
+            with("tools", json!([{"name": "a", "input_schema": {}, "concurrency": 0}])),
+            "`tools[0].concurrency` must be a whole number above 0",
+        ),
+    ];
+    for (params, message) in cases {
+        let mut bed = Bed::new();
+        bed.open(1, None);
+        let expected = ["event register_refused -".to_owned(), error(1, -32602, message)];
+        assert_eq!(bed.ask(1, "session.register", params), expected);
+        // The socket stays, and a good register is still welcome.
+        assert_eq!(bed.ask(1, "session.register", good.clone()), ["event registered u1", WELCOME]);
+    }
+}
+
+#[test]
+fn what_is_optional_is_optional() {
+    let mut bed = Bed::new();
+    bed.open(1, None);
+    let mut params = card("u1", "client", "trade", &["a"]);
+    params["extras"] = json!({"deep": [1]});
+    params["resources"] = json!([]);
+    params["config_id"] = Value::Null;
+    bed.ask(1, "session.register", params);
+    let list = bed.gate.session_list(&bed.reach, bed.now.after(secs(3)));
+    assert_eq!(
+        list["sessions"],
+        json!([{
+            "session_id": "u1", "kind": "client", "config_id": "client", "version": "1",
+            "infobase_name": "trade", "ib_session_number": 7, "host_id": "unknown", "pid": null,
+            "state": "active", "tools": 1, "inflight": 0, "queued": 0, "last_call_secs_ago": null,
+            "last_answer_secs_ago": null, "registered_secs_ago": 3, "disconnected_secs_ago": null,
+        }])
+    );
+}
+
+#[test]
+fn odd_frames_are_answered_and_forgiven() {
+    let mut bed = Bed::new();
+    bed.join(1, "u1", "client", &[]);
+    let parse = |what: &str| {
+        vec![
+            "event bad_frame -".to_owned(),
+            format!(
+                r#"send 1 {{"jsonrpc":"2.0","id":null,"error":{{"code":-32700,"message":"parse error: {what}"}}}}"#
+            ),
+        ]
+    };
+    assert_eq!(
+        bed.say_text(1, r#"{"jsonrpc":"2.0","id":1}"#),
+        parse("has none of `method`, `result` and `error`")
+    );
+    assert_eq!(
+        bed.say_text(1, "[]"),
+        parse("invalid type: sequence, expected an object at line 1 column 0")
+    );
+    assert_eq!(bed.ask(1, "ping", Value::Null), [r#"send 1 {"jsonrpc":"2.0","id":1,"result":{}}"#]);
+    assert_eq!(bed.ask(1, "tools/list", json!({})), [error(1, -32601, "no such method")]);
+    assert!(bed.tell(1, "whatever", json!({})).is_empty());
+    assert_eq!(bed.say_text(9, "x"), Vec::<String>::new(), "a socket that nobody knows");
+}
+
+#[test]
+fn goodbye_in_both_forms() {
+    let mut bed = Bed::new();
+    bed.join(1, "u1", "client", &["find"]);
+    let bye = bed.ask(1, "session.bye", json!({"reason": "x"}));
+    assert_eq!(
+        bye,
+        [r#"send 1 {"jsonrpc":"2.0","id":1,"result":{}}"#, "close 1 1000 bye", "event bye u1"]
+    );
+    bed.join(2, "u2", "client", &["find"]);
+    assert_eq!(bed.tell(2, "session.bye", Value::Null), ["close 2 1000 bye", "event bye u2"]);
+    assert_eq!(bed.route("find", "{}"), "no_live_session");
+    assert!(bed.ask(2, "ping", Value::Null).is_empty(), "nothing is sent after the close");
+    bed.open(3, None);
+    assert_eq!(bed.tell(3, "session.bye", Value::Null), ["close 3 1000 bye"]);
+}
+
+#[test]
+fn tools_change_in_both_forms() {
+    let mut bed = Bed::new();
+    bed.join(1, "u1", "client", &["a"]);
+    let params = |name: &str| json!({"tools": [{"name": name, "input_schema": {}}]});
+    assert!(bed.tell(1, "session.tools_changed", params("b")).is_empty());
+    assert_eq!(bed.names(), ["b"]);
+    let answer = bed.ask(1, "session.tools_changed", params("c"));
+    assert_eq!(answer, [r#"send 1 {"jsonrpc":"2.0","id":1,"result":{}}"#]);
+    assert_eq!(bed.names(), ["c"]);
+    let wrong = bed.ask(1, "session.tools_changed", json!({}));
+    assert_eq!(wrong, ["event bad_frame u1".to_owned(), error(1, -32602, "`tools` is missing")]);
+    bed.open(2, None);
+    assert!(bed.tell(2, "session.tools_changed", params("d")).is_empty());
+    let early = bed.ask(2, "session.tools_changed", params("d"));
+    assert_eq!(early, [error(2, -32600, "send session.register first")]);
+    assert_eq!(bed.names(), ["c"]);
+}
+
+#[test]
+fn the_newest_socket_wins() {
+    let mut bed = Bed::new();
+    bed.join(1, "u1", "client", &["find"]);
+    bed.call(1, "find", "{}");
+    let lines = bed.join(2, "u1", "client", &["find"]);
+    let expected = ["event taken_over u1", "close 1 4001 superseded", "event reconnected u1"];
+    assert_eq!(lines[..3], expected);
+    assert_eq!(lines[3], welcome_back(2));
+    // The old socket is heard only with its answer.
+    assert!(bed.ask(1, "ping", Value::Null).is_empty());
+    assert!(bed.tell(1, "session.bye", Value::Null).is_empty());
+    assert_eq!(bed.reply(1, 1, 1), [format!("answer 1 {OK}")]);
+    assert!(bed.close(1).is_empty());
+    assert_eq!(bed.call(2, "find", "{}"), [sent(2, 2, 2, "find", "{}")]);
+    assert_eq!(bed.reply(2, 2, 2), [format!("answer 2 {OK}")]);
+}
+
+#[test]
+fn only_the_same_program_takes_over() {
+    const IN_USE: &str = "this `client_uid` is live and may not be taken over: it needs the same token, kind and infobase_name";
+    let cases =
+        [(Some(2), "client", "trade"), (Some(1), "server", "trade"), (Some(1), "client", "bp")];
+    for (token, kind, base) in cases {
+        let mut bed = Bed::new();
+        bed.open(1, Some(1)).ask(1, "session.register", card("u1", "client", "trade", &["a"]));
+        bed.open(2, token);
+        let refused = bed.ask(2, "session.register", card("u1", kind, base, &["b"]));
+        assert_eq!(refused, ["event takeover_refused u1".to_owned(), error(2, -32010, IN_USE)]);
+        assert_eq!(bed.names(), ["a"]);
+        // Once it has lost its socket, the old session ends as after a goodbye.
+        bed.close(1);
+        let lines = bed.ask(2, "session.register", card("u1", kind, base, &["b"]));
+        assert_eq!(lines[..2], ["event ended u1", "event registered u1"]);
+        assert!(!lines[2].contains("reconnected"));
+    }
+}
+
+#[test]
+fn tokens_have_bounds() {
+    let token =
+        Token { id: Some(1), kinds: only("server"), infobases: only("tr*"), uids: only("s-*") };
+    let cases = [
+        ("s-1", "client", "trade", "`kind`"),
+        ("s-1", "server", "bp", "`infobase_name`"),
+        ("x", "server", "trade", "`client_uid`"),
+    ];
+    let mut bed = Bed::new();
+    bed.open_with(1, token);
+    for (uid, kind, base, field) in cases {
+        let lines = bed.ask(1, "session.register", card(uid, kind, base, &[]));
+        let message = format!("{field} is outside the bounds of this token");
+        assert_eq!(lines, [format!("event outside_bounds {uid}"), error(1, -32602, &message)]);
+    }
+    let lines = bed.ask(1, "session.register", card("s-1", "server", "trade", &[]));
+    assert_eq!(lines[0], "event registered s-1");
+    assert_eq!(
+        bed.input(Input::Revoke { token: 1 }),
+        ["close 1 1008 the token is no longer valid", "event ended s-1"]
+    );
+}
+
+#[test]
+fn a_fight_over_one_uid_is_seen() {
+    let mut bed = Bed::new();
+    for socket in 1..=7 {
+        let lines = bed.join(socket, "u1", "client", &[]);
+        assert_eq!(lines.contains(&"event conflict u1".to_owned()), socket == 7, "{socket}");
+        bed.pass(secs(5));
+    }
+    let conflict = |bed: &Bed| bed.gate.operator_list(bed.now)["sessions"][0]["conflict"].clone();
+    assert_eq!(conflict(&bed), json!(["unknown", "unknown"]));
+    bed.pass(secs(60));
+    assert_eq!(conflict(&bed), Value::Null);
+}
+
+#[test]
+fn a_late_answer_binds_an_anonymous_socket_again() {
+    let cases = [
+        // token of the new socket, re-binding on, whether it is bound
+        (Some(1), true, true),
+        (Some(2), true, false),
+        (None, true, false),
+        (Some(1), false, false),
+    ];
+    for (token, rebind, bound) in cases {
+        let mut bed = Bed::with(Settings { rebind, ping_interval: None, ..Settings::default() });
+        bed.open(1, Some(1)).ask(1, "session.register", card("u1", "client", "trade", &["find"]));
+        bed.call(1, "find", "{}");
+        bed.close(1);
+        bed.open(2, token);
+        let lines = bed.reply(2, 1, 1);
+        if bound {
+            assert_eq!(lines, ["event rebound u1".to_owned(), format!("answer 1 {OK}")]);
+            assert_eq!(bed.call(2, "find", "{}"), [sent(2, 2, 2, "find", "{}")]);
+            // Registering on it later is welcome, once.
+            let lines = bed.ask(2, "session.register", card("u1", "client", "trade", &["find"]));
+            assert_eq!(lines, ["event reconnected u1".to_owned(), welcome_back(2)]);
+        } else {
+            assert_eq!(lines, ["event answer_dropped u1"]);
+            let anonymous = &bed.gate.operator_list(bed.now)["anonymous"];
+            assert_eq!(anonymous.as_array().unwrap().len(), 1);
+        }
+    }
+}
+
+#[test]
+fn a_live_or_timed_out_session_is_not_bound_again() {
+    let mut bed = Bed::new();
+    bed.join(1, "u1", "client", &["find"]);
+    bed.call(1, "find", "{}");
+    bed.open(2, None);
+    assert_eq!(bed.reply(2, 1, 1), ["event answer_dropped u1"], "its own socket is still there");
+    bed.pass(secs(60));
+    bed.close(1);
+    bed.open(3, None);
+    assert_eq!(bed.reply(3, 1, 1), ["event answer_dropped u1"], "its call has ended");
+}
+
+#[test]
+fn sockets_that_do_not_register_or_live_are_closed() {
+    let mut bed = Bed::with(Settings::default());
+    bed.open(1, None);
+    bed.join(2, "u1", "client", &["find"]);
+    assert_eq!(bed.pass(secs(20)), ["ping 1", "ping 2"]);
+    bed.input(Input::Alive { socket: crate::SocketId(1) });
+    let lines = bed.pass(secs(10));
+    assert_eq!(
+        lines,
+        [
+            "event not_registered -",
+            "close 1 4002 no session.register in time",
+            "close 2 4003 no sign of life",
+            "event lost u1"
+        ]
+    );
+    assert_eq!(bed.pass(secs(30)), ["event expired u1"]);
+}
+
+#[test]
+fn idle_sessions_hide_or_are_asked_to_end() {
+    let mut settings = Settings {
+        ping_interval: None,
+        dead_after: Duration::from_hours(1),
+        ..Settings::default()
+    };
+    settings.common.idle_timeout = Some(secs(60));
+    let mut bed = Bed::with(settings.clone());
+    bed.join(1, "u1", "client", &["find"]);
+    bed.pass(secs(59));
+    assert_eq!(bed.route("find", "{}"), "u1 {}");
+    assert_eq!(bed.pass(secs(1)), ["event idle u1"]);
+    assert_eq!(bed.route("find", "{}"), "no_live_session");
+    // Who knows it by its id can wake it.
+    bed.call(1, "find", r#"{"session_id":"u1"}"#);
+    assert_eq!(bed.route("find", "{}"), "u1 {}");
+    settings.common.idle = crate::Idle::Shutdown;
+    let mut bed = Bed::with(settings);
+    bed.join(1, "u1", "client", &["find"]);
+    let lines = bed.pass(secs(60));
+    assert_eq!(
+        lines[1],
+        r#"send 1 {"jsonrpc":"2.0","id":"shutdown-1","method":"session.shutdown","params":{"reason":"idle","grace_ms":5000}}"#
+    );
+}
+
+#[test]
+fn stopping_closes_every_socket() {
+    let mut bed = Bed::new();
+    bed.join(1, "u1", "client", &["find"]);
+    bed.open(2, None);
+    bed.call(1, "find", "{}");
+    let lines = bed.input(Input::Stop);
+    assert_eq!(
+        lines,
+        [
+            "close 1 1012 service restart",
+            "close 2 1012 service restart",
+            "answer 1 session_gone unknown"
+        ]
+    );
+}

@@ -1,0 +1,160 @@
+//! Where calls go, and every reason why one does not.
+
+use serde_json::{Value, json};
+
+use super::{Bed, card, only};
+use crate::{Failure, Reach, Settings};
+
+/// Two clients and a server; `both` is served by all, `own` has arguments named like selectors.
+fn bed() -> Bed {
+    let mut bed = Bed::with(Settings { servers: vec!["files".to_owned()], ..Settings::default() });
+    for (socket, uid, kind, base) in
+        [(1, "c1", "client", "trade"), (2, "c2", "client", "bp"), (3, "s1", "server", "trade")]
+    {
+        let mut params = card(uid, kind, base, &["both", uid, "session_list", "files__x"]);
+        let own = json!({"type": "object", "properties": {"kind": {}, "infobase_name": {}}});
+        params["tools"].as_array_mut().unwrap().push(json!({"name": "own", "input_schema": own}));
+        let hidden = json!({"name": "secret", "input_schema": {}, "visibility": "internal"});
+        params["tools"].as_array_mut().unwrap().push(hidden);
+        bed.open(socket, None).ask(socket, "session.register", params);
+    }
+    bed
+}
+
+#[test]
+fn calls_find_their_session() {
+    let cases = [
+        ("c1", "{}", "c1 {}"),
+        ("c1", r#"{"session_id":"c1","a":1}"#, r#"c1 {"a":1}"#),
+        ("c1", r#"{"session_id":"c2"}"#, "session_mismatch"),
+        ("both", "{}", "session_id_required"),
+        ("both", r#"{"session_id":"s1"}"#, "s1 {}"),
+        ("both", r#"{"session_id":"zz"}"#, "unknown_session"),
+        ("both", r#"{"session_id":""}"#, "invalid_arguments"),
+        ("both", r#"{"session_id":["c1"]}"#, "invalid_arguments"),
+        ("both", r#"{"infobase_name":"bp","a":1}"#, r#"c2 {"a":1}"#),
+        ("both", r#"{"infobase_name":"trade"}"#, "session_id_required"),
+        ("both", r#"{"infobase_name":"trade","kind":"client"}"#, "c1 {}"),
+        ("both", r#"{"kind":"server"}"#, "s1 {}"),
+        ("both", r#"{"kind":"test"}"#, "unknown_session"),
+        ("both", r#"{"kind":7}"#, "invalid_arguments"),
+        ("both", r#"{"session_id":"c1","kind":"client"}"#, "c1 {}"),
+        ("both", r#"{"session_id":"c1","kind":"server"}"#, "invalid_arguments"),
+        ("own", r#"{"kind":"server"}"#, "session_id_required"),
+        (
+            "own",
+            r#"{"session_id":"s1","kind":"x","infobase_name":1}"#,
+            r#"s1 {"kind":"x","infobase_name":1}"#,
+        ),
+        ("c1", r#"{"bad-key":1}"#, "invalid_arguments"),
+        ("c1", r#"{"a":[{"b":{"1x":1}}]}"#, "invalid_arguments"),
+        ("c1", r#"{"Контрагент":{"ИНН_2":"x-y"}}"#, r#"c1 {"Контрагент":{"ИНН_2":"x-y"}}"#),
+        ("c1", r#"{"wrong":1}"#, "invalid_arguments"),
+        ("c1", "[]", "invalid_arguments"),
+        ("c1", r#"{"_v8_call_options":{"no_deadline":true}}"#, "invalid_arguments"),
+        ("s1", r#"{"_v8_call_options":{"no_deadline":true}}"#, "s1 {}"),
+        ("secret", r#"{"session_id":"c1"}"#, "unknown_tool"),
+        ("nothing", "{}", "unknown_tool"),
+        ("session_list", r#"{"session_id":"c1"}"#, "unknown_tool"),
+        ("session__session_list", r#"{"session_id":"c1"}"#, "c1 {}"),
+        ("files__x", r#"{"session_id":"c1"}"#, "unknown_tool"),
+        ("session__files__x", r#"{"session_id":"c1"}"#, "c1 {}"),
+    ];
+    let bed = bed();
+    for (name, arguments, expected) in cases {
+        assert_eq!(bed.route(name, arguments), expected, "{name} {arguments}");
+    }
+}
+
+#[test]
+fn keys_may_be_anything_where_the_operator_says_so() {
+    let mut settings = Settings::default();
+    settings.common.identifier_keys = false;
+    let mut bed = Bed::with(settings);
+    bed.join(1, "u1", "client", &["a"]);
+    assert_eq!(bed.route("a", r#"{"bad-key":1}"#), r#"u1 {"bad-key":1}"#);
+}
+
+#[test]
+fn a_lost_session_is_still_a_candidate() {
+    let mut bed = bed();
+    bed.close(1);
+    bed.close(2);
+    assert_eq!(bed.route("both", "{}"), "session_id_required");
+    assert_eq!(bed.route("both", r#"{"session_id":"c1"}"#), "session_gone");
+    assert_eq!(bed.route("both", r#"{"infobase_name":"bp"}"#), "session_gone");
+    assert_eq!(bed.route("c1", "{}"), "no_live_session");
+    assert_eq!(bed.route("both", r#"{"session_id":"s1"}"#), "s1 {}");
+}
+
+#[test]
+fn grants_see_only_their_own() {
+    let cases = [
+        (Reach { infobase_name: only("trade"), ..Reach::default() }, "c2", "c1 s1"),
+        (Reach { kind: only("client"), ..Reach::default() }, "s1", "c1 c2"),
+        (Reach { session_id: only("c*"), ..Reach::default() }, "s1", "c1 c2"),
+        (Reach { kind: only("nobody"), ..Reach::default() }, "c1", ""),
+    ];
+    for (reach, outside, inside) in cases {
+        let mut bed = bed();
+        bed.reach = reach;
+        let selector = format!(r#"{{"session_id":"{outside}"}}"#);
+        let all: Vec<&str> = inside.split_whitespace().collect();
+        let expected = if all.is_empty() { "unknown_tool" } else { "unknown_session" };
+        assert_eq!(bed.route("both", &selector), expected);
+        assert_eq!(bed.route(outside, "{}"), "unknown_tool", "not even that it exists");
+        let list = bed.gate.session_list(&bed.reach, bed.now);
+        let ids =
+            list["sessions"].as_array().unwrap().iter().map(|s| s["session_id"].as_str().unwrap());
+        assert_eq!(ids.collect::<Vec<_>>(), all);
+        let listed =
+            bed.gate.published(&bed.reach).tools.iter().map(|t| t.json.clone()).collect::<String>();
+        assert!(!listed.contains(outside), "{listed}");
+        if let Err(failure) = bed.resolve("both", "{}") {
+            assert!(!failure.result(false).to_string().contains(&format!("\"{outside}\"")));
+        }
+    }
+}
+
+#[test]
+fn failures_say_what_and_whom() {
+    let mut bed = bed();
+    let failure = bed.resolve("both", "{}").unwrap_err();
+    assert_eq!(
+        failure.result(false),
+        json!({
+            "content": [{"type": "text", "text": "Several sessions serve `both`: say which one with `session_id`. Those that serve it: `c1` (trade, client), `c2` (bp, client), `s1` (trade, server). Nothing was sent."}],
+            "isError": true,
+            "structuredContent": {"_meta": {"error_code": "session_id_required"}},
+            "_meta": {
+                "error_code": "session_id_required", "effect": "not_started",
+                "candidates": [
+                    {"session_id": "c1", "infobase_name": "trade", "kind": "client"},
+                    {"session_id": "c2", "infobase_name": "bp", "kind": "client"},
+                    {"session_id": "s1", "infobase_name": "trade", "kind": "server"},
+                ],
+            },
+        })
+    );
+    bed.tell(3, "session.bye", Value::Null);
+    let failure = bed.resolve("s1", "{}").unwrap_err();
+    assert_eq!(
+        failure.result(true),
+        json!({
+            "content": [{"type": "text", "text": "No session serves `s1` now: one of kind `server` (configuration `server`) must connect first. Nothing was sent. Ask for it to be started, then try again."}],
+            "isError": true,
+            "_meta": {"error_code": "no_live_session", "effect": "not_started", "tool": "s1", "kind": "server", "config_id": "server"},
+        })
+    );
+    let long = Failure::UnknownSession {
+        candidates: (0..60)
+            .map(|n| crate::Candidate {
+                session_id: format!("u{n}").into(),
+                infobase_name: "b".into(),
+                kind: "k".into(),
+            })
+            .collect(),
+    };
+    assert_eq!(long.meta()["candidates"].as_array().unwrap().len(), 50);
+    assert_eq!(long.meta()["more_candidates"], 10);
+}

@@ -1,0 +1,280 @@
+//! Where a call goes: found before it is decided, counted and let in.
+//!
+//! Invariant: no guessing. With several candidates a call without selector is refused, also while
+//! all but one of them are disconnected.
+//! Invariant: a session outside the grant's reach does not exist here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::arguments::{Arguments, INFOBASE_NAME, KIND, OPTIONS, invalid, not_an_identifier};
+use crate::failure::{Candidate, Effect, Failure};
+use crate::machine::Session;
+use crate::machine::Sessions;
+use crate::mutant::{self, Mutant};
+use crate::reach::Reach;
+use crate::schema::has_property;
+use crate::tool::{Schema, Tool};
+
+/// Checks arguments against a schema. The crate that has a JSON Schema engine gives this; it may
+/// keep compiled schemas by their hash.
+pub trait CheckArguments {
+    /// The error says what does not fit, without values.
+    fn check(&self, schema: &Schema, arguments: &str) -> Result<(), String>;
+}
+
+/// A call that can be let in, and where it goes.
+#[derive(Debug, Clone)]
+pub struct Target {
+    /// The session.
+    pub session_id: Arc<str>,
+    /// Its kind.
+    pub kind: String,
+    /// Its base.
+    pub infobase_name: String,
+    /// The name that was called.
+    pub published: String,
+    /// The tool; its own name is the client's.
+    pub tool: Arc<Tool>,
+    /// What the session gets.
+    pub arguments: String,
+    /// How long the call may take; `None` is for ever.
+    pub allowed: Option<Duration>,
+    /// Whether the agent has said which session it wants.
+    pub selected: bool,
+    /// Which life of the session is meant.
+    pub(crate) life: u64,
+}
+
+impl Target {
+    pub(crate) fn gone(&self) -> Failure {
+        Failure::SessionGone {
+            session_id: Arc::clone(&self.session_id),
+            effect: Effect::NotStarted,
+        }
+    }
+}
+
+impl Sessions {
+    /// Finds out where a call goes. Changes nothing; give the target to
+    /// [`crate::Input::Call`] once the call is let in.
+    pub fn resolve(
+        &self,
+        name: &str,
+        arguments: Option<&str>,
+        reach: &Reach,
+        check: &dyn CheckArguments,
+    ) -> Result<Target, Failure> {
+        let unknown = || Failure::UnknownTool { tool: name.to_owned() };
+        let original = self.original(name, reach).ok_or_else(unknown)?;
+        let candidates: Vec<(&Arc<str>, &Session)> = self.servers_of(&original, reach).collect();
+        if candidates.is_empty() && !self.is_known(&original, reach) {
+            return Err(unknown());
+        }
+        let arguments = Arguments::read(arguments)?;
+        let choice = self.choose(name, &original, &arguments, &candidates, reach)?;
+        let (uid, session) = (choice.uid, choice.session);
+        let tool = session.tools.get(&original).ok_or_else(|| Failure::SessionMismatch {
+            session_id: Arc::clone(uid),
+            tool: name.to_owned(),
+        })?;
+        let target = Target {
+            session_id: Arc::clone(uid),
+            kind: session.card.kind.clone(),
+            infobase_name: session.card.infobase_name.clone(),
+            published: name.to_owned(),
+            tool: Arc::clone(tool),
+            arguments: arguments.forwarded(&choice.selectors),
+            allowed: self.allowed(uid, session, tool, &arguments)?,
+            selected: choice.selected,
+            life: session.life,
+        };
+        self.check(&target, check)?;
+        self.refusal(&target).map_or(Ok(target), Err)
+    }
+
+    /// The sessions that serve a tool, as far as a grant may reach them; also disconnected ones.
+    pub(crate) fn servers_of<'a>(
+        &'a self,
+        original: &str,
+        reach: &'a Reach,
+    ) -> impl Iterator<Item = (&'a Arc<str>, &'a Session)> {
+        let uids = self.serving.get(original).into_iter().flatten();
+        uids.filter_map(move |uid| {
+            let session = self.reachable(uid, reach)?;
+            let away = session.socket.is_none() && mutant::on(Mutant::DisconnectedIsGone);
+            (!session.hidden && !away).then_some((uid, session))
+        })
+    }
+
+    pub(crate) fn reachable(&self, uid: &str, reach: &Reach) -> Option<&Session> {
+        let session = self.by_uid.get(uid)?;
+        reach.allows(uid, &session.card.kind, &session.card.infobase_name).then_some(session)
+    }
+
+    /// Why a call cannot be let in as things stand now, if it cannot.
+    pub(crate) fn refusal(&self, target: &Target) -> Option<Failure> {
+        let uid = &target.session_id;
+        let session = self.by_uid.get(uid).filter(|session| session.life == target.life);
+        let Some(session) = session else { return Some(target.gone()) };
+        if !session.tools.contains_key(&target.tool.name) {
+            let (session_id, tool) = (Arc::clone(uid), target.published.clone());
+            return Some(Failure::SessionMismatch { session_id, tool });
+        }
+        let kind = self.settings.of_kind(&session.card.kind);
+        if session.socket.is_none() && kind.reconnect_wait.is_zero() {
+            return Some(session.away(uid, &target.published, target.selected));
+        }
+        (session.queue.len() >= kind.queue).then(|| session.busy(uid))
+    }
+
+    /// Whether the showcase, or a session that is only hidden, has the tool.
+    fn is_known(&self, original: &str, reach: &Reach) -> bool {
+        self.showcase.visible(reach).any(|entry| entry.tools.contains_key(original))
+            || self.hidden_server(original, reach).is_some()
+    }
+
+    fn hidden_server(&self, original: &str, reach: &Reach) -> Option<&Session> {
+        let uids = self.serving.get(original).into_iter().flatten();
+        uids.into_iter().find_map(|uid| self.reachable(uid, reach))
+    }
+
+    fn choose<'a>(
+        &'a self,
+        name: &str,
+        original: &str,
+        arguments: &Arguments<'_>,
+        candidates: &[(&'a Arc<str>, &'a Session)],
+        reach: &Reach,
+    ) -> Result<Choice<'a>, Failure> {
+        let own = |key: &str| {
+            let tools = candidates.iter().filter_map(|(_, session)| session.tools.get(original));
+            tools.into_iter().any(|tool| has_property(&tool.input_schema, key))
+        };
+        let mut left = candidates.to_vec();
+        let mut selectors = Vec::new();
+        for key in [INFOBASE_NAME, KIND] {
+            if own(key) {
+                continue;
+            }
+            if let Some(wanted) = arguments.selector(key)? {
+                selectors.push(key);
+                left.retain(|(_, session)| *field(session, key) == *wanted);
+            }
+        }
+        if let Some(wanted) = arguments.session_id()? {
+            return self.chosen(name, original, &wanted, &left, candidates, selectors, reach);
+        }
+        match left.as_slice() {
+            [(uid, session)] => {
+                let selected = !selectors.is_empty();
+                Ok(Choice { uid, session, selectors, selected })
+            }
+            [] if candidates.is_empty() => Err(self.nobody(name, original, reach)),
+            [] => Err(Failure::UnknownSession { candidates: named(candidates) }),
+            [(uid, session), ..] if mutant::on(Mutant::RoutedByGuess) => {
+                Ok(Choice { uid, session, selectors, selected: false })
+            }
+            several => Err(Failure::SessionIdRequired {
+                tool: name.to_owned(),
+                candidates: named(several),
+            }),
+        }
+    }
+
+    /// The session that the call names by its id.
+    #[expect(clippy::too_many_arguments, reason = "one step of `choose`, with all that it knows")]
+    fn chosen<'a>(
+        &'a self,
+        name: &str,
+        original: &str,
+        wanted: &str,
+        left: &[(&'a Arc<str>, &'a Session)],
+        candidates: &[(&'a Arc<str>, &'a Session)],
+        selectors: Vec<&'static str>,
+        reach: &Reach,
+    ) -> Result<Choice<'a>, Failure> {
+        let known = self.by_uid.get_key_value(wanted);
+        match known.filter(|_| self.reachable(wanted, reach).is_some()) {
+            Some((uid, session)) => {
+                let agrees = left.iter().any(|(other, _)| *other == uid);
+                let candidate = candidates.iter().any(|(other, _)| *other == uid);
+                if candidate && !agrees {
+                    let with = selectors.join("` and `");
+                    return Err(invalid(format!(
+                        "`session_id` and `{with}` name different sessions"
+                    )));
+                }
+                Ok(Choice { uid, session, selectors, selected: true })
+            }
+            None if candidates.is_empty() => Err(self.nobody(name, original, reach)),
+            None => Err(Failure::UnknownSession { candidates: named(candidates) }),
+        }
+    }
+
+    fn nobody(&self, name: &str, original: &str, reach: &Reach) -> Failure {
+        let entries = self.showcase.visible(reach);
+        let with = entries.filter(|entry| entry.tools.contains_key(original));
+        let newest = with.max_by_key(|entry| entry.last_seen);
+        let card = self.hidden_server(original, reach).map(|session| &session.card);
+        let (kind, config_id) = match (card, newest) {
+            (Some(card), _) => (&card.kind, &card.config_id),
+            (None, Some(entry)) => (&entry.key.kind, &entry.key.config_id),
+            (None, None) => return Failure::UnknownTool { tool: name.to_owned() },
+        };
+        Failure::NoLiveSession {
+            tool: name.to_owned(),
+            kind: kind.clone(),
+            config_id: config_id.clone(),
+        }
+    }
+
+    fn allowed(
+        &self,
+        uid: &str,
+        session: &Session,
+        tool: &Tool,
+        arguments: &Arguments<'_>,
+    ) -> Result<Option<Duration>, Failure> {
+        let kind = &session.card.kind;
+        if arguments.no_deadline()? {
+            return if self.settings.of_kind(kind).no_deadline {
+                Ok(None)
+            } else {
+                let what = format!("`{OPTIONS}.no_deadline` is not allowed for kind `{kind}`");
+                Err(invalid(what))
+            };
+        }
+        Ok(Some(self.settings.deadline(uid, kind, tool)))
+    }
+
+    fn check(&self, target: &Target, check: &dyn CheckArguments) -> Result<(), Failure> {
+        let kind = self.settings.of_kind(&target.kind);
+        if kind.identifier_keys
+            && let Some(key) = not_an_identifier(&target.arguments)
+        {
+            let what = format!(
+                "the key `{}` is no 1C identifier (a letter or `_`, then letters, digits, `_`), and the session would lose the call",
+                key.chars().take(64).collect::<String>()
+            );
+            return Err(invalid(what));
+        }
+        check.check(&target.tool.checked_schema, &target.arguments).map_err(invalid)
+    }
+}
+
+struct Choice<'a> {
+    uid: &'a Arc<str>,
+    session: &'a Session,
+    /// Keys that were used up.
+    selectors: Vec<&'static str>,
+    selected: bool,
+}
+
+fn field<'s>(session: &'s Session, key: &str) -> &'s str {
+    if key == KIND { &session.card.kind } else { &session.card.infobase_name }
+}
+
+fn named(sessions: &[(&Arc<str>, &Session)]) -> Vec<Candidate> {
+    sessions.iter().map(|(uid, session)| session.candidate(uid)).collect()
+}

@@ -1,0 +1,303 @@
+//! One schema for a tool that several sessions publish.
+//!
+//! Invariant: schemas of single properties pass as they came; only the outermost object is made
+//! anew. Its keys come in a fixed order, so that the same sessions give the same bytes.
+//! Invariant: unless `oneof` was asked for, what is composed has no combinator at the top; the
+//! arguments are checked against the chosen session's own schema all the same.
+//! Golden tests: `schema/tests.rs`.
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
+use toolgate_mcp::{items, text, write};
+
+use crate::arguments::SESSION_ID;
+use crate::object::members;
+use crate::settings::SchemaConflict;
+use crate::tool::{Schema, canonical};
+
+/// One of the schemas that a name has, and the sessions that publish it so.
+#[derive(Debug)]
+pub(crate) struct Variant<'a> {
+    pub(crate) schema: &'a Schema,
+    pub(crate) sessions: Vec<&'a str>,
+}
+
+/// More sessions than this are not listed.
+const MAX_ENUM: usize = 20;
+
+/// Combinators that some agents' APIs refuse at the top.
+const COMBINATORS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
+
+/// Where schemas keep what they refer to.
+const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
+
+/// The schema that agents see. `variants` are different from each other and in order of their
+/// hashes; of a tool that nobody serves they have no sessions.
+pub(crate) fn compose(variants: &[Variant<'_>], conflict: SchemaConflict) -> String {
+    let mut sessions: Vec<&str> =
+        variants.iter().flat_map(|v| v.sessions.iter().copied()).collect();
+    sessions.sort_unstable();
+    if conflict == SchemaConflict::Merged {
+        let parts = variants.iter().map(|variant| Parts::read(variant.schema).flat()).collect();
+        return merge(parts).write(&selector(&sessions, MAX_ENUM), sessions.len() > 1);
+    }
+    if let [only] = variants {
+        return Parts::read(only.schema).write(&selector(&sessions, MAX_ENUM), sessions.len() > 1);
+    }
+    one_of(variants)
+}
+
+/// A branch for each schema. References look for definitions at the top, so they stand there.
+fn one_of(variants: &[Variant<'_>]) -> String {
+    let parts: Vec<Parts<'_>> =
+        variants.iter().map(|variant| Parts::read(variant.schema)).collect();
+    let (mut definitions, mixed) = merge_others(&parts);
+    definitions.retain(|(key, _)| DEFINITIONS.contains(&&**key));
+    let branches: Vec<String> = variants
+        .iter()
+        .zip(parts)
+        .map(|(variant, mut parts)| {
+            parts.others.retain(|(key, _)| !DEFINITIONS.contains(&&**key));
+            for (_, schema) in &mut parts.properties {
+                *schema = either(std::iter::once(&**schema), mixed).into();
+            }
+            let own = selector(&variant.sessions, usize::MAX);
+            parts.write(&own, !variant.sessions.is_empty())
+        })
+        .collect();
+    let mut out = format!(r#"{{"type":"object","oneOf":[{}]"#, branches.join(","));
+    for (key, raw) in definitions {
+        out.extend([",", &write::quote(&key), ":", &raw]);
+    }
+    out.push('}');
+    out
+}
+
+/// The property that chooses a session.
+fn selector(sessions: &[&str], most: usize) -> Value {
+    let mut selector = json!({
+        "type": "string",
+        "description": "Routing selector: the id of the session that is to run this call (see session_list). Not passed on to the tool.",
+    });
+    if !sessions.is_empty()
+        && sessions.len() <= most
+        && let Some(selector) = selector.as_object_mut()
+    {
+        selector.insert("enum".to_owned(), sessions.into());
+    }
+    selector
+}
+
+/// Keys and raw values, in the order they came.
+type Pairs<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
+
+/// The outermost object of a schema, taken apart.
+#[derive(Debug, Default)]
+struct Parts<'a> {
+    properties: Pairs<'a>,
+    required: Vec<Cow<'a, str>>,
+    /// Everything but `type`, `properties` and `required`.
+    others: Pairs<'a>,
+}
+
+impl<'a> Parts<'a> {
+    fn read(schema: &'a Schema) -> Self {
+        Self::read_raw(schema.raw.get())
+    }
+
+    fn read_raw(raw: &'a str) -> Self {
+        let mut parts = Self::default();
+        for member in members(raw).unwrap_or_default() {
+            let Some(key) = member.key else { continue };
+            match &*key {
+                "type" => {}
+                "properties" => parts.properties = pairs(member.value),
+                "required" => parts.required = texts(member.value),
+                _ => parts.others.push((key, member.value.into())),
+            }
+        }
+        parts
+    }
+
+    /// Without combinators: what their branches speak of is still shown, though no longer when.
+    fn flat(mut self) -> Self {
+        let (combinators, others): (Vec<_>, Vec<_>) =
+            self.others.into_iter().partition(|(key, _)| COMBINATORS.contains(&&**key));
+        self.others = others;
+        if combinators.is_empty() {
+            return self;
+        }
+        self.others.retain(|(key, _)| key != "additionalProperties");
+        for (key, raw) in &combinators {
+            for branch in items(raw).ok().flatten().unwrap_or_default() {
+                let branch = Parts::read_raw(branch);
+                for (name, schema) in branch.properties {
+                    if !self.properties.iter().any(|(known, _)| *known == name) {
+                        let (name, schema) = (name.into_owned(), schema.into_owned());
+                        self.properties.push((name.into(), schema.into()));
+                    }
+                }
+                if key == "allOf" {
+                    self.required
+                        .extend(branch.required.into_iter().map(|n| n.into_owned().into()));
+                }
+            }
+        }
+        self
+    }
+
+    fn write(&self, selector: &Value, selector_required: bool) -> String {
+        let mut out = format!(r#"{{"type":"object","properties":{{"{SESSION_ID}":{selector}"#);
+        for (name, schema) in self.properties.iter().filter(|(name, _)| name != SESSION_ID) {
+            out.extend([",", &write::quote(name), ":", schema]);
+        }
+        out.push('}');
+        let mut required: Vec<&str> = Vec::new();
+        required.extend(selector_required.then_some(SESSION_ID));
+        for name in &self.required {
+            if name != SESSION_ID && !required.contains(&&**name) {
+                required.push(name);
+            }
+        }
+        if !required.is_empty() {
+            out.extend([r#","required":"#, &json!(required).to_string()]);
+        }
+        for (key, raw) in &self.others {
+            out.extend([",", &write::quote(key), ":", raw]);
+        }
+        out.push('}');
+        out
+    }
+}
+
+/// The union of all properties, and what all require.
+fn merge(mut variants: Vec<Parts<'_>>) -> Parts<'_> {
+    if variants.len() < 2 {
+        return variants.pop().unwrap_or_default();
+    }
+    let mut merged = Parts::default();
+    let (others, mixed) = merge_others(&variants);
+    for (name, _) in variants.iter().flat_map(|variant| &variant.properties) {
+        if merged.properties.iter().any(|(known, _)| known == name) {
+            continue;
+        }
+        let schemas = variants.iter().flat_map(|variant| &variant.properties);
+        let schemas = schemas.filter(|(other, _)| other == name).map(|(_, schema)| &**schema);
+        merged.properties.push((name.clone(), either(schemas, mixed).into()));
+    }
+    if let Some((first, rest)) = variants.split_first() {
+        let all = |name: &&Cow<'_, str>| rest.iter().all(|other| other.required.contains(name));
+        merged.required = first.required.iter().filter(all).cloned().collect();
+    }
+    merged.others = others;
+    merged
+}
+
+/// One schema for a property that has several. Where definitions of one name differ, a reference
+/// could mean either, so it becomes "anything".
+fn either<'a>(schemas: impl Iterator<Item = &'a str>, mixed: bool) -> String {
+    let mut different: Vec<(String, &str)> = Vec::new();
+    for schema in schemas {
+        let schema = if mixed && schema.contains("\"$ref\"") { "{}" } else { schema };
+        let canonical = canonical(schema).unwrap_or_else(|_| schema.to_owned());
+        if !different.iter().any(|(known, _)| *known == canonical) {
+            different.push((canonical, schema));
+        }
+    }
+    if let [(_, only)] = different.as_slice() {
+        return (*only).to_owned();
+    }
+    let all: Vec<&str> = different.into_iter().map(|(_, schema)| schema).collect();
+    format!(r#"{{"anyOf":[{}]}}"#, all.join(","))
+}
+
+/// Members that all have alike, and the definitions of all; whether definitions of one name differ.
+fn merge_others<'a>(variants: &[Parts<'a>]) -> (Pairs<'a>, bool) {
+    let same = |a: &str, b: &str| a == b || canonical(a).ok() == canonical(b).ok();
+    let mut kept: Pairs<'a> = Vec::new();
+    let (mut dropped, mut mixed) = (false, false);
+    for (key, raw) in variants.iter().flat_map(|variant| &variant.others) {
+        if kept.iter().any(|(known, _)| known == key) {
+            continue;
+        }
+        let of = |variant: &Parts<'a>| {
+            variant.others.iter().find(|(other, _)| other == key).map(|(_, raw)| raw.clone())
+        };
+        if DEFINITIONS.contains(&&**key) {
+            let all: Vec<Cow<'a, str>> = variants.iter().filter_map(of).collect();
+            let (definitions, differ) = merge_definitions(&all);
+            mixed |= differ;
+            kept.push((key.clone(), definitions.into()));
+        } else if variants.iter().all(|variant| of(variant).is_some_and(|other| same(&other, raw)))
+        {
+            kept.push((key.clone(), raw.clone()));
+        } else {
+            dropped = true;
+        }
+    }
+    if dropped {
+        kept.retain(|(key, _)| key != "additionalProperties");
+    }
+    (kept, mixed)
+}
+
+fn merge_definitions(all: &[Cow<'_, str>]) -> (String, bool) {
+    let mut kept: Pairs<'_> = Vec::new();
+    let mut differ = false;
+    for (name, schema) in all.iter().flat_map(|raw| pairs(raw)) {
+        match kept.iter().find(|(known, _)| *known == name) {
+            Some((_, known)) => differ |= canonical(known).ok() != canonical(&schema).ok(),
+            None => kept.push((name, schema)),
+        }
+    }
+    let members: Vec<String> =
+        kept.iter().map(|(name, schema)| format!("{}:{schema}", write::quote(name))).collect();
+    (format!("{{{}}}", members.join(",")), differ)
+}
+
+/// Whether a schema has this property of its own.
+pub(crate) fn has_property(schema: &Schema, name: &str) -> bool {
+    Parts::read(schema).flat().properties.iter().any(|(known, _)| known == name)
+}
+
+/// The schema without a property; `None` if it does not speak of it.
+pub(crate) fn without_property(raw: &str, name: &str) -> Option<String> {
+    let schema: Value = serde_json::from_str(raw).ok()?;
+    let listed = schema.get("properties").is_some_and(|properties| properties.get(name).is_some());
+    let required = schema.get("required").and_then(Value::as_array);
+    let required = required.is_some_and(|names| names.iter().any(|other| other == name));
+    if !listed && !required {
+        return None;
+    }
+    let mut schema = schema;
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.remove(name);
+    }
+    if let Some(names) = schema.get_mut("required").and_then(Value::as_array_mut) {
+        names.retain(|other| other != name);
+    }
+    Some(schema.to_string())
+}
+
+fn pairs(raw: &str) -> Pairs<'_> {
+    let mut pairs: Pairs<'_> = Vec::new();
+    for member in members(raw).unwrap_or_default() {
+        let Some(key) = member.key else { continue };
+        if value_of(&pairs, &key).is_none() {
+            pairs.push((key, member.value.into()));
+        }
+    }
+    pairs
+}
+
+fn value_of<'p>(pairs: &'p [(Cow<'_, str>, Cow<'_, str>)], key: &str) -> Option<&'p str> {
+    pairs.iter().find(|(known, _)| known == key).map(|(_, value)| &**value)
+}
+
+fn texts(raw: &str) -> Vec<Cow<'_, str>> {
+    items(raw).ok().flatten().unwrap_or_default().into_iter().filter_map(text).collect()
+}

@@ -1,0 +1,141 @@
+//! `tools_cache.json` of an existing installation: read, and written in the same layout so that
+//! going back is possible.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use toolgate_mcp::{items, text, write};
+
+use super::{Entry, Key};
+use crate::object::{members, value};
+use crate::time::Millis;
+
+/// Why a file is not taken over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportError(pub String);
+
+impl std::fmt::Display for ImportError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for ImportError {}
+
+/// Reads `{"version":1,"entries":[{"kind","config_id","tools","last_seen_at"}]}`. `last_seen_at`
+/// may be RFC 3339, Unix seconds or Unix milliseconds. Tools that cannot be read are refused with
+/// their place, not dropped.
+pub fn import(json: &str) -> Result<Vec<Entry>, ImportError> {
+    let whole =
+        members(json).map_err(|error| ImportError(format!("not a tools cache: {error}")))?;
+    if value(&whole, "version") != Some("1") {
+        return Err(ImportError("`version` must be 1".to_owned()));
+    }
+    let entries = value(&whole, "entries").map(items).transpose();
+    let entries = entries.map_err(|refusal| ImportError(refusal.message))?.flatten();
+    let entries = entries.ok_or_else(|| ImportError("`entries` must be an array".to_owned()))?;
+    let read = entries.into_iter().enumerate().map(|(index, raw)| {
+        entry(raw).map_err(|what| ImportError(format!("`entries[{index}].{what}")))
+    });
+    read.collect()
+}
+
+fn entry(raw: &str) -> Result<Entry, String> {
+    let members = members(raw).map_err(|_| "` must be an object")?;
+    let string = |key: &str| {
+        let found = value(&members, key).and_then(text);
+        found.map(std::borrow::Cow::into_owned).ok_or(format!("{key}` must be a string"))
+    };
+    let key = Key { kind: string("kind")?, config_id: string("config_id")?, infobase_name: None };
+    let tools = value(&members, "tools").and_then(|raw| items(raw).ok().flatten());
+    let tools = tools.ok_or("tools` must be an array")?;
+    let mut read = std::collections::BTreeMap::new();
+    for (index, raw) in tools.into_iter().enumerate() {
+        let tool = super::read_tool(raw).map_err(|what| format!("tools[{index}]{what}"))?;
+        if let Some(tool) = tool {
+            read.entry(Arc::clone(&tool.name)).or_insert_with(|| Arc::new(tool));
+        }
+    }
+    let last_seen = value(&members, "last_seen_at").and_then(time);
+    let last_seen = last_seen.ok_or("last_seen_at` must be a time")?;
+    Ok(Entry { key, tools: read, last_seen, publishers: std::collections::VecDeque::new() })
+}
+
+fn time(raw: &str) -> Option<Millis> {
+    if let Some(text) = text(raw) {
+        let time: Timestamp = text.parse().ok()?;
+        return u64::try_from(time.as_millisecond()).ok().map(Millis);
+    }
+    let whole: u64 = raw.split('.').next()?.parse().ok()?;
+    // Seconds reach this number in the year 5138.
+    Some(Millis(if whole < 100_000_000_000 { whole * 1000 } else { whole }))
+}
+
+/// Writes that layout. Entries that differ in their base alone become one: the newest.
+pub fn export<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
+    let mut newest: std::collections::BTreeMap<(&str, &str), &Entry> =
+        std::collections::BTreeMap::new();
+    for entry in entries {
+        let known = newest.entry((&entry.key.kind, &entry.key.config_id)).or_insert(entry);
+        if known.last_seen < entry.last_seen {
+            *known = entry;
+        }
+    }
+    let mut out = String::from(r#"{"version":1,"entries":["#);
+    for (index, ((kind, config_id), entry)) in newest.into_iter().enumerate() {
+        let tools: Vec<&str> = entry.tools.values().map(|tool| tool.raw.get()).collect();
+        let millis = i64::try_from(entry.last_seen.0).unwrap_or(i64::MAX);
+        let time = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);
+        out.push_str(if index == 0 { "" } else { "," });
+        out.extend([r#"{"kind":"#, &write::quote(kind), r#","config_id":"#]);
+        out.extend([&write::quote(config_id), r#","tools":["#, &tools.join(",")]);
+        out.extend([r#"],"last_seen_at":""#, &time.to_string(), "\"}"]);
+    }
+    out.push_str("]}");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_comes_back_as_it_was() {
+        let file = r#"{"version":1,"entries":[{"kind":"client","config_id":"УТ","tools":[{"name":"Найти","input_schema":{"type":"object"}}],"last_seen_at":"2026-11-15T10:00:00Z"},{"kind":"server","config_id":"server","tools":[],"last_seen_at":"2026-11-14T10:00:00.5Z"}]}"#;
+        assert_eq!(export(&import(file).unwrap()), file);
+    }
+
+    #[test]
+    fn times_are_read_in_every_form() {
+        for (raw, expected) in [
+            ("\"2026-11-15T10:00:00Z\"", Some(1_794_736_800_000)),
+            ("\"2026-11-15T13:00:00+03:00\"", Some(1_794_736_800_000)),
+            ("1794736800", Some(1_794_736_800_000)),
+            ("1794736800123", Some(1_794_736_800_123)),
+            ("\"yesterday\"", None),
+            ("null", None),
+        ] {
+            assert_eq!(time(raw), expected.map(Millis), "{raw}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for (json, expected) in [
+            ("[]", "not a tools cache"),
+            (r#"{"version":2,"entries":[]}"#, "`version` must be 1"),
+            (r#"{"version":1}"#, "`entries` must be an array"),
+            (
+                r#"{"version":1,"entries":[{"kind":"a"}]}"#,
+                "`entries[0].config_id` must be a string",
+            ),
+            (
+                r#"{"version":1,"entries":[{"kind":"a","config_id":"b","tools":[{}],"last_seen_at":1}]}"#,
+                "`entries[0].tools[0].name` is missing",
+            ),
+        ] {
+            let error = import(json).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}

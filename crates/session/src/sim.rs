@@ -1,0 +1,346 @@
+//! The simulator: clients, agents and a bad network against the machine, on virtual time.
+//!
+//! Everything that happens follows from one number, the seed. Clients behave as those in the field:
+//! some never look at an answer and do not register again, some come back every few seconds, some
+//! answer late, twice, or not at all. The network delays, loses and leaves sockets half open; both
+//! sides restart. After every step `judge.rs`, which keeps its own books and shares no code with
+//! the machine, says whether a promise was broken.
+//!
+//! Start at [`run`]; `client.rs` and `agent.rs` are who takes part, `tests.rs` runs the seeds.
+
+mod agent;
+mod client;
+mod judge;
+mod model;
+mod rng;
+mod tests;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use self::client::{Client, Profile};
+use self::judge::{Judge, Seen};
+use self::rng::Rng;
+use crate::{
+    Call, CallId, Entry, Input, KindSettings, Millis, Output, Reach, Sessions, Settings, SocketId,
+    Token, ViewId,
+};
+
+/// What was reached how often.
+pub(crate) type Stats = BTreeMap<&'static str, u64>;
+
+/// How long the world goes on, and how long it then has to come to rest.
+const LIFE: u64 = 150_000;
+const REST: u64 = 400_000;
+
+/// Lives one world. The error says which promise was broken, and when.
+pub(crate) fn run(seed: u64) -> Result<Stats, String> {
+    let mut world = World::new(seed);
+    world.live()?;
+    Ok(world.judge.stats)
+}
+
+struct World {
+    rng: Rng,
+    now: Millis,
+    agenda: BTreeMap<(Millis, u64), Happening>,
+    planned: u64,
+    settings: Settings,
+    gate: Sessions,
+    wake_at: Option<Millis>,
+    clients: Vec<Client>,
+    links: BTreeMap<SocketId, Link>,
+    reaches: Vec<Arc<Reach>>,
+    judge: Judge,
+    sockets: u64,
+    calls: u64,
+    /// `TOOLGATE_TRACE=1` prints every step.
+    trace: bool,
+}
+
+/// Something that will happen.
+#[derive(Debug)]
+enum Happening {
+    /// A client opens a socket.
+    Connect(usize),
+    /// A client does something of its own accord.
+    Whim(usize),
+    /// A client has done what it was asked.
+    Finish { client: usize, process: u32, wire: String, tag: u64 },
+    /// A frame reaches the gate.
+    ToGate(SocketId, String),
+    /// A pong reaches the gate.
+    Pong(SocketId),
+    /// The gate hears that a socket is closed.
+    GateHangs(SocketId),
+    /// A frame reaches the client.
+    ToClient(SocketId, String),
+    /// The client notices that its socket is gone.
+    ClientHangs(SocketId),
+    /// An agent calls.
+    Ask(usize),
+    /// A call that was resolved is let in.
+    Admit(Box<Call>),
+    /// A call is taken back.
+    Cancel(CallId),
+    /// The gate ends and begins anew.
+    Restart { crash: bool },
+}
+
+/// The network between a client and the gate.
+struct Link {
+    client: usize,
+    process: u32,
+    /// Frames vanish in both directions, and nobody is told.
+    half_open: bool,
+    /// The gate has been told that it is closed.
+    closed: bool,
+    /// Frames overtake no others: the last one arrives then.
+    up: Millis,
+    down: Millis,
+    slowness: u64,
+}
+
+impl World {
+    fn new(seed: u64) -> Self {
+        let mut rng = Rng(seed);
+        let settings = settings(&mut rng);
+        let clients = client::population(&mut rng);
+        let now = Millis(1_000_000);
+        let reaches = agent::reaches();
+        let gate = Sessions::new(settings.clone(), [], now);
+        let mut world = Self {
+            judge: Judge::new(&settings),
+            rng,
+            now,
+            agenda: BTreeMap::new(),
+            planned: 0,
+            settings,
+            gate,
+            wake_at: None,
+            clients,
+            links: BTreeMap::new(),
+            reaches,
+            sockets: 0,
+            calls: 0,
+            trace: std::env::var_os("TOOLGATE_TRACE").is_some(),
+        };
+        for client in 0..world.clients.len() {
+            let (first, whim) = (world.rng.below(5_000), world.rng.below(20_000));
+            world.plan(first, Happening::Connect(client));
+            world.plan(whim, Happening::Whim(client));
+        }
+        for agent in 0..world.reaches.len() {
+            let first = world.rng.below(6_000);
+            world.plan(first, Happening::Ask(agent));
+        }
+        if world.rng.chance(15) {
+            let (at, crash) = (world.rng.below(LIFE), world.rng.chance(50));
+            world.plan(at, Happening::Restart { crash });
+        }
+        world
+    }
+
+    fn live(&mut self) -> Result<(), String> {
+        self.watch()?;
+        let end = self.now.after(Duration::from_millis(LIFE + REST));
+        loop {
+            let planned = self.agenda.first_key_value().map(|((at, _), _)| *at);
+            match (planned, self.wake_at) {
+                (planned, Some(wake)) if planned.is_none_or(|at| wake <= at) => {
+                    if wake > end {
+                        break;
+                    }
+                    self.now = self.now.max(wake);
+                    self.gate_sees(Input::Wake, &Seen::Nothing)?;
+                }
+                (Some(at), _) if at <= end => {
+                    self.now = self.now.max(at);
+                    if let Some((_, happening)) = self.agenda.pop_first() {
+                        self.happen(happening)?;
+                    }
+                }
+                _ => break,
+            }
+        }
+        self.judge.at_rest().map_err(|what| self.blame(&what))
+    }
+
+    /// Whether people and agents still do things, or the world comes to rest.
+    fn is_alive(&self) -> bool {
+        self.now.0 < 1_000_000 + LIFE
+    }
+
+    fn happen(&mut self, happening: Happening) -> Result<(), String> {
+        match happening {
+            Happening::Connect(client) => self.connect(client),
+            Happening::Whim(client) => self.whim(client),
+            Happening::Finish { client, process, wire, tag } => {
+                self.finish(client, process, &wire, tag);
+                Ok(())
+            }
+            Happening::ToGate(socket, text) => {
+                let lost = self.links.get(&socket).is_none_or(|link| link.half_open || link.closed);
+                if lost {
+                    return Ok(());
+                }
+                let seen = Seen::frame(socket, &text);
+                self.gate_sees(Input::Frame { socket, text: &text }, &seen)
+            }
+            Happening::Pong(socket) => {
+                if self.links.get(&socket).is_none_or(|link| link.half_open || link.closed) {
+                    return Ok(());
+                }
+                self.gate_sees(Input::Alive { socket }, &Seen::Nothing)
+            }
+            Happening::GateHangs(socket) => {
+                match self.links.get_mut(&socket) {
+                    Some(link) if !link.closed => link.closed = true,
+                    _ => return Ok(()),
+                }
+                self.gate_sees(Input::Closed { socket }, &Seen::Closed(socket))
+            }
+            Happening::ToClient(socket, text) => {
+                if self.links.get(&socket).is_some_and(|link| !link.half_open) {
+                    self.client_hears(socket, &text);
+                }
+                Ok(())
+            }
+            Happening::ClientHangs(socket) => {
+                self.client_hangs(socket);
+                Ok(())
+            }
+            Happening::Ask(agent) => self.ask(agent),
+            Happening::Admit(call) => {
+                let seen = Seen::call(&call);
+                self.gate_sees(Input::Call(*call), &seen)
+            }
+            Happening::Cancel(call) => self.gate_sees(Input::Cancel { call }, &Seen::Cancel(call)),
+            Happening::Restart { crash } => self.restart(crash),
+        }
+    }
+
+    /// The only way anything reaches the machine: the judge sees it too.
+    fn gate_sees(&mut self, input: Input<'_>, seen: &Seen) -> Result<(), String> {
+        let outputs = self.gate.handle(input, self.now);
+        self.wake_at = outputs.wake_at;
+        if self.trace {
+            println!("{} {seen:?}\n    {:?}", self.now.0 - 1_000_000, outputs.list);
+        }
+        let verdict = self.judge.observe(seen, &outputs.list, self.now, &self.gate);
+        verdict.map_err(|what| self.blame(&what))?;
+        for output in outputs.list {
+            self.carry_out(output);
+        }
+        Ok(())
+    }
+
+    fn carry_out(&mut self, output: Output) {
+        match output {
+            Output::Send { socket, frame } => {
+                let text = String::from_utf8_lossy(&frame).into_owned();
+                if let Some(wait) = self.delay(socket, false) {
+                    self.plan(wait, Happening::ToClient(socket, text));
+                }
+            }
+            Output::Ping { socket } => {
+                if let Some(wait) = self.delay(socket, true) {
+                    self.plan(wait, Happening::Pong(socket));
+                }
+            }
+            Output::Close { socket, .. } => {
+                let (gate, client) = (self.rng.below(1_500), self.rng.below(1_500));
+                self.plan(gate, Happening::GateHangs(socket));
+                self.plan(client, Happening::ClientHangs(socket));
+            }
+            _ => {}
+        }
+    }
+
+    /// When a frame that is sent now arrives.
+    fn delay(&mut self, socket: SocketId, up: bool) -> Option<u64> {
+        let link = self.links.get_mut(&socket)?;
+        let arrives = self.now.after(Duration::from_millis(self.rng.below(link.slowness)));
+        let last = if up { &mut link.up } else { &mut link.down };
+        *last = arrives.max(*last);
+        Some(last.0 - self.now.0)
+    }
+
+    fn plan(&mut self, wait: u64, happening: Happening) {
+        self.planned += 1;
+        let at = self.now.after(Duration::from_millis(wait));
+        self.agenda.insert((at, self.planned), happening);
+    }
+
+    fn watch(&mut self) -> Result<(), String> {
+        let (view, reach) = (ViewId(1), Arc::clone(&self.reaches[0]));
+        self.judge.watches(self.gate.published(&reach).digest);
+        self.gate_sees(Input::Watch { view, reach }, &Seen::Nothing)
+    }
+
+    fn restart(&mut self, crash: bool) -> Result<(), String> {
+        if !crash {
+            self.gate_sees(Input::Stop, &Seen::Stop)?;
+        }
+        let entries: Vec<Entry> = self.gate.showcase().map(|entry| Entry::clone(entry)).collect();
+        self.gate = Sessions::new(self.settings.clone(), entries, self.now);
+        self.wake_at = None;
+        self.judge.restart(crash).map_err(|what| self.blame(&what))?;
+        let sockets: Vec<SocketId> = self.links.keys().copied().collect();
+        for socket in sockets {
+            let open = self
+                .links
+                .get_mut(&socket)
+                .is_some_and(|link| !std::mem::replace(&mut link.closed, true));
+            if open {
+                let notices = self.rng.below(3_000);
+                self.plan(notices, Happening::ClientHangs(socket));
+            }
+        }
+        self.agenda.retain(|_, happening| !matches!(happening, Happening::Admit(_)));
+        self.watch()
+    }
+
+    fn blame(&self, what: &str) -> String {
+        format!("at {} ms: {what}", self.now.0 - 1_000_000)
+    }
+}
+
+/// Short times, so that a few minutes see everything.
+fn settings(rng: &mut Rng) -> Settings {
+    let grace = 2_000 + rng.below(14_000);
+    let common = KindSettings {
+        queue: 2 + rng.index(7),
+        late_answer: Duration::from_millis(rng.below(8_000)),
+        timeout: Duration::from_millis(3_000 + rng.below(9_000)),
+        ..KindSettings::default()
+    };
+    let server = KindSettings {
+        reconnect_wait: Duration::from_millis(1_000 + rng.below(4_000)),
+        timeout: Duration::from_millis(8_000 + rng.below(30_000)),
+        no_deadline: true,
+        ..common.clone()
+    };
+    Settings {
+        ping_interval: rng.chance(90).then(|| Duration::from_millis(2_000 + rng.below(4_000))),
+        dead_after: Duration::from_millis(8_000 + rng.below(8_000)),
+        register_within: Duration::from_millis(grace + 1_000),
+        grace: Duration::from_millis(grace),
+        rebind: rng.chance(90),
+        common,
+        kinds: BTreeMap::from([("server".to_owned(), server)]),
+        ..Settings::default()
+    }
+}
+
+fn token(id: Option<u32>) -> Arc<Token> {
+    Arc::new(Token { id, ..Token::default() })
+}
+
+impl Profile {
+    /// Whether it registers on every socket it opens.
+    fn registers_again(self) -> bool {
+        !matches!(self, Self::Thin)
+    }
+}

@@ -1,0 +1,98 @@
+//! A thousand worlds, and a world in which each planted bug is found.
+
+use std::collections::BTreeMap;
+
+use super::{Stats, run};
+use crate::mutant::{self, Mutant};
+
+/// So many worlds in every run; `TOOLGATE_SEEDS=n` for more, `TOOLGATE_SEED=n` for that one alone.
+const SEEDS: u64 = 1_000;
+
+/// What must have been reached in so many worlds, and how often at least: a promise that is never
+/// put to the test holds for nothing.
+const REACHED: [(&str, u64); 30] = [
+    ("admitted", 50_000),
+    ("answered", 20_000),
+    ("side by side", 1_000),
+    ("registered", 5_000),
+    ("reconnected", 5_000),
+    ("taken_over", 1_000),
+    ("takeover_refused", 300),
+    ("conflict", 200),
+    ("register_refused", 300),
+    ("bye", 500),
+    ("lost", 5_000),
+    ("rebound", 200),
+    ("expired", 500),
+    ("ended", 50),
+    ("answer_dropped", 1_000),
+    ("late answer", 500),
+    ("bad_frame", 300),
+    ("not_registered", 300),
+    ("dead socket", 500),
+    ("quarantined", 1_000),
+    ("timeout running", 1_000),
+    ("timeout queued", 1_000),
+    ("cancelled queued", 300),
+    ("cancelled running", 300),
+    ("gone running", 500),
+    ("gone queued", 300),
+    ("session_busy", 500),
+    ("session_id_required", 1_000),
+    ("crash", 30),
+    ("list changed", 5_000),
+];
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap())
+}
+
+fn live(seed: u64) -> Stats {
+    run(seed).unwrap_or_else(|what| {
+        panic!(
+            "seed {seed}: {what}\nreplay: TOOLGATE_SEED={seed} cargo test -p toolgate-session --lib sim::tests::every_promise_holds"
+        )
+    })
+}
+
+#[test]
+fn every_promise_holds() {
+    if let Some(seed) = number("TOOLGATE_SEED") {
+        println!("{:#?}", live(seed));
+        return;
+    }
+    let seeds = number("TOOLGATE_SEEDS").unwrap_or(SEEDS);
+    let mut total: BTreeMap<&str, u64> = BTreeMap::new();
+    for seed in 0..seeds {
+        for (what, count) in live(seed) {
+            *total.entry(what).or_default() += count;
+        }
+    }
+    println!("{total:#?}");
+    let rare: Vec<_> = REACHED
+        .iter()
+        .filter(|(what, least)| total.get(what).unwrap_or(&0) * SEEDS < least * seeds.min(SEEDS))
+        .collect();
+    assert!(rare.is_empty(), "hardly ever reached: {rare:?}");
+}
+
+#[test]
+fn the_same_seed_is_the_same_world() {
+    for seed in 0..5 {
+        assert_eq!(live(seed), live(seed));
+    }
+}
+
+#[test]
+fn every_planted_bug_is_found() {
+    let mut survivors = Vec::new();
+    for bug in mutant::ALL {
+        let found =
+            mutant::with(bug, || (0..SEEDS).find_map(|seed| Some((seed, run(seed).err()?))));
+        match found {
+            Some((seed, what)) => println!("{bug:?}: seed {seed}, {what}"),
+            None => survivors.push(bug),
+        }
+    }
+    assert_eq!(survivors, Vec::<Mutant>::new());
+}

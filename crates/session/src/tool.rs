@@ -1,0 +1,204 @@
+//! Tools as sessions publish them, read once when they come and shared between sessions.
+//!
+//! Invariant: a schema that is kept has been read by serde_json, so it is well formed and not
+//! deeper than serde_json goes (128); whoever walks it may recurse.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+use toolgate_mcp::{items, text};
+
+use crate::arguments::SESSION_ID;
+use crate::object::{Member, members, value};
+use crate::schema::without_property;
+
+/// One tool of one session; equal ones are shared.
+#[derive(Debug)]
+pub struct Tool {
+    /// Its name, as the client spells it.
+    pub name: Arc<str>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// A name for people.
+    pub title: Option<String>,
+    /// Its arguments.
+    pub input_schema: Schema,
+    /// What its arguments are checked against: `session_id` is the gate's, so a client's own
+    /// property of that name is taken out.
+    pub checked_schema: Schema,
+    /// Kept as they came: `annotations`, `outputSchema`, `icons`, `_meta`, under their MCP names.
+    pub extras: BTreeMap<&'static str, Box<RawValue>>,
+    /// Its own deadline.
+    pub timeout: Option<Duration>,
+    /// How many calls at once it says it can take.
+    pub concurrency: Option<u32>,
+    /// The whole definition as it came.
+    pub raw: Box<RawValue>,
+}
+
+/// A JSON schema and its hash.
+#[derive(Debug, Clone)]
+pub struct Schema {
+    /// As it came.
+    pub raw: Box<RawValue>,
+    /// SHA-256 over its canonical form: equal schemas have equal hashes, however they are laid out.
+    pub hash: [u8; 32],
+}
+
+impl Tool {
+    /// Whether its results have a schema of their own.
+    pub fn has_output_schema(&self) -> bool {
+        self.extras.contains_key("outputSchema")
+    }
+}
+
+impl Schema {
+    fn read(raw: &str) -> Result<Self, String> {
+        let canonical = canonical(raw)?;
+        if !canonical.starts_with('{') {
+            return Err("must be an object".to_owned());
+        }
+        let raw = RawValue::from_string(raw.to_owned()).map_err(|error| error.to_string())?;
+        Ok(Self { raw, hash: Sha256::digest(canonical.as_bytes()).into() })
+    }
+}
+
+/// What is the same for the same value: sorted keys, no layout. Equal by value means equal as
+/// serde_json reads it; nothing of it is ever forwarded.
+pub(crate) fn canonical(raw: &str) -> Result<String, String> {
+    let value: Value = serde_json::from_str(raw).map_err(|error| error.to_string())?;
+    Ok(value.to_string())
+}
+
+/// The public tools of one session, by name.
+pub(crate) type Tools = BTreeMap<Arc<str>, Arc<Tool>>;
+
+/// Tools that were read, so that a thousand equal clients hold each definition once.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    known: HashMap<[u8; 32], Weak<Tool>>,
+    /// Dead entries are swept out when there are this many.
+    sweep_at: usize,
+}
+
+/// What a list of tools has come to.
+#[derive(Debug, Default)]
+pub(crate) struct ReadTools {
+    pub(crate) tools: Tools,
+    /// Names that occur more than once; the first was taken.
+    pub(crate) doubled: Vec<String>,
+}
+
+impl Pool {
+    /// Reads `tools` of a register or of `tools_changed`. The error names what is wrong.
+    pub(crate) fn read(&mut self, raw: &str, max: usize) -> Result<ReadTools, String> {
+        let wrong = || "`tools` must be an array".to_owned();
+        let items = items(raw).map_err(|refusal| refusal.message)?.ok_or_else(wrong)?;
+        if items.len() > max {
+            return Err(format!("`tools` has {} elements; {max} are the limit", items.len()));
+        }
+        let mut read = ReadTools::default();
+        for (index, item) in items.into_iter().enumerate() {
+            let tool = self.tool(item).map_err(|what| format!("`tools[{index}]{what}"))?;
+            let Some(tool) = tool else { continue };
+            if read.tools.contains_key(&tool.name) {
+                read.doubled.push(tool.name.to_string());
+            } else {
+                read.tools.insert(Arc::clone(&tool.name), tool);
+            }
+        }
+        Ok(read)
+    }
+
+    fn tool(&mut self, raw: &str) -> Result<Option<Arc<Tool>>, String> {
+        let key: [u8; 32] = Sha256::digest(raw.as_bytes()).into();
+        if let Some(tool) = self.known.get(&key).and_then(Weak::upgrade) {
+            return Ok(Some(tool));
+        }
+        let Some(tool) = read_tool(raw)? else { return Ok(None) };
+        let tool = Arc::new(tool);
+        if self.known.len() >= self.sweep_at {
+            self.known.retain(|_, tool| tool.strong_count() > 0);
+            self.sweep_at = self.known.len() * 2 + 64;
+        }
+        self.known.insert(key, Arc::downgrade(&tool));
+        Ok(Some(tool))
+    }
+}
+
+/// `None` is an internal tool, which nobody ever sees. Errors go on after `` `tools[3] ``.
+pub(crate) fn read_tool(raw: &str) -> Result<Option<Tool>, String> {
+    let members = members(raw).map_err(|_| "` must be an object".to_owned())?;
+    let name = string(&members, "name")?.ok_or(".name` is missing")?;
+    if name.is_empty() || name.len() > 256 || name.contains(char::is_control) {
+        return Err(".name` must have 1 to 256 bytes and no control characters".to_owned());
+    }
+    match string(&members, "visibility")?.as_deref() {
+        None | Some("public") => {}
+        Some("internal") => return Ok(None),
+        Some(_) => return Err(".visibility` must be `public` or `internal`".to_owned()),
+    }
+    let schema = value(&members, "input_schema").or_else(|| value(&members, "inputSchema"));
+    let schema = schema.ok_or(".input_schema` is missing")?;
+    let input_schema = Schema::read(schema).map_err(|what| format!(".input_schema`: {what}"))?;
+    let checked_schema = match without_property(schema, SESSION_ID) {
+        Some(without) => Schema::read(&without)?,
+        None => input_schema.clone(),
+    };
+    let mut extras = BTreeMap::new();
+    for (key, published) in EXTRAS {
+        if let Some(raw) = value(&members, key).filter(|raw| *raw != "null") {
+            // A definition that nobody can read would spoil every list it stands in.
+            canonical(raw).map_err(|what| format!(".{key}`: {what}"))?;
+            let raw = RawValue::from_string(raw.to_owned()).map_err(|error| error.to_string())?;
+            extras.insert(published, raw);
+        }
+    }
+    Ok(Some(Tool {
+        name: name.into(),
+        description: string(&members, "description")?,
+        title: string(&members, "title")?,
+        input_schema,
+        checked_schema,
+        extras,
+        timeout: whole(&members, "timeout_ms")?.map(Duration::from_millis),
+        concurrency: whole(&members, "concurrency")?
+            .map(|n| u32::try_from(n).unwrap_or(u32::MAX).min(MAX_CONCURRENCY)),
+        raw: RawValue::from_string(raw.to_owned()).map_err(|error| error.to_string())?,
+    }))
+}
+
+/// A client that claims more gets this.
+const MAX_CONCURRENCY: u32 = 1000;
+
+/// What is kept as it comes, and what MCP calls it.
+const EXTRAS: [(&str, &str); 4] = [
+    ("annotations", "annotations"),
+    ("output_schema", "outputSchema"),
+    ("icons", "icons"),
+    ("_meta", "_meta"),
+];
+
+fn string(members: &[Member<'_>], key: &str) -> Result<Option<String>, String> {
+    match value(members, key) {
+        None | Some("null") => Ok(None),
+        Some(raw) => match text(raw) {
+            Some(text) => Ok(Some(text.into_owned())),
+            None => Err(format!(".{key}` must be a string")),
+        },
+    }
+}
+
+fn whole(members: &[Member<'_>], key: &str) -> Result<Option<u64>, String> {
+    match value(members, key) {
+        None | Some("null") => Ok(None),
+        Some(raw) => match raw.parse() {
+            Ok(0) | Err(_) => Err(format!(".{key}` must be a whole number above 0")),
+            Ok(number) => Ok(Some(number)),
+        },
+    }
+}
