@@ -42,6 +42,10 @@ pub(crate) struct ServeArgs {
     /// Data folder [default: $XDG_DATA_HOME/toolgate or ~/.local/share/toolgate]
     #[arg(long, value_name = "DIR", env = "TOOLGATE_DATA")]
     pub(crate) data: Option<PathBuf>,
+    /// Policy for calls without a token, in the document's own mode [default: the built-in
+    /// `recommended` policy in shadow mode]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
     /// Print one line of JSON to stdout when all listeners are bound
     #[arg(long)]
     pub(crate) ready_json: bool,

@@ -8,17 +8,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
+use jiff::Timestamp;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_config::Config;
-use toolgate_gateway::{Gateway, Metrics};
+use toolgate_gateway::{Admission, Gateway, Metrics};
 
 use crate::args::ServeArgs;
 use crate::exit::Done;
 use crate::{log, print};
 
+mod access;
 mod data;
 mod fd_limit;
 mod listeners;
@@ -26,17 +28,21 @@ mod random;
 mod reload;
 mod source;
 mod start_text;
+mod store;
 mod unsafe_start;
 mod wire;
 
+use access::{PolicyFiles, access};
 use data::DataFolder;
 use listeners::{Bound, Listeners};
-use reload::Reload;
+use reload::{Active, Reload};
 use source::Source;
 use wire::Wiring;
 
 /// How often idle agent sessions and children are looked for.
 const SWEEP: Duration = Duration::from_secs(5);
+/// How often the store is told the time.
+const TICK: Duration = Duration::from_secs(1);
 /// How long children and connections may take to end after the drain.
 const FAREWELL: Duration = Duration::from_secs(10);
 
@@ -69,11 +75,20 @@ async fn serve(
     let listeners = Listeners::bind(&config).await?;
     let bound = listeners.bound(&config)?;
 
+    let (store, secret) = store::open(data.path(), &config.audit)?;
+    let (ids, clock) = (Arc::new(random::SystemIds), Arc::new(store::SystemClock));
+    let writing = store::writing(&config.audit, &secret);
+    let (keeper, id_source) = (Arc::clone(&store), Arc::clone(&ids));
+    let admission = Arc::new(Admission::new(keeper, clock, id_source, writing));
+    let policies = PolicyFiles::read(&config, args.policy.as_deref());
+    let in_force = access(&config, args.policy.as_deref(), &policies);
+    admission.set_access(in_force.map_err(|why| anyhow!("a policy cannot be used:\n{why}"))?);
+
     let metrics = Metrics::default();
     let children = TaskTracker::new();
     let wiring = Wiring::new(metrics.clone(), children.clone());
     let limits = wire::agent_sessions(&config);
-    let gateway = Gateway::new(Box::new(random::SystemIds), metrics.clone(), limits.clone());
+    let gateway = Gateway::new(ids, metrics.clone(), limits.clone(), admission);
     let servers = config.servers.iter().map(|server| wiring.server(server, &config.limits));
     gateway.apply(servers.collect::<anyhow::Result<_>>()?, limits);
 
@@ -84,7 +99,8 @@ async fn serve(
     let grace = config.shutdown_grace;
     let announcement = announcement(&source, &config, data, &bound);
     // Whoever hears that it is ready may edit the configuration at once.
-    let mut reload = Reload::new(source, text, config, wiring, Arc::clone(&gateway), served);
+    let active = Active { config, text, policies, local_policy: args.policy.clone(), secret };
+    let mut reload = Reload::new(source, active, wiring, Arc::clone(&gateway), served);
     ready.store(true, Ordering::Relaxed);
     print::err(&announcement);
     if args.ready_json {
@@ -92,6 +108,7 @@ async fn serve(
     }
 
     let mut sweep = tokio::time::interval(SWEEP);
+    let mut tick = tokio::time::interval(TICK);
     loop {
         tokio::select! {
             told = signals.next() => match told {
@@ -100,6 +117,7 @@ async fn serve(
             },
             () = reload.changed() => reload.if_changed(),
             _ = sweep.tick() => gateway.sweep(),
+            _ = tick.tick() => store.tick(Timestamp::now()),
         }
     }
 
@@ -119,6 +137,9 @@ async fn serve(
     let farewell = async { tokio::join!(serving.wait(), children.wait()) };
     if tokio::time::timeout(FAREWELL, farewell).await.is_err() {
         tracing::warn!("something did not end in time and is left behind");
+    }
+    if let Err(error) = store.close(Timestamp::now()).await {
+        tracing::error!(%error, "the audit could not be closed; its last outcomes will be unknown");
     }
     tracing::info!("stopped");
     Ok(Done::Ok)

@@ -16,11 +16,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
-use http::{Method, Request, Response, StatusCode};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::Service;
 use toolgate_gateway::outlet::First;
-use toolgate_gateway::{AgentSession, Endpoint, EventId, Gateway, NotOpened, refused};
+use toolgate_gateway::{AgentSession, Endpoint, EventId, Gateway, Grant, NotOpened, refused};
 use toolgate_mcp::{
     Incoming as Body, Limits, Message, Pieces, Refusal, Version, code, method, parse_agent,
 };
@@ -61,6 +61,12 @@ pub struct AgentLimits {
     pub body: usize,
     /// How deep its JSON may be nested.
     pub depth: usize,
+}
+
+/// Where a request goes, and whose it is.
+struct Door {
+    endpoint: Endpoint,
+    caller: Arc<Grant>,
 }
 
 // === impl Agents ===
@@ -104,30 +110,42 @@ impl Inner {
             "/readyz" => return reply::text(StatusCode::SERVICE_UNAVAILABLE, "not ready\n"),
             _ => {}
         }
-        let Some(endpoint) = self.endpoint(request.uri().path()) else {
+        let Some(path) = request.uri().path().strip_prefix("/mcp") else {
             return reply::nothing_here();
         };
+        let Some(caller) = self.caller(request.headers()) else {
+            return reply::unauthorized();
+        };
+        let Some(endpoint) = self.endpoint(path, &caller) else {
+            return reply::nothing_here();
+        };
+        let to = Door { endpoint, caller };
         match *request.method() {
-            Method::POST => self.post(&endpoint, request, &rules.limits).await,
-            Method::GET => self.get(&endpoint, &request),
-            Method::DELETE => self.delete(&endpoint, &request),
+            Method::POST => self.post(&to, request, &rules.limits).await,
+            Method::GET => self.get(&to, &request),
+            Method::DELETE => self.delete(&to, &request),
             _ => reply::not_allowed(),
         }
     }
 
-    /// What a path leads to.
-    fn endpoint(&self, path: &str) -> Option<Endpoint> {
-        let rest = path.strip_prefix("/mcp")?;
-        if rest.is_empty() {
+    /// Who calls; none if nobody may call like that.
+    fn caller(&self, headers: &HeaderMap) -> Option<Arc<Grant>> {
+        let token = head::bearer(headers).ok()?;
+        self.gateway.admission().caller(token)
+    }
+
+    /// What a path below `/mcp` leads to. What a grant may not reach is not there.
+    fn endpoint(&self, path: &str, caller: &Grant) -> Option<Endpoint> {
+        if path.is_empty() {
             return Some(Endpoint::All);
         }
-        let server = self.gateway.server(rest.strip_prefix('/')?)?;
-        Some(Endpoint::Server(server.name().to_owned()))
+        let server = self.gateway.server(path.strip_prefix('/')?)?;
+        caller.may_reach(server.name()).then(|| Endpoint::Server(server.name().to_owned()))
     }
 
     async fn post(
         &self,
-        endpoint: &Endpoint,
+        to: &Door,
         request: Request<Incoming>,
         limits: &AgentLimits,
     ) -> Response<Reply> {
@@ -148,9 +166,9 @@ impl Inner {
         if let Body::One(Message::Request(request)) = &message
             && request.method == method::INITIALIZE
         {
-            return self.open(endpoint, request).await;
+            return self.open(to, request).await;
         }
-        let session = match self.session(endpoint, &head) {
+        let session = match self.session(to, &head) {
             Ok(session) => session,
             Err(response) => return *response,
         };
@@ -171,12 +189,8 @@ impl Inner {
         }
     }
 
-    async fn open(
-        &self,
-        endpoint: &Endpoint,
-        request: &toolgate_mcp::Request<'_>,
-    ) -> Response<Reply> {
-        match self.gateway.open(endpoint, request).await {
+    async fn open(&self, to: &Door, request: &toolgate_mcp::Request<'_>) -> Response<Reply> {
+        match self.gateway.open(&to.endpoint, request, &to.caller).await {
             Ok((session, answer)) => with_session(json(StatusCode::OK, answer), session.id()),
             Err(NotOpened::Answer(answer)) => json(StatusCode::OK, answer),
             Err(NotOpened::UnknownServer) => reply::nothing_here(),
@@ -195,12 +209,12 @@ impl Inner {
         }
     }
 
-    fn get(&self, endpoint: &Endpoint, request: &Request<Incoming>) -> Response<Reply> {
+    fn get(&self, to: &Door, request: &Request<Incoming>) -> Response<Reply> {
         let head = match Head::of_get(request.headers()) {
             Ok(head) => head,
             Err(response) => return *response,
         };
-        let session = match self.session(endpoint, &head) {
+        let session = match self.session(to, &head) {
             Ok(session) => session,
             Err(response) => return *response,
         };
@@ -219,9 +233,8 @@ impl Inner {
         }
     }
 
-    fn delete(&self, endpoint: &Endpoint, request: &Request<Incoming>) -> Response<Reply> {
-        let session =
-            Head::of_delete(request.headers()).and_then(|head| self.session(endpoint, &head));
+    fn delete(&self, to: &Door, request: &Request<Incoming>) -> Response<Reply> {
+        let session = Head::of_delete(request.headers()).and_then(|head| self.session(to, &head));
         match session {
             Ok(session) => {
                 self.gateway.end(&session);
@@ -233,7 +246,7 @@ impl Inner {
 
     fn session(
         &self,
-        endpoint: &Endpoint,
+        to: &Door,
         head: &Head<'_>,
     ) -> Result<Arc<AgentSession>, Box<Response<Reply>>> {
         let Some(id) = head.session else {
@@ -244,7 +257,7 @@ impl Inner {
                  that its answer carries",
             )));
         };
-        self.gateway.session(endpoint, id).ok_or_else(|| {
+        self.gateway.session(&to.endpoint, id, &to.caller).ok_or_else(|| {
             Box::new(problem(
                 StatusCode::NOT_FOUND,
                 SESSION_NOT_FOUND,

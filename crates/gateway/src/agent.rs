@@ -16,13 +16,17 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
+use toolgate_audit::Hash;
 use toolgate_mcp::{
     Message, Notification, Refusal, Request, Response, Version, code, method, peek, text,
 };
 
+use crate::access::Grant;
+use crate::admission::{Admission, Sender};
 use crate::all;
 use crate::call::{Call, Work};
 use crate::endpoint::Endpoint;
+use crate::forward::forward;
 use crate::link::{Ask, Link};
 use crate::links::Links;
 use crate::lists::Kind;
@@ -44,6 +48,10 @@ pub struct AgentSession {
     endpoint: Endpoint,
     /// The `params` of its `initialize`.
     opening: Bytes,
+    /// As last looked up.
+    grant: ArcSwap<Grant>,
+    sender: Sender,
+    admission: Arc<Admission>,
     version: OnceLock<Version>,
     links: ArcSwap<Links>,
     /// Links before those, on which calls may still run.
@@ -62,6 +70,16 @@ pub struct AgentSession {
     last_use: Mutex<Instant>,
     tasks: TaskTracker,
     pace: Arc<Pace>,
+}
+
+/// What an agent session is opened with.
+pub(crate) struct Opening {
+    pub(crate) id: String,
+    pub(crate) key: u64,
+    pub(crate) endpoint: Endpoint,
+    /// The `params` of its `initialize`.
+    pub(crate) params: Bytes,
+    pub(crate) grant: Arc<Grant>,
 }
 
 /// A request of a server that the agent has not answered yet.
@@ -86,18 +104,28 @@ pub struct Attached {
 
 impl AgentSession {
     pub(crate) fn new(
-        id: String,
-        key: u64,
-        endpoint: Endpoint,
-        opening: Bytes,
+        opening: Opening,
         tasks: TaskTracker,
         pace: Arc<Pace>,
+        admission: Arc<Admission>,
     ) -> Arc<Self> {
+        let Opening { id, key, endpoint, params, grant } = opening;
+        let client = std::str::from_utf8(&params).ok().and_then(|params| {
+            Some(text(peek(params, &["clientInfo", "name"]).ok()??)?.as_ref().into())
+        });
+        let via = match &endpoint {
+            Endpoint::All => "/mcp".into(),
+            Endpoint::Server(server) => format!("/mcp/{server}").into(),
+        };
+        let agent_session = public(&id);
         Arc::new(Self {
             id,
             key,
             endpoint,
-            opening,
+            opening: params,
+            sender: Sender { grant: Arc::clone(&grant), agent_session, client, via },
+            grant: ArcSwap::new(grant),
+            admission,
             version: OnceLock::new(),
             links: ArcSwap::default(),
             former: Mutex::default(),
@@ -249,6 +277,27 @@ impl AgentSession {
         self.attach(outlet.read(Some(0)))
     }
 
+    /// Whose it is.
+    pub(crate) fn grant(&self) -> Arc<Grant> {
+        self.grant.load_full()
+    }
+
+    /// The grant as it is now.
+    pub(crate) fn set_grant(&self, grant: &Arc<Grant>) {
+        if !Arc::ptr_eq(&self.grant.load(), grant) {
+            self.grant.store(Arc::clone(grant));
+        }
+    }
+
+    /// Who sends its requests, for decisions and for the record.
+    pub(crate) fn sender(&self) -> Sender {
+        Sender { grant: self.grant(), ..self.sender.clone() }
+    }
+
+    pub(crate) fn admission(&self) -> &Arc<Admission> {
+        &self.admission
+    }
+
     pub(crate) fn key(&self) -> u64 {
         self.key
     }
@@ -375,7 +424,7 @@ impl AgentSession {
     }
 
     fn start_one(
-        &self,
+        self: &Arc<Self>,
         server: &str,
         request: &Request<'_>,
         outlet: &Arc<Outlet>,
@@ -395,8 +444,11 @@ impl AgentSession {
             _ => None,
         };
         self.wishes.note(server, request, uri.and_then(text).as_deref());
-        let ask = Ask { session: self.key, request, changes: &[], mapped: false };
-        Ok(Box::pin(link.call(&ask, outlet)?))
+        let grant = self.grant();
+        let hides = grant.may_hide().then(|| (&grant, self.admission.now()));
+        let ask =
+            Ask { session: self.key, request, changes: &[], mapped: false, withheld: false, hides };
+        forward(self, link, &ask, None, outlet)
     }
 
     /// Passes on that the agent no longer wants its request `id`, wherever that runs.
@@ -445,6 +497,11 @@ impl AgentSession {
         self.readers.fetch_add(1, Ordering::Relaxed);
         Attached { reader, session: Arc::clone(self) }
     }
+}
+
+/// What others may know an agent session by: its id is a secret of the agent's.
+fn public(id: &str) -> Arc<str> {
+    Hash::of(id.as_bytes()).to_string().get(..16).unwrap_or_default().into()
 }
 
 // === impl Attached ===

@@ -16,9 +16,12 @@ use bytes::Bytes;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 use toolgate_mcp::{Notification, Refusal, Request, code, members, method, peek, text, write};
+use toolgate_policy::Class;
 
 use crate::agent::AgentSession;
 use crate::call::Work;
+use crate::failure::Expects;
+use crate::forward::{forward, wanted};
 use crate::link::{Ask, Link};
 use crate::lists::Kind;
 use crate::names::{server_of_name, server_of_uri};
@@ -84,9 +87,17 @@ pub(crate) fn start(
             session.wishes.note(link.server().name(), request, Some(&own));
             let changes = [(part, write::quote(&own))];
             let changes = changes.each_ref().map(|(part, own)| (*part, own.as_str()));
-            let ask = Ask { session: session.key(), request, changes: &changes, mapped: true };
-            Ok(Box::pin(link.call(&ask, outlet)?))
+            let ask = Ask {
+                session: session.key(),
+                request,
+                changes: &changes,
+                mapped: true,
+                withheld: false,
+                hides: None,
+            };
+            forward(session, &link, &ask, Some(&own), outlet)
         }
+        Routed::UnknownTool(shown) => unknown_tool(session, request, shown, outlet),
         Routed::Nowhere(answer) => answered(answer),
     }
 }
@@ -119,7 +130,7 @@ pub(crate) fn tell_changed(session: &Arc<AgentSession>) {
     tokio::spawn(async move {
         sleep(GATHER).await;
         let Some(session) = session.upgrade() else { return };
-        let outdated = session.sight.take_outdated(&session.links());
+        let outdated = session.sight.take_outdated(&session.links(), &session.grant());
         let mut told: Vec<_> = outdated.into_iter().map(Kind::changed).collect();
         told.dedup();
         for method in told {
@@ -141,6 +152,8 @@ fn freshen(link: &Arc<Link>, kind: Kind, now: Instant) {
 enum Routed<'a> {
     /// To this server, which knows `part` of the request as `own`.
     To { link: Arc<Link>, part: &'a str, own: String },
+    /// Nowhere: there is no tool that is shown as this.
+    UnknownTool(String),
     /// Nowhere; this is the answer.
     Nowhere(Bytes),
 }
@@ -161,10 +174,11 @@ fn by_name<'a>(
     if let Some((_, link)) = server_of_name(&shown).and_then(|server| links.find(server)) {
         freshen(link, kind, Instant::now() + FRESH);
     }
-    Ok(Routed::Nowhere(match kind {
-        Kind::Tools => unknown_tool(request.id, &shown),
-        _ => invalid(request.id, &format!("there is no prompt `{shown}`; list the prompts again")),
-    }))
+    if kind == Kind::Tools {
+        return Ok(Routed::UnknownTool(shown.into_owned()));
+    }
+    let why = format!("there is no prompt `{shown}`; list the prompts again");
+    Ok(Routed::Nowhere(invalid(request.id, &why)))
 }
 
 fn by_uri<'a>(
@@ -215,17 +229,27 @@ fn set_level(session: &Arc<AgentSession>, request: &Request<'_>) {
     }
 }
 
-fn unknown_tool(id: &str, shown: &str) -> Bytes {
-    let text = format!(
-        "There is no tool `{shown}` that you may use. Nothing was sent. List the tools again and \
-         use one of their names as it stands there."
-    );
-    let result = json!({
-        "content": [{"type": "text", "text": text}],
-        "isError": true,
-        "_meta": {"error_code": "unknown_tool", "effect": "not_started"},
-    });
-    write::result(id, &result.to_string())
+/// The policy has the first word on the name, so that the answer does not tell what there is.
+fn unknown_tool(
+    session: &Arc<AgentSession>,
+    request: &Request<'_>,
+    shown: String,
+    outlet: &Arc<Outlet>,
+) -> Result<Work, Refusal> {
+    let links = session.links();
+    let found = server_of_name(&shown).and_then(|server| links.find(server));
+    let own = found.and_then(|(_, link)| link.server().naming.own_name(&shown));
+    let (server, own) = match (found, own) {
+        (Some((_, link)), Some(own)) => (link.server().name(), own),
+        _ => ("", shown.as_str()),
+    };
+    let wanted = wanted(session, server, request, Some(own), Class::by_name)?;
+    let (admission, outlet) = (Arc::clone(session.admission()), Arc::clone(outlet));
+    let id = request.id.to_owned();
+    Ok(Box::pin(async move {
+        let refused = admission.unknown(wanted, &shown).await;
+        outlet.answer(refused.answer(&id, Expects::ToolResult), None);
+    }))
 }
 
 fn unknown_resource(id: &str, shown: &str) -> Bytes {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
-use toolgate_mcp::{code, write};
+use toolgate_mcp::{code, method, write};
 
 use crate::channel::SendError;
 
@@ -57,8 +57,20 @@ pub enum Failure {
 pub(crate) enum Expects {
     /// A tool result.
     ToolResult,
+    /// What is read of a resource.
+    Resource,
     /// Any other result.
     Other,
+}
+
+impl Expects {
+    pub(crate) fn of(method: &str) -> Self {
+        match method {
+            method::TOOLS_CALL => Self::ToolResult,
+            method::RESOURCES_READ | method::RESOURCES_SUBSCRIBE => Self::Resource,
+            _ => Self::Other,
+        }
+    }
 }
 
 // === impl Effect ===
@@ -146,7 +158,7 @@ impl Failure {
                 });
                 write::result(id, &result.to_string())
             }
-            Expects::Other => {
+            Expects::Resource | Expects::Other => {
                 write::error(Some(id), code::INTERNAL_ERROR, &text, Some(&meta.to_string()))
             }
         }

@@ -15,6 +15,8 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::access::Grant;
+use crate::admission::Admission;
 use crate::agent::AgentSession;
 use crate::endpoint::Endpoint;
 use crate::lists::Kind;
@@ -29,6 +31,10 @@ pub trait Ids: Send + Sync + 'static {
     /// A new agent session id: at least 128 random bits in visible ASCII. None if there is no
     /// randomness to be had, and then no session is opened.
     fn agent_session(&self) -> Option<String>;
+
+    /// Ten random bytes for the id of a call. None if there is no randomness to be had, and then
+    /// nothing is sent.
+    fn call(&self) -> Option<[u8; 10]>;
 }
 
 /// How many agent sessions there may be, and for how long.
@@ -48,7 +54,8 @@ pub struct Gateway {
     /// under its write lock where one is let in, so that none counts twice.
     opening: AtomicUsize,
     limits: ArcSwap<AgentSessions>,
-    ids: Box<dyn Ids>,
+    ids: Arc<dyn Ids>,
+    admission: Arc<Admission>,
     metrics: Metrics,
     tasks: TaskTracker,
     pace: Arc<Pace>,
@@ -76,13 +83,19 @@ pub enum NotOpened {
 
 impl Gateway {
     /// A gateway without servers. To be made inside a tokio runtime.
-    pub fn new(ids: Box<dyn Ids>, metrics: Metrics, limits: AgentSessions) -> Arc<Self> {
+    pub fn new(
+        ids: Arc<dyn Ids>,
+        metrics: Metrics,
+        limits: AgentSessions,
+        admission: Arc<Admission>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             servers: ArcSwap::default(),
             sessions: RwLock::default(),
             opening: AtomicUsize::new(0),
             limits: ArcSwap::from_pointee(limits),
             ids,
+            admission,
             metrics,
             tasks: TaskTracker::new(),
             pace: Pace::start(),
@@ -136,10 +149,43 @@ impl Gateway {
         }
     }
 
-    /// The agent session `id`, if it was opened on `endpoint`.
-    pub fn session(&self, endpoint: &Endpoint, id: &str) -> Option<Arc<AgentSession>> {
+    /// Who may do what.
+    pub fn admission(&self) -> &Arc<Admission> {
+        &self.admission
+    }
+
+    /// The agent session `id`, if this grant has opened it on `endpoint`.
+    pub fn session(
+        &self,
+        endpoint: &Endpoint,
+        id: &str,
+        caller: &Arc<Grant>,
+    ) -> Option<Arc<AgentSession>> {
         let sessions = self.sessions.read();
-        sessions.get(id).filter(|session| session.endpoint() == endpoint).cloned()
+        let session = sessions.get(id).filter(|session| {
+            session.endpoint() == endpoint && session.grant().label == caller.label
+        })?;
+        session.set_grant(caller);
+        Some(Arc::clone(session))
+    }
+
+    /// Something else is in force: sessions of grants that are gone end, and the others see what
+    /// they may see now.
+    pub fn access_changed(&self) {
+        let _turn = self.applying.lock();
+        let sessions: Vec<_> = self.sessions.read().values().cloned().collect();
+        for session in sessions {
+            let label = Arc::clone(&session.grant().label);
+            let Some(grant) = self.admission.current(&label) else {
+                self.end(&session);
+                continue;
+            };
+            session.set_grant(&grant);
+            if *session.endpoint() == Endpoint::All {
+                self.attach_all(&session);
+                session.lists_changed(&Kind::ALL);
+            }
+        }
     }
 
     /// Ends an agent session. A child or HTTP session of its own is closed behind the scenes: it

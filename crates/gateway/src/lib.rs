@@ -10,13 +10,17 @@
 //!
 //! Start at [`Gateway::open`] and [`AgentSession::request`].
 
+mod access;
+mod admission;
 mod agent;
 mod all;
 mod backoff;
 mod call;
 pub mod channel;
+mod ended;
 mod endpoint;
 mod failure;
+mod forward;
 mod gateway;
 mod link;
 mod links;
@@ -26,13 +30,18 @@ mod names;
 mod offers;
 pub mod outlet;
 mod pace;
+mod pass;
+mod refused;
 mod rewrite;
 mod server;
 mod shown;
 mod sight;
+mod sparing;
 mod streams;
 mod wishes;
 
+pub use access::{Access, Grant, InForce};
+pub use admission::{Admission, Clock, Sender, Writing};
 pub use agent::{AgentSession, Attached};
 pub use call::Call;
 pub use endpoint::Endpoint;

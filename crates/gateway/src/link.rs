@@ -6,47 +6,42 @@
 //! and again after it was lost, repeating the handshake; it is never shared between grants unless
 //! the server is configured `instances: shared`.
 //!
-//! Invariant: a message is sent once. Only a server that refused it unread (a forgotten session)
-//! gets it a second time.
 //! Invariant: whoever waits under a number is answered exactly once: by the server, or by a
 //! [`Failure`].
 //!
-//! Start at [`Link::call`]; `link/waiting.rs` knows who waits, `link/handshake.rs` brings a link up,
+//! Start at [`Link::pending`]; `link/pending.rs` sends, `link/waiting.rs` knows who waits, `link/handshake.rs` brings a link up,
 //! `link/hear.rs` takes in what the server says.
 
-use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
-use memchr::memmem;
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
-use toolgate_mcp::{Refusal, Request, method, peek, text, write};
 
 use crate::agent::AgentSession;
 use crate::backoff::Backoff;
-use crate::channel::{Outbound, SendError};
-use crate::failure::{Expects, Failure};
+use crate::channel::Outbound;
+use crate::failure::Failure;
 use crate::offers::Audience;
-use crate::outlet::Outlet;
-use crate::rewrite::{error_in, rewrite, with_error};
 use crate::server::Server;
+use crate::sparing::Sparing;
 
 mod handshake;
 mod hear;
+mod pending;
 mod survey;
 mod waiting;
 
 pub(crate) use handshake::Opened;
 use handshake::Up;
 use hear::Ear;
+pub(crate) use pending::{Ask, Pending};
 use survey::Survey;
-use waiting::{AgentWaiting, Waiting, WaitingRoom};
+use waiting::WaitingRoom;
 
 /// How long a notification or an agent's answer may take to be delivered.
 const TELL: Duration = Duration::from_secs(5);
@@ -72,6 +67,7 @@ pub(crate) struct Link {
     /// Whether its lists are kept for an agent that sees all servers.
     surveyed: AtomicBool,
     survey: Survey,
+    nonsense: Sparing,
     /// Closed for good: it does not come up again.
     ended: AtomicBool,
     /// Requests of the server that an agent has not answered yet.
@@ -79,17 +75,6 @@ pub(crate) struct Link {
     deserted_since: Mutex<Option<Instant>>,
     tasks: TaskTracker,
     me: Weak<Link>,
-}
-
-/// An agent's request on its way into a link.
-pub(crate) struct Ask<'a> {
-    /// Key of the agent session.
-    pub(crate) session: u64,
-    pub(crate) request: &'a Request<'a>,
-    /// Parts of the request that the server knows under other names.
-    pub(crate) changes: &'a [(&'a str, &'a str)],
-    /// Whether URIs in the answer are to be shown as on `/mcp`.
-    pub(crate) mapped: bool,
 }
 
 /// Whom a link speaks for.
@@ -126,60 +111,13 @@ impl Link {
             listening: AtomicBool::new(false),
             surveyed: AtomicBool::new(false),
             survey: Survey::default(),
+            nonsense: Sparing::default(),
             ended: AtomicBool::new(false),
             asked: AtomicUsize::new(0),
             deserted_since: Mutex::new(None),
             tasks,
             me: Weak::clone(me),
         })
-    }
-
-    /// Sends an agent's request. The future ends with the request; everything that the agent is to
-    /// see of it, at the latest a failure, is in `outlet` by then.
-    pub(crate) fn call(
-        self: &Arc<Self>,
-        ask: &Ask<'_>,
-        outlet: &Arc<Outlet>,
-    ) -> Result<impl Future<Output = ()> + Send + use<>, Refusal> {
-        let request = ask.request;
-        let is_call = request.method == method::TOOLS_CALL;
-        let tool = match request.params {
-            Some(params) if is_call && !self.server.settings.tool_timeouts.is_empty() => {
-                peek(params, &["name"])?.and_then(text)
-            }
-            _ => None,
-        };
-        let tool = tool.as_deref().and_then(|tool| {
-            if ask.mapped { self.server.naming.own_name(tool) } else { Some(tool) }
-        });
-        let limit = self.server.timeout(tool);
-        let token = match request.params {
-            Some(params) if may_hold(params, "progressToken") => {
-                peek(params, &["_meta", "progressToken"])?
-            }
-            _ => None,
-        };
-        let number = self.waiting.number();
-        let mut digits = itoa::Buffer::new();
-        let digits = digits.format(number);
-        let mut changes = vec![(request.id, digits)];
-        changes.extend(token.map(|token| (token, digits)));
-        changes.extend_from_slice(ask.changes);
-        let body = rewrite(request.raw, &changes)?;
-        let (answered, answer) = oneshot::channel();
-        let waiting = AgentWaiting {
-            session: ask.session,
-            mapped: ask.mapped,
-            outlet: Arc::clone(outlet),
-            id: request.id.into(),
-            token: token.map(Into::into),
-            expects: if is_call { Expects::ToolResult } else { Expects::Other },
-            epoch: None,
-            cancelled: false,
-            answered,
-        };
-        self.waiting.insert(number, Waiting::Agent(waiting));
-        Ok(Arc::clone(self).run(number, body, limit, answer))
     }
 
     /// Passes on a notification, or an agent's answer to the server's request. Best effort: nobody
@@ -324,93 +262,6 @@ impl Link {
         }
     }
 
-    async fn run(
-        self: Arc<Self>,
-        number: u64,
-        body: Bytes,
-        limit: Duration,
-        answer: oneshot::Receiver<()>,
-    ) {
-        // Whatever ends this future early, a panic too: nobody is left waiting.
-        let _unanswered = Unanswered { link: &self, number };
-        let failure = tokio::select! {
-            biased;
-            delivered = self.deliver(number, body, answer) => match delivered {
-                Ok(()) => return,
-                Err(failure) => failure,
-            },
-            () = self.expiry(limit) => self.too_late(number, limit),
-        };
-        let timed_out = matches!(failure, Failure::Timeout { .. });
-        let still_runs = self.waiting.fail(number, &failure, &self.server);
-        if timed_out && still_runs {
-            let params = format!(r#"{{"requestId":{number},"reason":"timeout"}}"#);
-            self.tell(write::notification(method::CANCELLED, Some(&params))).await;
-        }
-    }
-
-    async fn deliver(
-        self: &Arc<Self>,
-        number: u64,
-        body: Bytes,
-        answer: oneshot::Receiver<()>,
-    ) -> Result<(), Failure> {
-        let mut second_chance = true;
-        loop {
-            let up = self.come_up().await?;
-            if !self.waiting.mark_sent(number, up.epoch) {
-                return Ok(());
-            }
-            let message = Outbound { body: body.clone(), expects_answer: true };
-            match up.channel.send(message, self.ear(up.epoch, Some(number))).await {
-                Ok(()) => {
-                    // A dropped sender means that somebody else has answered; either way it is over.
-                    drop(answer.await);
-                    return Ok(());
-                }
-                Err(SendError::SessionLost) if second_chance => {
-                    second_chance = false;
-                    self.forget(up.epoch);
-                }
-                Err(SendError::Refused { status, body }) => {
-                    return self.refused(number, status, &body);
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
-    /// A refusal that is itself a JSON-RPC error is the server's answer, with its status.
-    fn refused(&self, number: u64, status: u16, body: &Bytes) -> Result<(), Failure> {
-        if let Some(error) = error_in(body) {
-            if let Some(Waiting::Agent(waiting)) = self.waiting.take(number) {
-                let answer = with_error(&waiting.id, error);
-                waiting.outlet.answer(answer, (status == 400).then_some(status));
-                self.server.metrics.answered.inc();
-            }
-            return Ok(());
-        }
-        Err(Failure::Refused { status })
-    }
-
-    /// Time is up, unless the server waits for the agent (a person may be typing an answer).
-    async fn expiry(&self, limit: Duration) {
-        loop {
-            sleep(limit).await;
-            if self.asked.load(Ordering::Relaxed) == 0 {
-                return;
-            }
-        }
-    }
-
-    fn too_late(&self, number: u64, limit: Duration) -> Failure {
-        if self.waiting.is_sent(number) {
-            Failure::Timeout { after: limit }
-        } else {
-            Failure::unavailable(format!("it was not ready within {limit:?}"))
-        }
-    }
-
     fn ear(&self, epoch: u64, call: Option<u64>) -> Arc<Ear> {
         Arc::new(Ear { link: Weak::clone(&self.me), epoch, call })
     }
@@ -428,18 +279,13 @@ impl Link {
     }
 }
 
-/// Whether `json` may have the key; most messages plainly do not. A key can be spelled with escapes.
-fn may_hold(json: &str, key: &str) -> bool {
-    memmem::find(json.as_bytes(), key.as_bytes()).is_some() || json.contains('\\')
-}
-
 /// Fails a request whose future was dropped half-way.
-struct Unanswered<'a> {
-    link: &'a Link,
+struct Unanswered {
+    link: Arc<Link>,
     number: u64,
 }
 
-impl Drop for Unanswered<'_> {
+impl Drop for Unanswered {
     fn drop(&mut self) {
         let failure = Failure::Lost { why: "toolgate gave it up".into() };
         self.link.waiting.fail(self.number, &failure, &self.link.server);

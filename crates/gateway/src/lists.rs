@@ -58,6 +58,27 @@ pub(crate) struct Builder<'a> {
     cut: bool,
 }
 
+/// A server's own list without what `hidden` says of its own names; none if nothing is.
+pub(crate) fn without_hidden(
+    kind: Kind,
+    result: &str,
+    hidden: impl Fn(&str) -> bool,
+) -> Option<String> {
+    let list = peek(result, &[kind.member()]).ok()??;
+    let entries = items(list).ok()??;
+    let shown = entries.iter().filter(|raw| {
+        let own = peek(raw, &[kind.key()]).ok().flatten().and_then(text);
+        !own.is_some_and(|own| hidden(&own))
+    });
+    let shown: Vec<_> = shown.copied().collect();
+    if shown.len() == entries.len() {
+        return None;
+    }
+    let shown = format!("[{}]", shown.join(","));
+    let edited = Edit::new(result).replace(list, shown).ok()?.finish();
+    String::from_utf8(edited.to_vec()).ok()
+}
+
 // === impl Kind ===
 
 impl Kind {
@@ -157,12 +178,16 @@ impl List {
         self.names.contains(own)
     }
 
-    /// The server's own names with the entries as they are shown, from entry `from` on.
-    pub(crate) fn entries(&self, from: usize) -> impl Iterator<Item = (&str, Bytes)> {
-        self.entries
-            .iter()
-            .skip(from)
-            .map(|entry| (&*entry.own, self.text.slice(entry.place.clone())))
+    /// The entries that are to be seen, by the server's own names, from entry `from` on.
+    pub(crate) fn only(&self, from: usize, is_shown: impl Fn(&str) -> bool) -> Bytes {
+        let mut text = BytesMut::new();
+        for entry in self.entries.iter().skip(from).filter(|entry| is_shown(&entry.own)) {
+            if !text.is_empty() {
+                text.extend_from_slice(b",");
+            }
+            text.extend_from_slice(self.text.get(entry.place.clone()).unwrap_or_default());
+        }
+        text.freeze()
     }
 
     /// As many entries as fit into `room` bytes, at least one, from entry `from` on: their text,

@@ -13,6 +13,7 @@ use prometheus_client::registry::Registry;
 pub struct Metrics {
     pub(crate) agent_sessions: Gauge,
     pub(crate) refused_sessions: Counter,
+    reloads: Family<Reload, Counter>,
     requests: Family<Outcome, Counter>,
     starts: Family<Start, Counter>,
     dropped: Family<OfServer, Counter>,
@@ -29,6 +30,11 @@ pub struct ServerMetrics {
     pub(crate) starts: Counter,
     pub(crate) failed_starts: Counter,
     pub(crate) dropped: Counter,
+}
+
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct Reload {
+    result: &'static str,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -58,6 +64,11 @@ impl Metrics {
             self.refused_sessions.clone(),
         );
         registry.register(
+            "reloads",
+            "Times the configuration or a policy was read again, by whether it is used",
+            self.reloads.clone(),
+        );
+        registry.register(
             "requests",
             "Requests forwarded to servers, by how they ended",
             self.requests.clone(),
@@ -72,6 +83,12 @@ impl Metrics {
             "Messages of servers that belonged to nothing that was asked",
             self.dropped.clone(),
         );
+    }
+
+    /// The configuration or a policy was read again, and is used or not.
+    pub fn reloaded(&self, used: bool) {
+        let result = if used { "ok" } else { "refused" };
+        self.reloads.get_or_create(&Reload { result }).inc();
     }
 
     /// The counters of the server called `name`.

@@ -13,6 +13,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
+use toolgate_policy::Class;
 
 use crate::agent::AgentSession;
 use crate::backoff::Backoff;
@@ -46,6 +47,8 @@ pub struct ServerSettings {
     pub reconnect_timeout: Duration,
     /// Tools that may take another time than `timeout`.
     pub tool_timeouts: HashMap<String, Duration>,
+    /// Tools whose risk class the operator has said.
+    pub tool_classes: HashMap<String, Class>,
     /// Whether its tools are shown under their bare names on `/mcp`.
     pub bare_names: bool,
     /// Whether failed starts are spaced out (children; an HTTP connection is cheap to try).
@@ -130,6 +133,12 @@ impl Server {
         tool.and_then(|tool| self.settings.tool_timeouts.get(tool))
             .copied()
             .unwrap_or(self.settings.timeout)
+    }
+
+    /// The risk class of `tool`: the operator's word, or else what its name says.
+    pub(crate) fn class(&self, tool: &str) -> Class {
+        let said = self.settings.tool_classes.get(tool).copied();
+        said.unwrap_or_else(|| Class::by_name(tool))
     }
 
     /// How long a start has to wait, if it has to.

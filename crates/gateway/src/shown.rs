@@ -88,7 +88,7 @@ mod tests {
             (r#"{"content":[{"type":"other","uri":"a:b"}]}"#, None),
             (r#"{"content":"uri"}"#, None),
             (r#"{"content":[{"type":"resource_link","uri":7}]}"#, None),
-            (r#"{}"#, None),
+            ("{}", None),
         ];
         let naming = Naming::new("s", false);
         for (result, shown) in cases {

@@ -7,7 +7,9 @@ use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use toolgate_audit::Hash;
 
+use crate::access::Grant;
 use crate::links::Links;
 use crate::lists::{Kind, List};
 
@@ -24,7 +26,11 @@ pub(crate) struct Sight {
 
 /// Which lists of which servers there are to see.
 #[derive(Debug)]
-pub(crate) struct Seen(Vec<(String, Weak<List>)>);
+pub(crate) struct Seen {
+    lists: Vec<(String, Weak<List>)>,
+    /// The policy that may hide some of it.
+    hidden_by: Option<Hash>,
+}
 
 // === impl Sight ===
 
@@ -45,12 +51,12 @@ impl Sight {
     }
 
     /// Which lists were shown as they no longer are. They count as told of.
-    pub(crate) fn take_outdated(&self, links: &Links) -> Vec<Kind> {
+    pub(crate) fn take_outdated(&self, links: &Links, grant: &Grant) -> Vec<Kind> {
         let mut changed = std::mem::take(&mut *self.changed.lock());
         let mut shown = self.shown.lock();
         changed.dedup();
         changed.retain(|kind| {
-            let (before, now) = (shown.len(), Seen::through(links, *kind));
+            let (before, now) = (shown.len(), Seen::through(links, *kind, grant));
             shown.retain(|(other, seen)| other != kind || seen.is_same(&now));
             shown.len() < before
         });
@@ -75,18 +81,20 @@ impl Sight {
 
 impl Seen {
     /// What there is to see through these links.
-    pub(crate) fn through(links: &Links, kind: Kind) -> Self {
+    pub(crate) fn through(links: &Links, kind: Kind, grant: &Grant) -> Self {
         let seen = links.iter().filter_map(|link| {
             let offer = link.server().offers.of(link.audience())?;
             let list = offer.list(kind);
             (list.len() > 0).then(|| (link.server().name().to_owned(), Arc::downgrade(list)))
         });
-        Self(seen.collect())
+        let policy = grant.policy.as_ref().filter(|_| grant.may_hide());
+        Self { lists: seen.collect(), hidden_by: policy.and_then(|policy| policy.hash) }
     }
 
     fn is_same(&self, other: &Self) -> bool {
-        let pairs = self.0.iter().zip(&other.0);
-        self.0.len() == other.0.len()
+        let pairs = self.lists.iter().zip(&other.lists);
+        self.lists.len() == other.lists.len()
+            && self.hidden_by == other.hidden_by
             && pairs.into_iter().all(|(one, two)| one.0 == two.0 && one.1.ptr_eq(&two.1))
     }
 }

@@ -132,6 +132,14 @@ impl Policy {
         self.document.repeat.is_some() || self.all_entries().any(|e| e.repeats.is_some())
     }
 
+    /// Whether some tool, prompt or resource may be hidden, so that lists must be looked through.
+    pub fn may_hide(&self) -> bool {
+        let sections = [&self.document.resources, &self.document.prompts];
+        !self.document.hide.is_empty()
+            || self.all_entries().any(|entry| entry.action == Some(Action::Hide))
+            || sections.iter().any(|section| !section.hide.is_empty())
+    }
+
     /// Every argument path that some rule names, sorted: the `facts` of an audit row.
     pub fn argument_paths(&self) -> Vec<String> {
         let mut paths = Vec::new();

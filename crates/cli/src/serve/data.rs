@@ -32,6 +32,11 @@ impl DataFolder {
         Ok(folder)
     }
 
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The file that holds the token of the person `admin`.
     pub(crate) fn admin_token(&self) -> PathBuf {
         self.path.join("admin.token")

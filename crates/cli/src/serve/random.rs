@@ -17,6 +17,17 @@ impl Ids for SystemIds {
             }
         }
     }
+
+    fn call(&self) -> Option<[u8; 10]> {
+        bytes().inspect_err(|error| tracing::error!("{error:#}")).ok()
+    }
+}
+
+/// Random bytes.
+pub(crate) fn bytes<const N: usize>() -> anyhow::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).map_err(|error| anyhow::anyhow!("no randomness: {error}"))?;
+    Ok(bytes)
 }
 
 /// A new token: `tg_` and 256 random bits.

@@ -10,13 +10,15 @@ use std::time::Duration;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher, recommended_watcher};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
+use toolgate_audit::Secret;
 use toolgate_config::{Config, Process, render};
 use toolgate_gateway::Gateway;
 
+use super::access::{PolicyFiles, access};
 use super::listeners::Served;
 use super::source::Source;
-use super::unsafe_start;
 use super::wire::{self, Wiring};
+use super::{store, unsafe_start};
 
 /// Editors write a file in several steps; the last one counts.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -24,15 +26,26 @@ const SETTLE: Duration = Duration::from_millis(100);
 /// Watches the configuration and applies it.
 pub(crate) struct Reload {
     source: Source,
-    active: Config,
-    /// What was read last, valid or not.
-    text: Option<Vec<u8>>,
+    active: Active,
     wiring: Wiring,
     gateway: Arc<Gateway>,
     served: Served,
     changes: Changes,
     /// Watches as long as it lives.
     _watcher: Option<RecommendedWatcher>,
+}
+
+/// What is active, and what it was read from.
+pub(crate) struct Active {
+    pub(crate) config: Config,
+    /// What the configuration file held when it was read last, valid or not.
+    pub(crate) text: Option<Vec<u8>>,
+    /// What the policy files held when they were read last, valid or not.
+    pub(crate) policies: PolicyFiles,
+    /// The policy of local mode, given on the command line.
+    pub(crate) local_policy: Option<PathBuf>,
+    /// The key of hashed arguments.
+    pub(crate) secret: Secret,
 }
 
 /// Tells when something happened near the file and has settled.
@@ -43,21 +56,19 @@ struct Changes {
 }
 
 impl Reload {
-    /// Watches from now on. `text` is what the file held before `active` was read from it, so that
-    /// a change since then is noticed.
+    /// Watches from now on. A change since `active` was read is noticed.
     pub(crate) fn new(
         source: Source,
-        text: Option<Vec<u8>>,
-        active: Config,
+        active: Active,
         wiring: Wiring,
         gateway: Arc<Gateway>,
         served: Served,
     ) -> Self {
         let (tell, told) = mpsc::channel(1);
-        let watcher = source.file().and_then(|file| watch(file, tell));
+        let watcher = watch(source.file(), &active.policies.folders(), tell);
         let changes = Changes { told, since: None };
         let mut reload =
-            Self { source, active, text, wiring, gateway, served, changes, _watcher: watcher };
+            Self { source, active, wiring, gateway, served, changes, _watcher: watcher };
         reload.if_changed();
         reload
     }
@@ -71,25 +82,49 @@ impl Reload {
     pub(crate) fn if_changed(&mut self) {
         let text = self.source.text();
         // A file that is gone for a moment is being replaced.
-        if text.is_some() && text != self.text {
+        let changed = text.is_some() && text != self.active.text;
+        if changed || self.read_policies() != self.active.policies {
             self.now();
         }
     }
 
     /// Reads the file again; also what it refers to may have changed.
     pub(crate) fn now(&mut self) {
-        let Some(file) = self.source.file().map(Path::to_owned) else {
-            tracing::info!("there is no configuration file to read again");
-            return;
+        let file = self.source.file().map(Path::to_owned);
+        let applied = match &file {
+            Some(file) => {
+                self.active.text = std::fs::read(file).ok();
+                self.try_apply(file)
+            }
+            None => self.try_policies(),
         };
-        self.text = std::fs::read(&file).ok();
-        match self.try_apply(&file) {
-            Ok(()) => tracing::info!(file = %file.display(), "the configuration was read again"),
-            Err(why) => tracing::error!(
-                file = %file.display(),
-                "the new configuration is not used, the one before stays active:\n{why}"
-            ),
+        let metrics = self.gateway.metrics();
+        match applied {
+            Ok(()) => {
+                metrics.reloaded(true);
+                tracing::info!("the configuration was read again");
+            }
+            Err(why) => {
+                metrics.reloaded(false);
+                tracing::error!(
+                    "the new configuration is not used, the one before stays active:\n{why}"
+                );
+            }
         }
+    }
+
+    /// The policies alone, where there is no configuration file.
+    fn try_policies(&mut self) -> Result<(), String> {
+        self.active.policies = self.read_policies();
+        let local = self.active.local_policy.as_deref();
+        let in_force = access(&self.active.config, local, &self.active.policies)?;
+        self.gateway.admission().set_access(in_force);
+        self.gateway.access_changed();
+        Ok(())
+    }
+
+    fn read_policies(&self) -> PolicyFiles {
+        PolicyFiles::read(&self.active.config, self.active.local_policy.as_deref())
     }
 
     fn try_apply(&mut self, file: &Path) -> Result<(), String> {
@@ -102,10 +137,13 @@ impl Reload {
         if !reasons.is_empty() {
             return Err(reasons.join("\n"));
         }
+        let local = self.active.local_policy.as_deref();
+        self.active.policies = PolicyFiles::read(&config, local);
+        let in_force = access(&config, local, &self.active.policies)?;
         let mut servers = Vec::with_capacity(config.servers.len());
         for server in &config.servers {
-            let same = self.active.servers.contains(server)
-                && self.active.limits.result == config.limits.result;
+            let same = self.active.config.servers.contains(server)
+                && self.active.config.limits.result == config.limits.result;
             let kept = if same { self.gateway.server(&server.name) } else { None };
             servers.push(match kept {
                 Some(kept) => kept,
@@ -115,20 +153,25 @@ impl Reload {
                     .map_err(|error| format!("{error:#}"))?,
             });
         }
+        let admission = self.gateway.admission();
+        admission.set_access(in_force);
+        admission.set_writing(store::writing(&config.audit, &self.active.secret));
         self.gateway.apply(servers, wire::agent_sessions(&config));
+        self.gateway.access_changed();
         self.served.set_rules(&config);
         self.say_what_needs_a_restart(&config);
-        self.active = config;
+        self.active.config = config;
         Ok(())
     }
 
     fn say_what_needs_a_restart(&self, config: &Config) {
-        let (old, new) = (&self.active, config);
+        let (old, new) = (&self.active.config, config);
         let changed = [
             (old.listen != new.listen, "listen"),
             (old.data != new.data, "data"),
             (wire::connection_limits(old) != wire::connection_limits(new), "limits of connections"),
             (old.shutdown_grace != new.shutdown_grace, "shutdown_grace"),
+            (old.audit.durability != new.audit.durability, "audit.durability"),
         ];
         for (_, what) in changed.iter().filter(|(changed, _)| *changed) {
             tracing::warn!("`{what}` has changed; that needs a restart");
@@ -151,10 +194,22 @@ impl Changes {
     }
 }
 
-/// Watches the folder, since editors and orchestrators replace files instead of writing to them.
-fn watch(file: &Path, tell: mpsc::Sender<()>) -> Option<RecommendedWatcher> {
-    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.map_or_else(|| PathBuf::from("."), Path::to_owned);
+/// Watches folders, since editors and orchestrators replace files instead of writing to them.
+fn watch(
+    file: Option<&Path>,
+    others: &[PathBuf],
+    tell: mpsc::Sender<()>,
+) -> Option<RecommendedWatcher> {
+    let folder = |file: &Path| match file.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
+        _ => PathBuf::from("."),
+    };
+    let mut folders: Vec<PathBuf> = file.map(folder).into_iter().chain(others.to_vec()).collect();
+    folders.sort();
+    folders.dedup();
+    if folders.is_empty() {
+        return None;
+    }
     let watcher = recommended_watcher(move |event: notify::Result<notify::Event>| {
         // Reading the file is an event too, and ours.
         let is_change = event.is_ok_and(|event| !event.kind.is_access());
@@ -164,7 +219,9 @@ fn watch(file: &Path, tell: mpsc::Sender<()>) -> Option<RecommendedWatcher> {
         }
     });
     let watching = watcher.and_then(|mut watcher| {
-        watcher.watch(&folder, RecursiveMode::NonRecursive)?;
+        for folder in &folders {
+            watcher.watch(folder, RecursiveMode::NonRecursive)?;
+        }
         Ok(watcher)
     });
     match watching {

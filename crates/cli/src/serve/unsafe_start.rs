@@ -41,10 +41,7 @@ pub(crate) fn reasons(config: &Config) -> Vec<String> {
 /// Settings that would promise a protection which this version does not have.
 fn not_yet(config: &Config) -> Vec<String> {
     let promises = [
-        (!config.grants.is_empty(), "grants"),
         (!config.people.is_empty(), "people"),
-        (!config.policies.is_empty(), "policies"),
-        (!config.local, "local: off"),
         (config.tls.is_some(), "tls"),
         (!config.behind_proxy.is_empty(), "behind_proxy"),
     ];
@@ -100,9 +97,13 @@ mod tests {
             (
                 "policies: { p: { file: p.yaml } }\n\
                  grants: [{ label: a, token: env:T, policy: p }]",
-                &["`grants` is not supported", "`policies` is not supported"],
+                &[],
             ),
-            ("local: off", &["`local: off` is not supported"]),
+            ("local: off", &[]),
+            (
+                "people: [{ name: duty, token: env:T, roles: [viewer] }]",
+                &["`people` is not supported"],
+            ),
         ];
         for (text, expected) in cases {
             let text = format!("version: 1\n{text}\n");

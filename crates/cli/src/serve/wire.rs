@@ -9,7 +9,7 @@ use anyhow::Context;
 use http::{HeaderName, HeaderValue, Uri};
 use tokio_util::task::TaskTracker;
 use toolgate_config::{
-    Config, Http, HttpFlavour, Instances, Limits, Names, ServerConfig, Stdio, Transport,
+    Config, Http, HttpFlavour, Instances, Limits, Names, RiskClass, ServerConfig, Stdio, Transport,
 };
 use toolgate_edge::agents::{AgentLimits, Rules};
 use toolgate_edge::child::{ChildConnector, ChildSpec, inheritable};
@@ -18,6 +18,7 @@ use toolgate_edge::listen::ConnectionLimits;
 use toolgate_edge::remote::{Client, RemoteConnector, RemoteSpec, Speaks};
 use toolgate_gateway::channel::Connector;
 use toolgate_gateway::{AgentSessions, Metrics, Server, ServerSettings};
+use toolgate_policy::Class;
 
 /// How long a handshake with an HTTP server may take that an agent did not ask for.
 const RECONNECT: Duration = Duration::from_secs(5);
@@ -65,6 +66,11 @@ impl Wiring {
             .iter()
             .filter_map(|tool| Some((tool.name.clone(), tool.timeout?)))
             .collect();
+        let tool_classes = config
+            .tools
+            .iter()
+            .filter_map(|tool| Some((tool.name.clone(), class(tool.class?))))
+            .collect();
         let settings = ServerSettings {
             name: config.name.clone(),
             instances,
@@ -72,6 +78,7 @@ impl Wiring {
             start_timeout: config.start_timeout,
             reconnect_timeout,
             tool_timeouts,
+            tool_classes,
             bare_names: config.names == Names::Bare,
             backs_off,
         };
@@ -142,6 +149,17 @@ pub(crate) fn connection_limits(config: &Config) -> ConnectionLimits {
         connections: bytes(config.limits.connections),
         header_read: config.limits.header_read,
         header_bytes: bytes(config.limits.headers),
+    }
+}
+
+fn class(class: RiskClass) -> Class {
+    match class {
+        RiskClass::Read => Class::Read,
+        RiskClass::Write => Class::Write,
+        RiskClass::Execute => Class::Execute,
+        RiskClass::Destructive => Class::Destructive,
+        RiskClass::Financial => Class::Financial,
+        RiskClass::Other => Class::Other,
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the head of an agent's request says, and whether it is acceptable.
 
-use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use toolgate_mcp::{Version, code};
 
@@ -58,6 +58,16 @@ impl<'a> Head<'a> {
         let session = headers.get(SESSION).and_then(|value| value.to_str().ok());
         Ok(Self { session, last_event_id: headers.get(LAST_EVENT_ID) })
     }
+}
+
+/// The token of an Authorization header, if there is one; an error if it is none that we know.
+pub(super) fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ()> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let (scheme, token) = value.to_str().ok().and_then(|value| value.split_once(' ')).ok_or(())?;
+    let token = token.trim_matches(' ');
+    let known = scheme.eq_ignore_ascii_case("bearer") && !token.is_empty();
+    if known && values.next().is_none() { Ok(Some(token)) } else { Err(()) }
 }
 
 fn refuse<T>(status: StatusCode, why: &str) -> Result<T, Refused> {
@@ -119,6 +129,24 @@ mod tests {
             headers.append(*name, HeaderValue::from_static(value));
         }
         headers
+    }
+
+    #[test]
+    fn tokens() {
+        type Token<'a> = Result<Option<&'a str>, ()>;
+        let cases: &[(&[(&str, &str)], Token<'_>)] = &[
+            (&[], Ok(None)),
+            (&[("authorization", "Bearer abc")], Ok(Some("abc"))),
+            (&[("authorization", "bearer  abc ")], Ok(Some("abc"))),
+            (&[("authorization", "Basic abc")], Err(())),
+            (&[("authorization", "Bearer")], Err(())),
+            (&[("authorization", "Bearer ")], Err(())),
+            (&[("authorization", "")], Err(())),
+            (&[("authorization", "Bearer a"), ("authorization", "Bearer a")], Err(())),
+        ];
+        for (pairs, expected) in cases {
+            assert_eq!(bearer(&headers(pairs)), *expected, "{pairs:?}");
+        }
     }
 
     #[test]

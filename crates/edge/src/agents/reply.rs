@@ -1,7 +1,7 @@
 //! The responses that agents get.
 
 use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_TYPE, HeaderValue};
+use http::header::{ALLOW, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
 use toolgate_mcp::{Pieces, code, write};
 
@@ -49,9 +49,18 @@ pub(super) fn text(status: StatusCode, words: &'static str) -> Response<Reply> {
 
 /// The same for a path that does not exist and a server that is not there.
 pub(super) fn nothing_here() -> Response<Reply> {
-    let why = "there is no MCP endpoint at this path; servers are at /mcp/<server>, by the names \
-               under `servers` in toolgate.yaml";
+    let why = "there is no MCP endpoint at this path; all servers are at /mcp, each one at \
+               /mcp/<server>, by the names under `servers` in toolgate.yaml";
     problem(StatusCode::NOT_FOUND, code::INVALID_REQUEST, why)
+}
+
+/// Nobody may call with this token, or without one.
+pub(super) fn unauthorized() -> Response<Reply> {
+    let why = "this token opens nothing here, or there is none; send `Authorization: Bearer \
+               <token of a grant>`";
+    let mut response = problem(StatusCode::UNAUTHORIZED, code::INVALID_REQUEST, why);
+    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
 }
 
 /// An HTTP method that means nothing here.

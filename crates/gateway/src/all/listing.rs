@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use tokio::time::Instant;
 use toolgate_mcp::{Pieces, Request, peek, text, write};
 
@@ -15,7 +15,7 @@ use crate::agent::AgentSession;
 use crate::call::Work;
 use crate::link::Link;
 use crate::links::Links;
-use crate::lists::{Kind, List};
+use crate::lists::Kind;
 use crate::outlet::Outlet;
 use crate::sight::Seen;
 
@@ -48,7 +48,7 @@ pub(super) fn start(
         for link in links.iter() {
             link.server().offers.first_hearing().await;
         }
-        session.sight.note_shown(kind, Seen::through(&links, kind));
+        session.sight.note_shown(kind, Seen::through(&links, kind, &session.grant()));
         outlet.answer(page(&session, &links, kind, from, &id), None);
     }))
 }
@@ -63,6 +63,7 @@ fn page(
     let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"{}":["#, kind.member());
     let mut pieces = vec![Bytes::from(head)];
     let (mut room, mut cursor) = (PAGE, None);
+    let (grant, now) = (session.grant(), session.admission().now());
     for link in links.iter().skip(first) {
         let server = link.server().name();
         if room == 0 {
@@ -71,8 +72,12 @@ fn page(
         }
         let Some(offer) = link.server().offers.of(link.audience()) else { continue };
         let list = offer.list(kind);
-        let (text, next) = if links.may_collide() {
-            without_shadowed(session, links, kind, link, list, entry)
+        let (text, next) = if grant.may_hide() || links.may_collide() {
+            let is_shown = |own: &str| {
+                !grant.hides(kind, link.server(), own, now)
+                    && !is_shadowed(session, links, kind, link, own)
+            };
+            (list.only(entry, is_shown), None)
         } else {
             list.page(entry, room)
         };
@@ -97,32 +102,24 @@ fn page(
     pieces.into_iter().collect()
 }
 
-/// The entries of a list whose names no server before it has taken.
-fn without_shadowed(
+/// Whether a server before this one has taken the name.
+fn is_shadowed(
     session: &AgentSession,
     links: &Links,
     kind: Kind,
     link: &Arc<Link>,
-    list: &List,
-    from: usize,
-) -> (Bytes, Option<usize>) {
-    if !matches!(kind, Kind::Tools | Kind::Prompts) {
-        return list.page(from, PAGE);
+    own: &str,
+) -> bool {
+    if !links.may_collide() || !matches!(kind, Kind::Tools | Kind::Prompts) {
+        return false;
     }
-    let mut text = BytesMut::new();
-    for (own, entry) in list.entries(from) {
-        let shown = kind.shown(&link.server().naming, own);
-        match route(links, kind, &shown) {
-            Some((winner, _)) if !Arc::ptr_eq(winner, link) => {
-                session.sight.report_shadowed(link.server().name(), winner.server().name(), &shown);
-                continue;
-            }
-            _ => {}
+    let shown = kind.shown(&link.server().naming, own);
+    match route(links, kind, &shown) {
+        Some((winner, _)) if !Arc::ptr_eq(winner, link) => {
+            let (server, winner) = (link.server().name(), winner.server().name());
+            session.sight.report_shadowed(server, winner, &shown);
+            true
         }
-        if !text.is_empty() {
-            text.extend_from_slice(b",");
-        }
-        text.extend_from_slice(&entry);
+        _ => false,
     }
-    (text.freeze(), None)
 }

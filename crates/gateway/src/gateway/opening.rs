@@ -10,7 +10,8 @@ use toolgate_mcp::{
 };
 
 use super::{Gateway, NotOpened};
-use crate::agent::AgentSession;
+use crate::access::Grant;
+use crate::agent::{AgentSession, Opening};
 use crate::all;
 use crate::endpoint::Endpoint;
 use crate::failure::Expects;
@@ -25,12 +26,13 @@ impl Gateway {
         &self,
         endpoint: &Endpoint,
         request: &Request<'_>,
+        caller: &Arc<Grant>,
     ) -> Result<(Arc<AgentSession>, Bytes), NotOpened> {
         if self.draining.is_cancelled() {
             return Err(NotOpened::Stopping);
         }
         let place = self.take_place()?;
-        let session = self.new_session(endpoint, request).ok_or(NotOpened::NoIds)?;
+        let session = self.new_session(endpoint, request, caller).ok_or(NotOpened::NoIds)?;
         // A stop waits for this too, and breaks it off.
         let _counted = self.tasks.token();
         let opening = async {
@@ -120,12 +122,21 @@ impl Gateway {
         Ok(())
     }
 
-    fn new_session(&self, endpoint: &Endpoint, request: &Request<'_>) -> Option<Arc<AgentSession>> {
-        let key = self.next_key.fetch_add(1, Ordering::Relaxed);
-        let (id, endpoint) = (self.ids.agent_session()?, endpoint.clone());
-        let opening = Bytes::copy_from_slice(request.params.unwrap_or("{}").as_bytes());
-        let pace = Arc::clone(&self.pace);
-        Some(AgentSession::new(id, key, endpoint, opening, self.tasks.clone(), pace))
+    fn new_session(
+        &self,
+        endpoint: &Endpoint,
+        request: &Request<'_>,
+        caller: &Arc<Grant>,
+    ) -> Option<Arc<AgentSession>> {
+        let opening = Opening {
+            id: self.ids.agent_session()?,
+            key: self.next_key.fetch_add(1, Ordering::Relaxed),
+            endpoint: endpoint.clone(),
+            params: Bytes::copy_from_slice(request.params.unwrap_or("{}").as_bytes()),
+            grant: Arc::clone(caller),
+        };
+        let (pace, admission) = (Arc::clone(&self.pace), Arc::clone(&self.admission));
+        Some(AgentSession::new(opening, self.tasks.clone(), pace, admission))
     }
 
     /// Gives the session its link to `server`.
@@ -143,9 +154,10 @@ impl Gateway {
     /// server whose offer is not known is asked for it.
     pub(super) fn attach_all(&self, session: &Arc<AgentSession>) {
         let before = session.links();
-        let servers = self.servers.load();
+        let (servers, grant) = (self.servers.load(), session.grant());
         let links: Vec<_> = servers
             .iter()
+            .filter(|server| grant.may_reach(server.name()))
             .map(|server| {
                 let known = before.find(server.name()).map(|(_, link)| link);
                 match known.filter(|link| Arc::ptr_eq(link.server(), server)) {

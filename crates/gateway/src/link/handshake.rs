@@ -142,6 +142,9 @@ impl Link {
                 // Nothing an agent asked for was sent.
                 let failure = match failure {
                     Failure::Lost { why } => Failure::unavailable(why),
+                    Failure::Refused { status } if status >= 500 => {
+                        Failure::unavailable(format!("it answered HTTP {status} to the handshake"))
+                    }
                     other => other,
                 };
                 let why = failure.what(self.server.name());
@@ -194,7 +197,7 @@ impl Link {
         let (tell, mut answer) = oneshot::channel();
         self.waiting.insert(number, Waiting::Own(tell, up.epoch));
         // An agent that hangs up, or a limit that is up, breaks this off.
-        let _unanswered = Unanswered { link: self, number };
+        let _unanswered = Unanswered { link: Arc::clone(self), number };
         let params = String::from_utf8_lossy(&self.opening);
         let body = write::request(number, method::INITIALIZE, Some(&params));
         let ear = self.ear(up.epoch, Some(number));

@@ -5,16 +5,18 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
+use tokio::time::Instant;
 use toolgate_mcp::{
     Incoming, Limits, Message, Notification, Payload, Pieces, Request, Response, code, method,
     parse_server, peek, text, write,
 };
 
-use super::waiting::{AgentWaiting, Waiting};
+use super::waiting::{AgentWaiting, Hides, Waiting};
 use super::{Link, Parties};
 use crate::agent::{AgentSession, Asked};
 use crate::channel::{Inbox, Progress};
-use crate::lists::Kind;
+use crate::ended::{Ended, Withheld};
+use crate::lists::{Kind, without_hidden};
 use crate::outlet::Outlet;
 use crate::rewrite::{push, with_error};
 use crate::shown::{may_show_uris, show_uris};
@@ -69,9 +71,12 @@ impl Link {
                 progress
             }
             Err(refusal) => {
-                let why = refusal.message;
-                tracing::warn!(server = self.server.name(), why, "the server sent no MCP message");
                 self.server.metrics.dropped.inc();
+                // One that says nothing else must not fill the log.
+                if self.nonsense.may_say(Instant::now()) {
+                    let (server, why) = (self.server.name(), refusal.message);
+                    tracing::warn!(server, why, "the server sent no MCP message");
+                }
                 Progress::Expecting
             }
         }
@@ -115,6 +120,10 @@ impl Link {
 
     fn answer(&self, waiting: AgentWaiting, response: &Response<'_>, body: &Bytes) {
         let answer = match (response.id, response.payload) {
+            (_, Payload::Result(result)) if waiting.hides.is_some() => {
+                let shown = self.without_hidden(&waiting, result);
+                write::result(&waiting.id, shown.as_deref().unwrap_or(result)).into()
+            }
             (_, Payload::Result(result)) if waiting.mapped && may_show_uris(result) => {
                 let shown = show_uris(result, &self.server.naming);
                 write::result(&waiting.id, shown.as_deref().unwrap_or(result)).into()
@@ -126,10 +135,25 @@ impl Link {
             (None, Payload::Result(result)) => write::result(&waiting.id, result).into(),
         };
         self.server.metrics.answered.inc();
-        waiting.outlet.answer(answer, None);
-        if waiting.answered.send(()).is_err() {
-            tracing::trace!("the request's own future was gone before its answer");
+        let mut ended = Ended::answered(response.payload);
+        if let (true, Payload::Result(result)) = (waiting.withheld, response.payload) {
+            let (outlet, result) = (Arc::clone(&waiting.outlet), result.to_owned());
+            ended.withheld = Some(Withheld { answer, outlet, result });
+        } else {
+            waiting.outlet.answer(answer, None);
         }
+        if let Err(unheard) = waiting.answered.send(ended) {
+            tracing::trace!("the request's own future was gone before its answer");
+            if let Some(withheld) = unheard.withheld {
+                withheld.outlet.forgo();
+            }
+        }
+    }
+
+    /// A list without what the grant must not see.
+    fn without_hidden(&self, waiting: &AgentWaiting, result: &str) -> Option<String> {
+        let Hides { kind, grant, now } = waiting.hides.as_ref()?;
+        without_hidden(*kind, result, |own| grant.hides(*kind, &self.server, own, *now))
     }
 
     fn hear_notification(&self, notification: &Notification<'_>, body: &Bytes, call: Option<u64>) {

@@ -156,7 +156,7 @@ impl Link {
         let number = self.waiting.number();
         let (tell, answer) = oneshot::channel();
         self.waiting.insert(number, Waiting::Own(tell, up.epoch));
-        let _unanswered = Unanswered { link: self, number };
+        let _unanswered = Unanswered { link: Arc::clone(self), number };
         let body = write::request(number, method, params);
         let message = Outbound { body, expects_answer: true };
         match up.channel.send(message, self.ear(up.epoch, Some(number))).await {

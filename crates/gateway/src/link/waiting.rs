@@ -11,10 +11,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+use toolgate_audit::Effect;
 
+use crate::access::Grant;
+use crate::ended::Ended;
 use crate::failure::{Expects, Failure};
+use crate::lists::Kind;
 use crate::outlet::Outlet;
 use crate::server::Server;
 
@@ -46,11 +51,30 @@ pub(super) struct AgentWaiting {
     pub(super) expects: Expects,
     /// Whether URIs in the answer are to be shown as on `/mcp`.
     pub(super) mapped: bool,
+    /// Whether the answer is to be written down before the agent may have it.
+    pub(super) withheld: bool,
+    /// What is asked for is a list, of which this grant must not see everything.
+    pub(super) hides: Option<Hides>,
     /// The epoch it was sent in; none while it has not been sent.
     pub(super) epoch: Option<u64>,
     /// The agent does not want it any more: the server may still answer it, nobody else will.
     pub(super) cancelled: bool,
-    pub(super) answered: oneshot::Sender<()>,
+    pub(super) answered: oneshot::Sender<Ended>,
+}
+
+/// A list of which a grant must not see everything.
+pub(super) struct Hides {
+    pub(super) kind: Kind,
+    pub(super) grant: Arc<Grant>,
+    /// When it was asked for.
+    pub(super) now: Timestamp,
+}
+
+impl Hides {
+    /// None if `method` asks for no list.
+    pub(super) fn of(method: &str, grant: &Arc<Grant>, now: Timestamp) -> Option<Self> {
+        Some(Self { kind: Kind::listed_by(method)?, grant: Arc::clone(grant), now })
+    }
 }
 
 // === impl WaitingRoom ===
@@ -117,6 +141,7 @@ impl WaitingRoom {
         }
         if let Some(Waiting::Agent(waiting)) = all.remove(&number) {
             waiting.outlet.forgo();
+            drop(waiting.answered.send(Ended::cancelled(Effect::NotStarted)));
         }
         None
     }
@@ -198,8 +223,18 @@ impl Waiting {
             Self::Agent(waiting) if waiting.cancelled => {
                 server.metrics.cancelled.inc();
                 waiting.outlet.forgo();
+                let sent = waiting.epoch.is_some();
+                let effect = if sent { Effect::Unknown } else { Effect::NotStarted };
+                drop(waiting.answered.send(Ended::cancelled(effect)));
             }
             Self::Agent(waiting) => {
+                let failure = match failure {
+                    // What never left cannot have taken effect.
+                    Failure::Lost { why } if waiting.epoch.is_none() => {
+                        &Failure::unavailable(why.clone())
+                    }
+                    failure => failure,
+                };
                 match failure {
                     Failure::Timeout { .. } => server.metrics.timeout.inc(),
                     Failure::Lost { .. } => server.metrics.lost.inc(),
@@ -207,6 +242,7 @@ impl Waiting {
                 };
                 let answer = failure.answer(server.name(), &waiting.id, waiting.expects);
                 waiting.outlet.answer(answer, None);
+                drop(waiting.answered.send(Ended::failed(failure)));
             }
             Self::Own(waiting, _) => drop(waiting.send(Err(failure.clone()))),
         }

@@ -11,11 +11,12 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use toolgate_gateway::outlet::{First, Next};
 use toolgate_gateway::{
-    AgentSession, AgentSessions, Attached, Call, Endpoint, Gateway, Ids, Instances, Metrics,
+    AgentSession, AgentSessions, Attached, Call, Endpoint, Gateway, Grant, Ids, Instances, Metrics,
     NotOpened, Server, ServerSettings,
 };
 use toolgate_mcp::{Incoming, Limits, Message, Refusal, Request, parse_agent};
 
+use crate::office::Office;
 use crate::player::Player;
 use crate::script::{Kind, Line, Peer};
 
@@ -30,12 +31,19 @@ impl Ids for Counted {
     fn agent_session(&self) -> Option<String> {
         Some(format!("agent-{}", self.0.fetch_add(1, Ordering::Relaxed)))
     }
+
+    fn call(&self) -> Option<[u8; 10]> {
+        let mut bytes = [0; 10];
+        bytes[2..].copy_from_slice(&self.0.fetch_add(1, Ordering::Relaxed).to_be_bytes());
+        Some(bytes)
+    }
 }
 
 /// A gateway.
 pub(crate) struct Bed {
     pub(crate) gateway: Arc<Gateway>,
     metrics: Metrics,
+    pub(crate) office: Office,
 }
 
 /// One agent connected to one server.
@@ -68,6 +76,7 @@ pub(crate) fn settings(name: &str) -> ServerSettings {
         start_timeout: Duration::from_secs(10),
         reconnect_timeout: Duration::from_secs(5),
         tool_timeouts: HashMap::new(),
+        tool_classes: HashMap::new(),
         bare_names: false,
         backs_off: false,
     }
@@ -88,8 +97,10 @@ impl Bed {
 
     pub(crate) fn with_limits(limits: AgentSessions) -> Self {
         let metrics = Metrics::default();
-        let ids = Box::new(Counted(AtomicUsize::new(1)));
-        Self { gateway: Gateway::new(ids, metrics.clone(), limits), metrics }
+        let ids: Arc<dyn Ids> = Arc::new(Counted(AtomicUsize::new(1)));
+        let office = Office::new(Arc::clone(&ids));
+        let admission = Arc::clone(&office.admission);
+        Self { gateway: Gateway::new(ids, metrics.clone(), limits, admission), metrics, office }
     }
 
     /// A gateway with one server, called `files`, and the hand on that server.
@@ -132,9 +143,18 @@ impl Bed {
         open(&self.gateway, Endpoint::Server(server.to_owned()), initialize).await
     }
 
+    /// An agent of all servers, with a grant.
+    pub(crate) async fn open_as(&self, caller: &Arc<Grant>) -> Agent {
+        let request = request(INITIALIZE);
+        let opened = self.gateway.open(&Endpoint::All, &request, caller).await;
+        let (session, welcome) = opened.unwrap();
+        Agent { session, welcome: String::from_utf8(welcome.to_vec()).unwrap() }
+    }
+
     /// The agent session `id` of `server`.
     pub(crate) fn session(&self, server: &str, id: &str) -> Option<Arc<AgentSession>> {
-        self.gateway.session(&Endpoint::Server(server.to_owned()), id)
+        let caller = self.gateway.admission().caller(None).unwrap();
+        self.gateway.session(&Endpoint::Server(server.to_owned()), id, &caller)
     }
 
     /// An agent of all servers.
@@ -165,7 +185,8 @@ impl Bed {
 
 async fn open(gateway: &Gateway, endpoint: Endpoint, initialize: &str) -> Result<Agent, NotOpened> {
     let request = request(initialize);
-    let (session, welcome) = gateway.open(&endpoint, &request).await?;
+    let caller = gateway.admission().caller(None).unwrap();
+    let (session, welcome) = gateway.open(&endpoint, &request, &caller).await?;
     Ok(Agent { session, welcome: String::from_utf8(welcome.to_vec()).unwrap() })
 }
 

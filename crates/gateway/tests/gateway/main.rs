@@ -11,6 +11,7 @@
 )]
 
 mod bed;
+mod office;
 mod player;
 mod script;
 
@@ -23,6 +24,7 @@ mod ids;
 mod life;
 mod opening;
 mod pass;
+mod policy;
 mod questions;
 mod reload;
 mod shared;

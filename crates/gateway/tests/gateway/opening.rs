@@ -222,15 +222,20 @@ async fn what_cannot_be_opened_says_why() {
         fn agent_session(&self) -> Option<String> {
             Option::None
         }
+        fn call(&self) -> Option<[u8; 10]> {
+            Option::None
+        }
     }
     let (bed, peer) = Bed::one(Kind::Child);
     assert!(matches!(bed.open("other", INITIALIZE).await, Err(NotOpened::UnknownServer)));
-    let gateway = Gateway::new(Box::new(None), Metrics::default(), limits());
+    let admission = Arc::clone(bed.gateway.admission());
+    let caller = admission.caller(Option::None).unwrap();
+    let gateway = Gateway::new(Arc::new(None), Metrics::default(), limits(), admission);
     gateway.apply(vec![bed.server(settings("files"), &peer)], limits());
     let parsed = parse_agent(INITIALIZE.as_bytes(), &Limits::default()).unwrap();
     let Incoming::One(Message::Request(request)) = parsed else { panic!("no request") };
     assert!(matches!(
-        gateway.open(&Endpoint::Server("files".to_owned()), &request).await,
+        gateway.open(&Endpoint::Server("files".to_owned()), &request, &caller).await,
         Err(NotOpened::NoIds)
     ));
     assert_eq!(peer.tried(), 0);

@@ -18,6 +18,7 @@ pub(crate) struct Player {
     voice: Arc<Mutex<Option<tokio::sync::mpsc::UnboundedSender<Word>>>>,
 }
 
+#[derive(Debug)]
 enum Word {
     Say(String),
     BreakOff,
@@ -100,7 +101,7 @@ impl Player {
 
     fn tell(&self, word: Word) {
         let voice = self.voice.lock();
-        voice.as_ref().expect("nobody has connected").send(word).ok().expect("the line is gone");
+        voice.as_ref().expect("nobody has connected").send(word).expect("the line is gone");
     }
 
     async fn play(self, mut peer: Peer) {

@@ -22,6 +22,7 @@ fn server() -> Server {
         start_timeout: Duration::from_secs(1),
         reconnect_timeout: Duration::from_secs(1),
         tool_timeouts: HashMap::new(),
+        tool_classes: HashMap::new(),
         bare_names: false,
         backs_off: false,
     };
@@ -39,6 +40,8 @@ fn wait(room: &WaitingRoom, session: u64, id: &str) -> (u64, Arc<Outlet>) {
         token: Some("\"t\"".into()),
         expects: Expects::Other,
         mapped: false,
+        withheld: false,
+        hides: None,
         epoch: None,
         cancelled: false,
         answered: oneshot::channel().0,

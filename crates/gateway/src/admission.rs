@@ -1,0 +1,276 @@
+//! Admission: every request that can do something is decided, counted and written down first.
+//!
+//! A [`Wanted`] request says who wants what; [`Admission::admit`] asks the store, which decides it
+//! inside the transaction that takes its counters and writes its intent. Only what comes out of
+//! that can be sent ([`crate::link::Pass`]).
+//!
+//! Invariant: fail closed. Without a policy, without a written intent, with an error anywhere,
+//! nothing is sent, and the agent is told why (`refused.rs`).
+//! Invariant: argument values reach the audit only as far as its mode says, and never a log.
+//!
+//! Start at [`Admission::admit`].
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use jiff::Timestamp;
+use toolgate_audit::{ArgumentMode, CallId, Draft, Kind as RowKind, Secret, record_arguments};
+use toolgate_policy::{Call, Class, Effect, Identity, Outcome, Unused, Usage, Verdict, decide};
+use toolgate_store::{Admitted, Answer, Asking, Store};
+
+use crate::access::{Access, Grant};
+use crate::gateway::Ids;
+use crate::refused::Refused;
+
+/// What time it is, by the wall clock.
+pub trait Clock: Send + Sync + 'static {
+    /// Now.
+    fn now(&self) -> Timestamp;
+}
+
+/// What admission is made of.
+pub struct Admission {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    ids: Arc<dyn Ids>,
+    access: ArcSwap<Access>,
+    writing: ArcSwap<Writing>,
+}
+
+/// What of arguments is written down.
+#[derive(Debug)]
+pub struct Writing {
+    /// How much.
+    pub mode: ArgumentMode,
+    /// The key of the `hashed` mode.
+    pub secret: Secret,
+}
+
+/// Who sends a request, and by what way.
+#[derive(Debug, Clone)]
+pub struct Sender {
+    /// Whose it is.
+    pub grant: Arc<Grant>,
+    /// The agent session's id.
+    pub agent_session: Arc<str>,
+    /// What the client calls itself.
+    pub client: Option<Arc<str>>,
+    /// The endpoint.
+    pub via: Arc<str>,
+}
+
+/// A request that can do something.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    pub(crate) sender: Sender,
+    pub(crate) server: Arc<str>,
+    pub(crate) what: What,
+    pub(crate) method: Option<Arc<str>>,
+    /// The raw arguments object.
+    pub(crate) arguments: String,
+    pub(crate) call_id: CallId,
+    pub(crate) began: Timestamp,
+}
+
+/// What a request is about, under the server's own name.
+#[derive(Debug, Clone)]
+pub(crate) enum What {
+    Tool(Arc<str>, Class),
+    Prompt(Arc<str>),
+    Resource(Arc<str>),
+}
+
+// === impl Admission ===
+
+impl Admission {
+    /// Admission through `store`. Nobody may do anything before [`Admission::set_access`].
+    pub fn new(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        ids: Arc<dyn Ids>,
+        writing: Writing,
+    ) -> Self {
+        let writing = ArcSwap::from_pointee(writing);
+        Self { store, clock, ids, access: ArcSwap::default(), writing }
+    }
+
+    /// Puts something else in force, from the next request on.
+    pub fn set_access(&self, access: Access) {
+        self.access.store(Arc::new(access));
+    }
+
+    /// Writes down more or less of arguments, from the next request on.
+    pub fn set_writing(&self, writing: Writing) {
+        self.writing.store(Arc::new(writing));
+    }
+
+    /// Whose a request with this token, or without one, is.
+    pub fn caller(&self, token: Option<&str>) -> Option<Arc<Grant>> {
+        self.access.load().caller(token, self.clock.now())
+    }
+
+    /// What a grant may do now.
+    pub(crate) fn current(&self, label: &str) -> Option<Arc<Grant>> {
+        self.access.load().of_label(label).cloned()
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The id of a call that begins now; none if there is no randomness to be had.
+    pub(crate) fn call_id(&self, now: Timestamp) -> Option<CallId> {
+        let millisecond = u64::try_from(now.as_millisecond()).unwrap_or_default();
+        Some(CallId::new(millisecond, self.ids.call()?))
+    }
+
+    /// Decides, counts and writes down. What was not admitted is not to be sent.
+    pub(crate) async fn admit(&self, wanted: &Arc<Wanted>) -> Result<Admitted, Refused> {
+        let call_id = wanted.call_id;
+        let asking = Asking {
+            draft: self.draft(wanted),
+            generation: None,
+            decide: Box::new({
+                let wanted = Arc::clone(wanted);
+                move |usage, now| wanted.verdict(usage, now)
+            }),
+        };
+        match self.store.admit(asking).await {
+            Ok(Answer::Admitted(admitted)) => Ok(admitted),
+            Ok(Answer::Refused(verdict)) => Err(Refused::by_policy(call_id, &verdict)),
+            Ok(Answer::Held(verdict)) => {
+                let refused = Refused::held(call_id, &verdict);
+                self.write_denial(wanted, &refused).await?;
+                Err(refused)
+            }
+            Ok(Answer::Stale) => Err(Refused::not_audited(call_id, "what is in force has changed")),
+            Err(error) => Err(Refused::not_audited(call_id, &error.to_string())),
+        }
+    }
+
+    /// Whether the name alone is refused, so that the answer is the same whether it exists or not;
+    /// if not, that it does not exist. Either way it is written down.
+    pub(crate) async fn unknown(&self, wanted: Wanted, shown: &str) -> Refused {
+        let call_id = wanted.call_id;
+        let verdict = wanted.verdict_on_name(self.clock.now());
+        let refused = match verdict.effect {
+            Effect::Deny | Effect::Hide => Refused::by_policy(call_id, &verdict),
+            Effect::Allow | Effect::Hold => Refused::unknown_tool(call_id, shown),
+        };
+        match self.write_denial(&wanted, &refused).await {
+            Ok(()) => refused,
+            Err(not_written) => not_written,
+        }
+    }
+
+    async fn write_denial(&self, wanted: &Wanted, refused: &Refused) -> Result<(), Refused> {
+        let mut draft = self.draft(wanted);
+        draft.kind = RowKind::Denied;
+        draft.error_code = Some(refused.code().into());
+        draft.rule = refused.rule().cloned();
+        draft.message = Some(refused.text().into());
+        let written = self.store.deny(draft).await;
+        written.map_err(|error| Refused::not_audited(wanted.call_id, &error.to_string()))
+    }
+
+    fn draft(&self, wanted: &Wanted) -> Draft {
+        let writing = self.writing.load();
+        let Sender { grant, agent_session, client, via } = &wanted.sender;
+        let in_force = grant.policy.as_ref();
+        let paths = in_force.map_or(&[][..], |policy| &policy.paths);
+        let arguments = record_arguments(writing.mode, &wanted.arguments, paths, &writing.secret);
+        let (name, class) = wanted.what.name();
+        Draft {
+            call_id: Some(wanted.call_id),
+            method: wanted.method.clone(),
+            grant: Some(Arc::clone(&grant.label)),
+            identity: grant.identity.clone(),
+            agent_session: Some(Arc::clone(agent_session)),
+            client: client.clone(),
+            via: Some(Arc::clone(via)),
+            server: Some(Arc::clone(&wanted.server)),
+            tool: Some(Arc::clone(name)),
+            risk: class.map(|class| class.as_str().into()),
+            policy: in_force.map(|policy| Arc::clone(&policy.name)),
+            policy_hash: in_force.and_then(|policy| policy.hash),
+            argument_keys: arguments.keys,
+            arguments: arguments.values,
+            ..Draft::new(RowKind::Intent, wanted.began)
+        }
+    }
+}
+
+// === impl Wanted ===
+
+impl Wanted {
+    /// What the policy says, given what has been used.
+    fn verdict(&self, usage: &dyn Usage, now: Timestamp) -> Verdict {
+        self.decide(Some(&self.arguments), usage, now)
+    }
+
+    /// What the policy says of the name, whatever the arguments are.
+    fn verdict_on_name(&self, now: Timestamp) -> Verdict {
+        self.decide(None, &Unused, now)
+    }
+
+    fn decide(&self, arguments: Option<&str>, usage: &dyn Usage, now: Timestamp) -> Verdict {
+        let grant = &self.sender.grant;
+        let (name, _) = self.what.name();
+        let Some(in_force) = &grant.policy else { return Verdict::no_policy(name) };
+        match &self.what {
+            What::Prompt(name) => in_force.policy.decide_prompt(name, now),
+            What::Resource(uri) => in_force.policy.decide_resource(uri, now),
+            What::Tool(tool, class) => {
+                decide(&in_force.policy, &self.call(tool, *class, arguments), usage, now)
+            }
+        }
+    }
+
+    /// Whether its result may give or end what somebody owns.
+    pub(crate) fn watches_result(&self) -> bool {
+        match (&self.sender.grant.policy, &self.what) {
+            (Some(in_force), What::Tool(tool, class)) => {
+                in_force.policy.watches_result(&self.call(tool, *class, None))
+            }
+            _ => false,
+        }
+    }
+
+    /// What a result gives or ends.
+    pub(crate) fn ownership(&self, result: &str) -> Outcome {
+        match (&self.sender.grant.policy, &self.what) {
+            (Some(in_force), What::Tool(tool, class)) => {
+                let call = self.call(tool, *class, Some(&self.arguments));
+                in_force.policy.outcome(&call, result)
+            }
+            _ => Outcome::default(),
+        }
+    }
+
+    /// The call as the policy sees it.
+    fn call<'a>(&'a self, tool: &'a str, class: Class, arguments: Option<&'a str>) -> Call<'a> {
+        let Sender { grant, agent_session, client, .. } = &self.sender;
+        Call {
+            grant: &grant.label,
+            identity: grant.identity.as_ref().map(|name| Identity { name, groups: &grant.groups }),
+            client: client.as_deref(),
+            server: &self.server,
+            tool,
+            class,
+            agent_session: Some(agent_session),
+            arguments,
+            ..Call::default()
+        }
+    }
+}
+
+// === impl What ===
+
+impl What {
+    fn name(&self) -> (&Arc<str>, Option<Class>) {
+        match self {
+            Self::Tool(name, class) => (name, Some(*class)),
+            Self::Prompt(name) | Self::Resource(name) => (name, None),
+        }
+    }
+}

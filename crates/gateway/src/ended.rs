@@ -1,0 +1,66 @@
+//! How a request ended, for the record.
+
+use std::sync::Arc;
+
+use toolgate_audit::{Effect, Outcome};
+use toolgate_mcp::{Payload, Pieces, peek};
+
+use crate::failure::{self, Failure};
+use crate::outlet::Outlet;
+
+/// How a request ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) outcome: Outcome,
+    pub(crate) effect: Effect,
+    /// The `error_code` that the agent was given.
+    pub(crate) code: Option<&'static str>,
+    /// The answer, if it must be written down before the agent may have it.
+    pub(crate) withheld: Option<Withheld>,
+}
+
+/// An answer that waits for its row.
+#[derive(Debug)]
+pub(crate) struct Withheld {
+    pub(crate) answer: Pieces,
+    pub(crate) outlet: Arc<Outlet>,
+    /// The raw result.
+    pub(crate) result: String,
+}
+
+impl Ended {
+    /// The server answered.
+    pub(crate) fn answered(payload: Payload<'_>) -> Self {
+        let (outcome, effect) = match payload {
+            Payload::Result(result) if is_error(result) => (Outcome::ToolError, Effect::Done),
+            Payload::Result(_) => (Outcome::Ok, Effect::Done),
+            Payload::Error(_) => (Outcome::ProtocolError, Effect::Unknown),
+        };
+        Self { outcome, effect, code: None, withheld: None }
+    }
+
+    /// The server did not answer.
+    pub(crate) fn failed(failure: &Failure) -> Self {
+        let effect = match failure.effect() {
+            failure::Effect::NotStarted => Effect::NotStarted,
+            failure::Effect::Unknown => Effect::Unknown,
+        };
+        let outcome = match failure {
+            Failure::Timeout { .. } => Outcome::Timeout,
+            _ if effect == Effect::NotStarted => Outcome::Unavailable,
+            _ => Outcome::Unknown,
+        };
+        Self { outcome, effect, code: Some(failure.error_code()), withheld: None }
+    }
+
+    /// The agent did not want it any more.
+    pub(crate) fn cancelled(effect: Effect) -> Self {
+        Self { outcome: Outcome::Cancelled, effect, code: None, withheld: None }
+    }
+}
+
+/// Whether a tool says that it failed. Most results do not even have the word.
+fn is_error(result: &str) -> bool {
+    memchr::memmem::find(result.as_bytes(), b"\"isError\"").is_some()
+        && peek(result, &["isError"]).is_ok_and(|value| value == Some("true"))
+}

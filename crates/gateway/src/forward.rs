@@ -1,0 +1,128 @@
+//! Forwarding: the way of one request from an agent session to a server.
+//!
+//! A request that can do something is admitted first; what came of it is recorded last. The rest
+//! goes straight on.
+//!
+//! Invariant: an admitted request runs to its outcome row, whoever waits for it.
+//!
+//! Start at [`forward`].
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use toolgate_mcp::{Refusal, Request, code, method, peek, text};
+use toolgate_policy::Outcome as Ownership;
+use toolgate_store::{Ending, Ticket};
+
+use crate::admission::{Admission, Wanted, What};
+use crate::agent::AgentSession;
+use crate::call::Work;
+use crate::ended::Withheld;
+use crate::link::{Ask, Link, Pending};
+use crate::outlet::Outlet;
+use crate::pass::{Harmless, Pass};
+
+/// Starts a request to the server at the other end of `link`. `own` is what the request is about,
+/// if the server knows it under another name than the agent.
+pub(crate) fn forward(
+    session: &Arc<AgentSession>,
+    link: &Arc<Link>,
+    ask: &Ask<'_>,
+    own: Option<&str>,
+    outlet: &Arc<Outlet>,
+) -> Result<Work, Refusal> {
+    if let Some(pass) = Harmless::of(&ask.request.method) {
+        let pending = link.pending(ask, outlet)?;
+        return Ok(Box::pin(async move {
+            pending.run(Pass::Harmless(pass)).await;
+        }));
+    }
+    let wanted =
+        wanted(session, link.server().name(), ask.request, own, |tool| link.server().class(tool))?;
+    let withheld = wanted.watches_result();
+    let pending = link.pending(&Ask { withheld, ..*ask }, outlet)?;
+    Ok(Box::pin(guarded(Arc::clone(session.admission()), Arc::new(wanted), pending)))
+}
+
+/// What a request that can do something is about.
+pub(crate) fn wanted(
+    session: &AgentSession,
+    server: &str,
+    request: &Request<'_>,
+    own: Option<&str>,
+    class: impl FnOnce(&str) -> toolgate_policy::Class,
+) -> Result<Wanted, Refusal> {
+    let params = request.params.unwrap_or("{}");
+    let part = |path: &[&str]| -> Result<Option<String>, Refusal> {
+        Ok(peek(params, path)?.and_then(text).map(std::borrow::Cow::into_owned))
+    };
+    let named = |path: &[&str]| -> Result<Arc<str>, Refusal> {
+        Ok(match own {
+            Some(own) => own.into(),
+            // A server may have something to say of a request without a name; a policy says it first.
+            None => part(path)?.unwrap_or_default().into(),
+        })
+    };
+    let what = match request.method.as_ref() {
+        method::TOOLS_CALL => {
+            let tool = named(&["name"])?;
+            let class = class(&tool);
+            What::Tool(tool, class)
+        }
+        method::PROMPTS_GET => What::Prompt(named(&["name"])?),
+        method::COMPLETION_COMPLETE if part(&["ref", "uri"])?.is_some() => {
+            What::Resource(named(&["ref", "uri"])?)
+        }
+        method::COMPLETION_COMPLETE => What::Prompt(named(&["ref", "name"])?),
+        _ => What::Resource(named(&["uri"])?),
+    };
+    let is_call = request.method == method::TOOLS_CALL;
+    let began = session.admission().now();
+    let call_id = session.admission().call_id(began).ok_or_else(|| Refusal {
+        code: code::INTERNAL_ERROR,
+        message: "no id could be made for this call, so nothing was sent; see the log".to_owned(),
+        id: None,
+    })?;
+    Ok(Wanted {
+        sender: session.sender(),
+        server: server.into(),
+        what,
+        method: (!is_call).then(|| request.method.as_ref().into()),
+        arguments: peek(params, &["arguments"])?.unwrap_or("{}").to_owned(),
+        call_id,
+        began,
+    })
+}
+
+/// Admits, sends, records.
+async fn guarded(admission: Arc<Admission>, wanted: Arc<Wanted>, pending: Pending) {
+    let began = Instant::now();
+    let (permit, ticket) = match admission.admit(&wanted).await {
+        Ok(admitted) => admitted.split(),
+        Err(refused) => return pending.refuse(&refused),
+    };
+    let sent = Instant::now();
+    let ended = pending.run(Pass::Permit(permit)).await;
+    let mut ending = Ending::new(ended.outcome, ended.effect, admission.now());
+    ending.error_code = ended.code.map(Into::into);
+    ending.upstream_ms = u64::try_from(sent.elapsed().as_millis()).ok();
+    ending.total_ms = u64::try_from(began.elapsed().as_millis()).ok();
+    let Some(withheld) = ended.withheld else { return ticket.finish(ending) };
+    ending.ownership = wanted.ownership(&withheld.result);
+    record_first(ticket, ending, withheld).await;
+}
+
+/// Who owns what must be known before the agent can use it.
+async fn record_first(ticket: Ticket, ending: Ending, withheld: Withheld) {
+    let nothing = ending.ownership == Ownership::default();
+    let written = if nothing {
+        ticket.finish(ending);
+        Ok(())
+    } else {
+        ticket.finish_written(ending).await.map(drop)
+    };
+    if let Err(error) = written {
+        tracing::error!(%error, "who owns what a result gave could not be written; it belongs to nobody");
+    }
+    withheld.outlet.answer(withheld.answer, None);
+}

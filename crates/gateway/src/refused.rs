@@ -1,0 +1,124 @@
+//! Refusals: what an agent is told when its request was not sent.
+//!
+//! A refused `tools/call` is a tool result, so that the model can read it and adapt; any other
+//! request gets a JSON-RPC error whose `data` says the same.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+use toolgate_audit::CallId;
+use toolgate_mcp::{code, write};
+use toolgate_policy::{Effect, Verdict};
+
+use crate::failure::Expects;
+
+/// Why a request was not sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Refused {
+    code: &'static str,
+    text: String,
+    rule: Option<Arc<str>>,
+    retry_after: Option<u64>,
+    call_id: CallId,
+    hidden: bool,
+}
+
+impl Refused {
+    /// The policy said no.
+    pub(crate) fn by_policy(call_id: CallId, verdict: &Verdict) -> Self {
+        let code = verdict.refusal.map_or("policy_denied", toolgate_policy::Refusal::as_str);
+        Self {
+            code,
+            text: format!("[POLICY DENIED] {}", verdict.message),
+            rule: verdict.rule.clone(),
+            retry_after: verdict.retry_after,
+            call_id,
+            hidden: verdict.effect == Effect::Hide,
+        }
+    }
+
+    /// A person would have to agree.
+    pub(crate) fn held(call_id: CallId, verdict: &Verdict) -> Self {
+        let text = format!(
+            "[APPROVAL REQUIRED] {}. Nothing was sent, and this gateway has no way yet to ask a \
+             person; do not retry, ask the operator",
+            verdict.message
+        );
+        let rule = verdict.rule.clone();
+        Self { rule, ..Self::new("approval_required", text, call_id) }
+    }
+
+    /// It could not be written down, so it was not sent.
+    pub(crate) fn not_audited(call_id: CallId, why: &str) -> Self {
+        let text = format!(
+            "[NOT SENT] the audit cannot be written, so nothing was sent: {why}. Retry later; if \
+             it lasts, tell the operator"
+        );
+        Self::new("not_audited", text, call_id)
+    }
+
+    /// There is no such tool for this grant.
+    pub(crate) fn unknown_tool(call_id: CallId, shown: &str) -> Self {
+        let text = format!(
+            "There is no tool `{shown}` that you may use. Nothing was sent. List the tools again \
+             and use one of their names as it stands there."
+        );
+        Self::new("unknown_tool", text, call_id)
+    }
+
+    pub(crate) fn code(&self) -> &'static str {
+        self.code
+    }
+
+    pub(crate) fn rule(&self) -> Option<&Arc<str>> {
+        self.rule.as_ref()
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The message that answers the agent's request `id`.
+    pub(crate) fn answer(&self, id: &str, expects: Expects) -> Bytes {
+        let meta = Value::Object(self.meta());
+        match expects {
+            Expects::ToolResult => {
+                let result = json!({
+                    "content": [{"type": "text", "text": self.text}],
+                    "isError": true,
+                    "_meta": meta,
+                });
+                write::result(id, &result.to_string())
+            }
+            // What is hidden is not there.
+            Expects::Resource if self.hidden => {
+                write::error(Some(id), code::RESOURCE_NOT_FOUND, "resource not found", None)
+            }
+            Expects::Resource | Expects::Other if self.hidden => {
+                write::error(Some(id), code::INVALID_PARAMS, "not found", None)
+            }
+            Expects::Resource | Expects::Other => {
+                write::error(Some(id), code::INVALID_PARAMS, &self.text, Some(&meta.to_string()))
+            }
+        }
+    }
+
+    fn new(code: &'static str, text: String, call_id: CallId) -> Self {
+        Self { code, text, rule: None, retry_after: None, call_id, hidden: false }
+    }
+
+    fn meta(&self) -> Map<String, Value> {
+        let mut meta = Map::new();
+        meta.insert("error_code".into(), self.code.into());
+        if let Some(rule) = &self.rule {
+            meta.insert("rule".into(), (**rule).into());
+        }
+        if let Some(seconds) = self.retry_after {
+            meta.insert("retry_after_s".into(), seconds.into());
+        }
+        meta.insert("effect".into(), "not_started".into());
+        meta.insert("call_id".into(), self.call_id.to_string().into());
+        meta
+    }
+}

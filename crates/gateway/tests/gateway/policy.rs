@@ -1,0 +1,257 @@
+//! Policies in force: what is refused is not sent, what is hidden is not seen, and all of it stands
+//! in the audit.
+
+use std::sync::Arc;
+
+use toolgate_gateway::{Access, Grant};
+use toolgate_mcp::peek;
+
+use crate::bed::{Agent, Bed, INITIALIZE, settings};
+use crate::office::policy;
+use crate::player::Player;
+use crate::script::settle;
+
+fn call(name: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{{"name":"{name}","arguments":{{"id":"secret-7"}}}}}}"#
+    )
+}
+
+fn ask(method: &str, params: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#)
+}
+
+/// A gateway with one server that answers every call.
+fn bed(document: &str) -> (Bed, Player) {
+    let player = Player::with_tools(&["read_a", "delete_a", "close"]);
+    player.set("tools/call", r#"{"content":[]}"#);
+    let bed = Bed::new();
+    bed.office.enforce(document);
+    bed.apply([bed.played(settings("files"), &player)]);
+    (bed, player)
+}
+
+async fn answer(agent: &Agent, request: &str) -> String {
+    agent.ask(request).answer().await
+}
+
+/// `error_code` and `rule` of a refusal, or `sent`.
+async fn verdict(agent: &Agent, name: &str) -> String {
+    let answer = answer(agent, &call(name)).await;
+    let meta = |key| peek(&answer, &["result", "_meta", key]).unwrap().unwrap_or("-").to_owned();
+    match meta("error_code").as_str() {
+        "-" => "sent".to_owned(),
+        code => format!("{code} {}", meta("rule")).replace('"', ""),
+    }
+}
+
+async fn both(bed: &Bed) -> [(Agent, &'static str); 2] {
+    let one = bed.open("files", INITIALIZE).await.unwrap();
+    let all = bed.open_all(INITIALIZE).await;
+    [(one, ""), (all, "files__")]
+}
+
+const DENY: &str = "version: \"1\"\ndefault: deny\ntools:\n  read_a: { action: allow }\n  delete_a: { action: deny }\n";
+
+#[tokio::test(start_paused = true)]
+async fn what_a_policy_refuses_is_not_sent() {
+    let (bed, player) = bed(DENY);
+    for (agent, prefix) in both(&bed).await {
+        player.heard();
+        let cases = [
+            ("read_a", "sent"),
+            ("delete_a", "policy_denied /tools/delete_a/action"),
+            ("close", "policy_denied (default deny)"),
+            ("no_such", "policy_denied (default deny)"),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(
+                verdict(&agent, &format!("{prefix}{name}")).await,
+                expected,
+                "{prefix}{name}"
+            );
+        }
+        let heard: Vec<_> =
+            player.heard().into_iter().filter(|body| body.contains("tools/call")).collect();
+        assert_eq!(heard.len(), 1, "{heard:?}");
+        let refused = answer(&agent, &call(&format!("{prefix}delete_a"))).await;
+        assert!(refused.contains(r#""text":"[POLICY DENIED] "#), "{refused}");
+        assert!(refused.contains(r#""isError":true"#) && refused.contains(r#""call_id":""#));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_has_no_policy_may_nothing() {
+    let (bed, player) = bed(DENY);
+    let grant = Grant { label: "local".into(), ..Grant::default() };
+    let access = Access { local: Some(Arc::new(grant)), ..Access::default() };
+    bed.office.admission.set_access(access);
+    let agent = bed.open("files", INITIALIZE).await.unwrap();
+    assert_eq!(verdict(&agent, "read_a").await, "policy_denied (no policy)");
+    assert_eq!(player.heard(), [] as [&str; 0]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_hidden_is_in_no_list_and_looks_like_what_is_not_there() {
+    let (bed, player) = bed(
+        "version: \"1\"\ndefault: allow\nhide: [delete_*]\nresources: { hide: [\"demo://secret*\"] }\nprompts: { hide: [inner] }\n",
+    );
+    player.set(
+        "resources/list",
+        r#"{"resources":[{"uri":"demo://secret"},{"uri":"demo://open"}],"x":1.0}"#,
+    );
+    player.set("prompts/list", r#"{"prompts":[{"name":"inner"},{"name":"outer"}]}"#);
+    player.set("resources/read", r#"{"contents":[]}"#);
+    for (agent, prefix) in both(&bed).await {
+        let tools = answer(&agent, &ask("tools/list", "{}")).await;
+        assert!(tools.contains("read_a") && !tools.contains("delete_a"), "{tools}");
+        let resources = answer(&agent, &ask("resources/list", "{}")).await;
+        assert!(resources.contains("open") && !resources.contains("secret"), "{resources}");
+        let prompts = answer(&agent, &ask("prompts/list", "{}")).await;
+        assert!(prompts.contains("outer") && !prompts.contains("inner"), "{prompts}");
+        for name in ["delete_a", "delete_nothing"] {
+            let verdict = verdict(&agent, &format!("{prefix}{name}")).await;
+            assert_eq!(verdict, "policy_denied (hidden)");
+        }
+        let scheme = prefix.replace("__", "+");
+        let read = |uri: &str| ask("resources/read", &format!(r#"{{"uri":"{scheme}{uri}"}}"#));
+        let hidden = answer(&agent, &read("demo://secret")).await;
+        assert!(hidden.contains(r#""code":-32002"#) && !hidden.contains("POLICY"), "{hidden}");
+        assert!(answer(&agent, &read("demo://open")).await.contains("contents"));
+    }
+    assert!(!player.heard().iter().any(|body| body.contains("secret\"")));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_limit_of_n_admits_n_and_the_next_window_opens() {
+    let (bed, player) = bed(
+        "version: \"1\"\ndefault: deny\ntools:\n  close: { action: allow, limits: [{ counter: close_rate, max: 3, window: minute, scope: grant }] }\n",
+    );
+    let agents = both(&bed).await;
+    player.heard();
+    let mut verdicts = Vec::new();
+    for n in 0..5 {
+        let (agent, prefix) = &agents[n % 2];
+        verdicts.push(verdict(agent, &format!("{prefix}close")).await);
+    }
+    let spent = "rate_limited /tools/close/limits/close_rate";
+    assert_eq!(verdicts, ["sent", "sent", "sent", spent, spent]);
+    let refused = answer(&agents[0].0, &call("close")).await;
+    assert!(refused.contains(r#""retry_after_s":60"#), "{refused}");
+    bed.office.clock.set("2026-11-15T12:01:00Z".parse().unwrap());
+    assert_eq!(verdict(&agents[0].0, "close").await, "sent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_never_left_is_given_back() {
+    let (bed, player) = bed(
+        "version: \"1\"\ndefault: deny\ntools:\n  close: { action: allow, limits: [{ counter: c, max: 1, window: hour, scope: grant }] }\n",
+    );
+    let agent = bed.open_all(INITIALIZE).await;
+    answer(&agent, &ask("tools/list", "{}")).await;
+    player.die(1);
+    settle().await;
+    assert_eq!(verdict(&agent, "files__close").await, "upstream_unavailable -");
+    assert_eq!(verdict(&agent, "files__close").await, "sent");
+    assert!(verdict(&agent, "files__close").await.starts_with("rate_limited"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_call_stands_in_the_audit_with_its_end_and_without_its_values() {
+    let (bed, player) = bed(DENY);
+    let agent = bed.open("files", INITIALIZE).await.unwrap();
+    verdict(&agent, "read_a").await;
+    verdict(&agent, "delete_a").await;
+    player.set("tools/call", r#"{"isError":true,"content":[]}"#);
+    verdict(&agent, "read_a").await;
+    let rows = bed.office.rows_by(5).await;
+    let told: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            let draft = &row.draft;
+            let outcome = draft.outcome.map_or("-", |outcome| outcome.as_str());
+            let effect = draft.effect.map_or("-", |effect| effect.as_str());
+            format!("{} {} {outcome} {effect}", draft.kind, draft.tool.as_deref().unwrap_or("-"))
+        })
+        .collect();
+    let expected = [
+        "intent read_a - -",
+        "outcome read_a ok done",
+        "denied delete_a - -",
+        "intent read_a - -",
+        "outcome read_a tool_error done",
+    ];
+    assert_eq!(told, expected);
+    let text: String = rows.iter().map(toolgate_audit::Row::to_json).collect();
+    assert!(text.contains(r#"[\"id\"]"#) && !text.contains("secret-7"), "{text}");
+    assert!(text.contains(r#""via":"/mcp/files""#) && text.contains(r#""client":"a""#), "{text}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_cannot_be_written_down_is_not_sent() {
+    let (bed, player) = bed(DENY);
+    let agent = bed.open("files", INITIALIZE).await.unwrap();
+    bed.office.memory.set_broken(true);
+    let refused = answer(&agent, &call("read_a")).await;
+    assert!(refused.contains(r#""error_code":"not_audited""#), "{refused}");
+    assert!(refused.contains("[NOT SENT]"));
+    assert_eq!(player.heard(), [] as [&str; 0]);
+    bed.office.memory.set_broken(false);
+    assert_eq!(verdict(&agent, "read_a").await, "sent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn another_policy_changes_what_connected_agents_may_and_see() {
+    let (bed, _player) = bed("version: \"1\"\ndefault: allow\n");
+    let agent = bed.open_all(INITIALIZE).await;
+    let mut general = agent.listen();
+    let tools = answer(&agent, &ask("tools/list", "{}")).await;
+    assert!(tools.contains("files__delete_a"));
+    bed.office.enforce("version: \"1\"\ndefault: allow\nhide: [delete_a]\n");
+    bed.gateway.access_changed();
+    let changed = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+    assert_eq!(general.message().await, changed);
+    let tools = answer(&agent, &ask("tools/list", "{}")).await;
+    assert!(tools.contains("files__read_a") && !tools.contains("delete_a"));
+    assert_eq!(verdict(&agent, "files__delete_a").await, "policy_denied (hidden)");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_grant_sees_its_servers_and_its_sessions_alone() {
+    let (bed, player) = bed("version: \"1\"\ndefault: allow\n");
+    let other = Player::with_tools(&["b"]);
+    bed.apply([bed.played(settings("files"), &player), bed.played(settings("other"), &other)]);
+    let allow = policy("version: \"1\"\ndefault: allow\n");
+    let grant = |label: &str, servers: &[&str]| {
+        let servers = Some(servers.iter().map(|name| (*name).to_owned()).collect());
+        Arc::new(Grant {
+            label: label.into(),
+            servers,
+            policy: Some(Arc::clone(&allow)),
+            ..Grant::default()
+        })
+    };
+    let (one, two) = (grant("one", &["files"]), grant("two", &["other"]));
+    let hash = |token: &str| toolgate_audit::Hash::of(token.as_bytes());
+    let by_token = [(hash("t1"), one), (hash("t2"), two)].into_iter().collect();
+    bed.office.admission.set_access(Access { local: None, by_token });
+    assert!(bed.office.admission.caller(None).is_none());
+    assert!(bed.office.admission.caller(Some("t3")).is_none());
+    let caller = |token| bed.office.admission.caller(Some(token)).unwrap();
+    let agent = bed.open_as(&caller("t1")).await;
+    let tools = answer(&agent, &ask("tools/list", "{}")).await;
+    assert!(tools.contains("files__close") && !tools.contains("other__b"), "{tools}");
+    assert_eq!(verdict(&agent, "other__b").await, "unknown_tool -");
+    let id = agent.session.id();
+    let endpoint = toolgate_gateway::Endpoint::All;
+    assert!(bed.gateway.session(&endpoint, id, &caller("t1")).is_some());
+    assert!(bed.gateway.session(&endpoint, id, &caller("t2")).is_none());
+    // Without its grant a session ends.
+    bed.office.admission.set_access(Access::default());
+    bed.gateway.access_changed();
+    assert!(bed.gateway.session(&endpoint, id, &caller_of("one")).is_none());
+}
+
+fn caller_of(label: &str) -> Arc<Grant> {
+    Arc::new(Grant { label: label.into(), ..Grant::default() })
+}
