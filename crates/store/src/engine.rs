@@ -9,6 +9,7 @@
 //! Start at [`Engine::start`], then `writer`, then `group`, which is one transaction.
 
 mod group;
+mod leg;
 mod writer;
 
 use std::{

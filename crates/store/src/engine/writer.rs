@@ -173,9 +173,9 @@ impl Job {
 /// Tells whoever asked; they may be gone, which is fine.
 fn answer(job: Job, done: Done) -> Option<(super::Reply<(), NotAudited>, Closed)> {
     match (job, done) {
-        (Job::Admit { writer, reply, .. }, Done::Admitted { call_id, row, verdict }) => {
+        (Job::Admit { writer, reply, .. }, Done::Admitted { call_id, intent, seq, verdict }) => {
             // An answer that nobody hears drops its ticket, which writes `unknown`.
-            let admitted = Admitted::new(call_id, row.draft, row.seq, verdict, writer);
+            let admitted = Admitted::new(call_id, *intent, seq, verdict, writer);
             drop(reply.send(Ok(Answer::Admitted(admitted))));
         }
         (Job::Admit { reply, .. }, Done::Refused(verdict)) => {
@@ -184,6 +184,7 @@ fn answer(job: Job, done: Done) -> Option<(super::Reply<(), NotAudited>, Closed)
         (Job::Admit { reply, .. }, Done::Held(verdict)) => {
             drop(reply.send(Ok(Answer::Held(verdict))));
         }
+        (Job::Admit { reply, .. }, Done::NotWaiting) => drop(reply.send(Ok(Answer::NotWaiting))),
         (Job::Admit { reply, .. }, Done::Stale) => drop(reply.send(Ok(Answer::Stale))),
         (Job::Admit { reply, .. }, Done::Fault(fault)) => {
             drop(reply.send(Err(NotAudited(fault))));
