@@ -1,6 +1,9 @@
 //! One transaction: the jobs of a group, one after the other, on one chain.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use jiff::{SignedDuration, Timestamp};
 use toolgate_audit::{
@@ -84,8 +87,9 @@ impl<'a> Group<'a> {
                 }))
             }
             Job::Touch(grant, now) => {
+                // Every call touches its grant; once a second is enough.
                 let now = self.time(*now);
-                self.transaction.touch(grant, now)?;
+                self.memory.touched.insert(Arc::clone(grant), now);
                 Ok(Done::Nothing)
             }
             Job::Tick(now) => self.tick(*now),
@@ -94,6 +98,7 @@ impl<'a> Group<'a> {
                 let rest = self.memory.coalescer.flush(now);
                 self.memory.owed.extend(rest);
                 self.close = true;
+                self.write_touched()?;
                 Ok(Done::Nothing)
             }
         }
@@ -234,6 +239,7 @@ impl<'a> Group<'a> {
     fn tick(&mut self, now: Timestamp) -> Result<Done, Fault> {
         let now = self.time(now);
         self.end_minute(now);
+        self.write_touched()?;
         let then = now.checked_sub(LEG).unwrap_or(Timestamp::MIN);
         for call in self.transaction.waiting_since(then)? {
             self.give_up(&call, Outcome::Cancelled, "the call was not continued in time")?;
@@ -260,6 +266,14 @@ impl<'a> Group<'a> {
         ending.message = Some(why.into());
         let intent = Draft { call_id: Some(call.call_id), ..call.intent.clone() };
         self.settle(&intent, ending).map(drop)
+    }
+
+    /// If the commit fails, when a grant was last used is a second older than it could be.
+    fn write_touched(&mut self) -> Result<(), Fault> {
+        for (grant, now) in std::mem::take(&mut self.memory.touched) {
+            self.transaction.touch(&grant, now)?;
+        }
+        Ok(())
     }
 
     fn end_minute(&mut self, now: Timestamp) {
