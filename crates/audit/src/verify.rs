@@ -77,6 +77,11 @@ impl Verifier {
         Self { head: Head::default(), rows: 0, checkpoints: signed, forged, bad: None }
     }
 
+    /// The place of the next row.
+    pub fn next(&self) -> u64 {
+        self.head.seq + 1
+    }
+
     /// The next row as it was stored. `Err` once a bad row was seen: no later one is worth reading.
     pub fn row(
         &mut self,
@@ -88,7 +93,7 @@ impl Verifier {
             return Err(bad);
         }
         self.rows += 1;
-        let place = self.head.seq + 1;
+        let place = self.next();
         let found = match self.judge(place, seq, hash, draft) {
             Ok(hash) => {
                 self.head = Head { seq: place, hash };
@@ -131,7 +136,7 @@ impl Verifier {
 
     /// No more rows.
     pub fn finish(self) -> Report {
-        let next = self.head.seq + 1;
+        let next = self.next();
         let last = self.checkpoints.keys().next_back().copied().max(self.forged);
         let truncated = last.filter(|last| *last >= next);
         let first_bad =

@@ -123,7 +123,8 @@ pub(crate) fn checkpoints(connection: &Connection) -> Result<Vec<Checkpoint>, Fa
     Ok(all)
 }
 
-fn checkpoint(row: &Columns<'_>) -> Result<Checkpoint, Fault> {
+/// One checkpoint.
+pub(crate) fn checkpoint(row: &Columns<'_>) -> Result<Checkpoint, Fault> {
     let read = || {
         let seq = u64::try_from(row.get::<_, i64>(0).ok()?).ok()?;
         let hash = Hash(row.get::<_, Vec<u8>>(1).ok()?.try_into().ok()?);

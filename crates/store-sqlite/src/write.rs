@@ -9,7 +9,7 @@ use std::{
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
-use toolgate_audit::{CallId, Checkpoint, Hash, Head, Row};
+use toolgate_audit::{CallId, Checkpoint, Draft, Hash, Head, Kind, Row};
 use toolgate_policy::{
     Amount, Claim, Ended, Ownership, Period, Reservation, Take, Taken, Unavailable, Usage, Window,
     Yielded,
@@ -227,6 +227,24 @@ impl Writing<'_> {
         Ok(())
     }
 
+    /// Open calls, with their intents.
+    fn open_calls(&self, sql: &str, of: i64) -> Result<Vec<Abandoned>, Fault> {
+        let mut statement = self.connection.prepare_cached(sql).or_fault()?;
+        let calls = statement
+            .query_map(params![of, ABANDONED], |row| Ok((row.get(0)?, row.get(1)?)))
+            .or_fault()?;
+        let calls: Vec<([u8; 16], i64)> = calls.collect::<Result<_, _>>().or_fault()?;
+        let with_intent = |(call, seq)| {
+            let mut statement = self.connection.prepare_cached(sql::ROW_AT).or_fault()?;
+            let row = statement.query_row([seq], |row| Ok(row::stored(row))).optional();
+            let intent = row.or_fault()?.and_then(|stored| stored.draft.ok());
+            // An intent that was tampered with still ends; `verify` tells of the tampering.
+            let none = || Draft::new(Kind::Intent, Timestamp::UNIX_EPOCH);
+            Ok(Abandoned { call_id: CallId(call), intent: intent.unwrap_or_else(none) })
+        };
+        calls.into_iter().map(with_intent).collect()
+    }
+
     fn set_counter(&mut self, key: &str, period: Period, used: Amount) -> Result<(), Fault> {
         let (start, until, used) = (micros(period.start), micros(period.end), used.to_string());
         self.execute(sql::COUNTER_WRITE, &[&key, &start, &until, &used]).map(drop)
@@ -362,24 +380,27 @@ impl Transaction for Writing<'_> {
         let owners: Vec<i64> = owners.collect::<Result<_, _>>().or_fault()?;
         let mut abandoned = Vec::new();
         for owner in owners.into_iter().filter(|owner| self.owner.is_dead(*owner)) {
-            let mut statement = self.connection.prepare_cached(sql::OPEN_OF_OWNER).or_fault()?;
-            let calls = statement
-                .query_map(params![owner, ABANDONED], |row| Ok((row.get(0)?, row.get(1)?)))
-                .or_fault()?;
-            let calls: Vec<([u8; 16], i64)> = calls.collect::<Result<_, _>>().or_fault()?;
-            for (call, seq) in calls {
-                let mut statement = self.connection.prepare_cached(sql::ROW_AT).or_fault()?;
-                let row = statement.query_row([seq], |row| Ok(row::stored(row))).optional();
-                let intent = row.or_fault()?.and_then(|stored| stored.draft.ok());
-                // An intent that was tampered with still ends; `verify` tells of the tampering.
-                let call_id = CallId(call);
-                let intent = intent.unwrap_or_else(|| {
-                    toolgate_audit::Draft::new(toolgate_audit::Kind::Intent, Timestamp::UNIX_EPOCH)
-                });
-                abandoned.push(Abandoned { call_id, intent });
-            }
+            abandoned.extend(self.open_calls(sql::OPEN_OF_OWNER, owner)?);
         }
         Ok(abandoned)
+    }
+
+    fn park(&mut self, call: CallId, now: Timestamp) -> Result<(), Fault> {
+        // Without its receipt nothing can be given back.
+        self.settled.push(call);
+        self.execute(sql::OPEN_PARK, &[&call.0, &micros(now)]).map(drop)
+    }
+
+    fn resume(&mut self, call: CallId) -> Result<Option<u64>, Fault> {
+        self.wrote = true;
+        let mut statement = self.connection.prepare_cached(sql::OPEN_RESUME).or_fault()?;
+        let seq = statement.query_row(params![call.0, self.owner.id], |row| row.get(0)).optional();
+        let seq: Option<i64> = seq.or_fault()?;
+        Ok(seq.map(|seq| u64::try_from(seq).unwrap_or_default()))
+    }
+
+    fn waiting_since(&mut self, then: Timestamp) -> Result<Vec<Abandoned>, Fault> {
+        self.open_calls(sql::OPEN_WAITING, micros(then))
     }
 
     fn prune(&mut self, now: Timestamp) -> Result<(), Fault> {

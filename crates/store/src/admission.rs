@@ -13,12 +13,26 @@ pub struct Asking {
     /// Everything known before the decision: who, what, which arguments, `call_id`, `time`. Kind,
     /// decision, rule, counters and the like are filled in by the store.
     pub draft: Draft,
+    /// Whether it is a new call, or goes on with one that asked for more.
+    pub leg: Leg,
     /// The generation under which grant, policy and freezes were looked up; if they have changed
     /// since, nothing happens and the answer is [`Answer::Stale`]. `None` does not care.
     pub generation: Option<u64>,
     /// Decides. Called inside the transaction, with what has been used and the time that counts;
     /// perhaps more than once, of which only the last counts. Must be quick and must not wait.
     pub decide: Box<Decide>,
+}
+
+/// Which request of a call it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Leg {
+    /// A new call.
+    #[default]
+    First,
+    /// The next request of a call that ended a leg with `input_required`. It is decided again, but
+    /// nothing is counted, held or taken for a repeat a second time, and a refusal leaves the call
+    /// waiting. `draft.call_id` names the call.
+    Next,
 }
 
 /// Makes a verdict of what has been used, at a time.
@@ -36,11 +50,14 @@ pub enum Answer {
     Refused(Box<Verdict>),
     /// It must wait for a person; nothing is taken and nothing written.
     Held(Box<Verdict>),
+    /// No call of this id waits for its next leg: it went on already, has ended, or never was.
+    NotWaiting,
     /// Grants, policies or freezes have changed; look them up again and ask again.
     Stale,
 }
 
-/// How an admitted call ended.
+/// How an admitted call ended. With [`Outcome::InputRequired`] only a leg has: the call keeps what
+/// it took and waits up to ten minutes for its next leg, in whichever process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
     /// When.

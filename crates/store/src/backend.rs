@@ -38,7 +38,7 @@ pub struct State {
     pub checkpoint: Option<(u64, Timestamp)>,
 }
 
-/// An intent without an outcome whose process has ended.
+/// A call that nobody will end: its process is gone, or its next leg never came.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Abandoned {
     /// The call.
@@ -67,6 +67,12 @@ pub trait Transaction: Usage {
         reservations: &[Reservation],
         now: Timestamp,
     ) -> Result<(), Fault>;
+    /// A leg of the call has ended; it waits for the next one. Nothing it took is ever given back.
+    fn park(&mut self, call: CallId, now: Timestamp) -> Result<(), Fault>;
+    /// The next leg begins, in this process. Answers the place of the intent, if the call waited.
+    fn resume(&mut self, call: CallId) -> Result<Option<u64>, Fault>;
+    /// Calls that have waited since then or longer; at most a thousand.
+    fn waiting_since(&mut self, then: Timestamp) -> Result<Vec<Abandoned>, Fault>;
     /// Ends a call: it is no longer open nor in flight.
     fn settle(&mut self, call: CallId, back: GiveBack) -> Result<(), Fault>;
     /// Records that a grant was given a value.
@@ -83,7 +89,7 @@ pub trait Transaction: Usage {
     fn change(&mut self, change: &Change, now: Timestamp) -> Result<Changed, Fault>;
     /// A grant was used.
     fn touch(&mut self, grant: &str, now: Timestamp) -> Result<(), Fault>;
-    /// Intents without an outcome whose process has ended; at most a thousand.
+    /// Open calls, but for those that wait for a leg, whose process has ended; at most a thousand.
     fn abandoned(&mut self) -> Result<Vec<Abandoned>, Fault>;
     /// Forgets what can no longer count.
     fn prune(&mut self, now: Timestamp) -> Result<(), Fault>;

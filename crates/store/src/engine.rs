@@ -1,14 +1,15 @@
 //! The engine: every store's order of things.
 //!
 //! One writer thread takes whatever waits, does it in one transaction, and answers after the
-//! commit. It never waits for more to come: a call alone is written alone, a crowd shares one
-//! commit. One reader thread answers questions from its own view of the data.
+//! commit. Nobody who wants an answer waits for more to come: a call alone is written alone, a crowd
+//! shares one commit. One reader thread answers questions from its own view of the data.
 //!
 //! Invariant: answers leave after the commit, never before.
 //! Invariant: outcomes are never dropped. What cannot be written now is tried again.
 //! Start at [`Engine::start`], then `writer`, then `group`, which is one transaction.
 
 mod group;
+mod leg;
 mod writer;
 
 use std::{

@@ -19,7 +19,7 @@ mod store;
 pub mod suite;
 mod things;
 
-pub use admission::{Answer, Asking, Decide, Ending, Look, Page, Settled, Status};
+pub use admission::{Answer, Asking, Decide, Ending, Leg, Look, Page, Settled, Status};
 pub use backend::Backend;
 pub use engine::{Engine, Settings, Tell};
 pub use fault::{ChangeError, Fault, FaultKind, NotAudited, NotReadable};

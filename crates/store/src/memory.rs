@@ -10,7 +10,7 @@ use std::{
 
 use jiff::Timestamp;
 use parking_lot::{Mutex, MutexGuard};
-use toolgate_audit::{CallId, Checkpoint, Row};
+use toolgate_audit::{CallId, Checkpoint, Draft, Kind, Row};
 use toolgate_policy::{
     Amount, Claim, Ended, Ledger, Ownership, Period, Receipt, Reservation, Taken, Unavailable,
     Usage, Yielded,
@@ -34,7 +34,7 @@ struct Data {
     broken: bool,
     checkpoints: Vec<Checkpoint>,
     ledger: Ledger,
-    open: HashMap<CallId, Receipt>,
+    open: HashMap<CallId, Open>,
     grants: BTreeMap<Arc<str>, Grant>,
     people: BTreeMap<Arc<str>, Person>,
     policies: BTreeMap<Arc<str>, PolicyVersion>,
@@ -42,6 +42,16 @@ struct Data {
     versions: HashMap<Arc<str>, u64>,
     freezes: BTreeMap<Arc<str>, Freeze>,
     kept: BTreeMap<(Arc<str>, Arc<str>), Kept>,
+}
+
+/// A call that has not ended.
+struct Open {
+    seq: u64,
+    receipt: Receipt,
+    /// A leg of it was sent.
+    sent: bool,
+    /// Since when it waits for its next leg.
+    waits: Option<Timestamp>,
 }
 
 impl Memory {
@@ -106,24 +116,50 @@ impl Transaction for Data {
     fn open(
         &mut self,
         call: CallId,
-        _seq: u64,
+        seq: u64,
         reservations: &[Reservation],
         now: Timestamp,
     ) -> Result<(), Fault> {
         let receipt = self.ledger.admit(reservations, now);
         let receipt =
             receipt.map_err(|full| Fault::new(FaultKind::Internal, full.rule.to_string()))?;
-        self.open.insert(call, receipt);
+        self.open.insert(call, Open { seq, receipt, sent: false, waits: None });
         Ok(())
     }
 
     fn settle(&mut self, call: CallId, back: GiveBack) -> Result<(), Fault> {
-        match (self.open.remove(&call), back) {
-            (Some(receipt), GiveBack::All) => self.ledger.give_back(receipt),
-            (Some(receipt), GiveBack::Nothing) => self.ledger.settle(receipt),
-            (None, _) => {}
+        match self.open.remove(&call) {
+            Some(open) if back == GiveBack::All && !open.sent => {
+                self.ledger.give_back(open.receipt);
+            }
+            Some(open) => self.ledger.settle(open.receipt),
+            None => {}
         }
         Ok(())
+    }
+
+    fn park(&mut self, call: CallId, now: Timestamp) -> Result<(), Fault> {
+        if let Some(open) = self.open.get_mut(&call) {
+            (open.sent, open.waits) = (true, Some(now));
+        }
+        Ok(())
+    }
+
+    fn resume(&mut self, call: CallId) -> Result<Option<u64>, Fault> {
+        let open = self.open.get_mut(&call);
+        Ok(open.and_then(|open| open.waits.take().map(|_| open.seq)))
+    }
+
+    fn waiting_since(&mut self, then: Timestamp) -> Result<Vec<Abandoned>, Fault> {
+        let late = |open: &Open| open.waits.is_some_and(|since| since <= then);
+        let calls = self.open.iter().filter(|(_, open)| late(open)).take(1_000);
+        let abandoned = calls.map(|(call_id, open)| {
+            let row = self.rows.iter().find(|row| row.seq == open.seq);
+            let none = || Draft::new(Kind::Intent, Timestamp::UNIX_EPOCH);
+            let intent = row.map_or_else(none, |row| row.draft.clone());
+            Abandoned { call_id: *call_id, intent }
+        });
+        Ok(abandoned.collect())
     }
 
     fn own(

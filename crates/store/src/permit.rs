@@ -89,7 +89,8 @@ impl Ticket {
         self.send(Some(ending), None);
     }
 
-    /// Tells the outcome and waits until it is written: for results that yield or end owned ids.
+    /// Tells the outcome and waits until it is written: for results that yield or end owned ids,
+    /// and for those that end a leg.
     pub fn finish_written(
         mut self,
         ending: Ending,

@@ -34,7 +34,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// generation.
     fn change(&self, change: Change, row: Draft) -> BoxFuture<'static, Result<u64, ChangeError>>;
 
-    /// A grant (by id) was used. Kept soon, without a row.
+    /// A grant (by id) was used. Kept with the next tick, without a row.
     fn touch(&self, grant: Arc<str>, now: Timestamp);
 
     /// A number that grows whenever what [`Store::snapshot`] gives changes, in whichever process.

@@ -12,6 +12,7 @@
 
 mod calls;
 mod counters;
+mod legs;
 mod model;
 mod rows;
 mod things;
@@ -33,6 +34,7 @@ pub use counters::{
     calendar_limits_are_exact, calls_in_flight_are_limited, give_back_to_the_own_window_only,
     repeats_are_refused, sliding_limits_are_exact, sums_are_exact, time_never_runs_backwards,
 };
+pub use legs::{a_call_goes_on_leg_by_leg, legs_that_never_come_end_the_call};
 pub use model::random_calls_are_decided_as_the_model_does;
 pub use rows::{
     a_decision_that_panics_harms_nobody_else, a_dropped_ticket_is_unknown,
@@ -71,6 +73,7 @@ macro_rules! conformance {
             time_never_runs_backwards, ownership_follows_results, a_dropped_ticket_is_unknown,
             denials_are_coalesced, nothing_is_admitted_that_is_not_written,
             a_held_call_leaves_no_trace, shadow_never_refuses,
+            a_call_goes_on_leg_by_leg, legs_that_never_come_end_the_call,
             a_decision_that_panics_harms_nobody_else, a_story_has_its_rows,
             changes_are_seen_and_audited, names_are_unique, stale_decisions_are_not_admitted,
             reopening_keeps_everything, random_calls_are_decided_as_the_model_does,

@@ -82,11 +82,13 @@ CREATE TABLE seen (
   within INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Calls that were admitted and have not ended, with the process that will end them.
+-- Calls that were admitted and have not ended, with the process that will end them. `waits` is
+-- since when a call waits for its next leg; any process may go on with it.
 CREATE TABLE open (
   call_id BLOB PRIMARY KEY,
   owner INTEGER NOT NULL,
-  seq INTEGER NOT NULL
+  seq INTEGER NOT NULL,
+  waits INTEGER
 ) STRICT, WITHOUT ROWID;
 
 -- Calls in flight that a limit counts.

@@ -58,6 +58,58 @@ fn the_one_without_room() {
     wait(store.close(at(5))).unwrap();
 }
 
+/// Not a test by itself. A process of its own, with a small file system mounted on the folder.
+#[test]
+fn the_one_on_a_small_disk() {
+    let Some(folder) = given() else { return };
+    let store: Arc<dyn Store> = Arc::new(opened(&folder, at(0)).store);
+    let agent = Agent::new(&store, "a");
+    for round in 0..3 {
+        assert!(agent.call_through("many", "{}", at(1)));
+        let ballast = folder.join("ballast");
+        let mut file = std::fs::File::create(&ballast).unwrap();
+        while file.write_all(&[0; 1024]).is_ok() {}
+        drop(file);
+        let refused = loop {
+            match agent.ask("many", "{}", at(1)) {
+                Ok(Answer::Admitted(_)) => {}
+                Ok(other) => panic!("{other:?}"),
+                Err(refused) => break refused,
+            }
+        };
+        assert_eq!(refused.0.kind, FaultKind::Full, "round {round}: {refused}");
+        std::fs::remove_file(&ballast).unwrap();
+        assert!(agent.call_through("many", "{}", at(2)), "round {round}");
+    }
+    wait(store.record(toolgate_audit::Draft::new(toolgate_audit::Kind::Drift, at(2)))).unwrap();
+    assert_whole(&*store);
+    println!("\nwas full");
+}
+
+/// Where this user may mount, the real thing: a file system of 2 MiB that fills up.
+#[test]
+fn a_full_file_system_is_survived() {
+    let folder = Folder::default();
+    let mount = "mount -t tmpfs -o size=2m none \"$TOOLGATE_TEST_FOLDER\"";
+    let unshare = |script: &str| {
+        let mut command = std::process::Command::new("unshare");
+        command.args(["--mount", "--map-root-user", "sh", "-c", script]);
+        command.env("TOOLGATE_TEST_FOLDER", folder.path()).output()
+    };
+    if !unshare(mount).is_ok_and(|output| output.status.success()) {
+        println!("NOT TESTED: this user may not mount; the limit on file sizes stands in for it");
+        return;
+    }
+    let test = std::env::current_exe().unwrap();
+    let script = format!(
+        "{mount} && exec '{}' disk::the_one_on_a_small_disk --exact --nocapture",
+        test.display()
+    );
+    let output = unshare(&script).unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && said.contains("was full"), "{said}");
+}
+
 #[test]
 fn without_room_nothing_is_admitted_until_there_is_room() {
     let folder = Folder::default();

@@ -99,6 +99,7 @@ fn other_tampering_is_found() {
         (insert, last + 1),
         ("UPDATE checkpoint SET hash = zeroblob(32)", 1),
         ("UPDATE checkpoint SET signature = zeroblob(64)", 1),
+        ("UPDATE checkpoint SET signature = x'00', time = -1", 1),
     ] {
         let folder = written();
         folder.sql().execute_batch(edit).unwrap();
@@ -112,6 +113,25 @@ fn other_tampering_is_found() {
             assert_eq!(named, Some(bad), "{edit}: {found:?}");
         }
     }
+}
+
+/// Bytes of the file itself: whatever SQLite can still read of it, the verification is not `ok`.
+#[test]
+fn damaged_pages_are_found() {
+    let folder = written();
+    let sql = folder.sql();
+    sql.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let root: u64 = sql
+        .query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'audit'", [], |row| row.get(0))
+        .map(|page: i64| u64::try_from(page).unwrap())
+        .unwrap();
+    drop(sql);
+    let path = folder.path().join("toolgate.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let start = usize::try_from((root - 1) * 4096).unwrap();
+    bytes[start..start + 64].fill(0xff);
+    std::fs::write(&path, bytes).unwrap();
+    assert_eq!(first_bad(&folder), Some(1));
 }
 
 /// Rows cut off together with their checkpoints show when checkpoints are also kept elsewhere.

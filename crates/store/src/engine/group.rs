@@ -1,6 +1,9 @@
 //! One transaction: the jobs of a group, one after the other, on one chain.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use jiff::{SignedDuration, Timestamp};
 use toolgate_audit::{
@@ -11,15 +14,17 @@ use toolgate_policy::{
     self as policy, Amount, Ownership, Reservation, Take, Unavailable, Usage, Verdict,
 };
 
-use super::{Finish, Job, writer::Memory};
+use super::{Finish, Job, leg::Counted, writer::Memory};
 use crate::{
-    Asking, ChangeError, Ending, Fault, FaultKind, Settled,
-    backend::{Changed, GiveBack, State, Transaction},
+    Asking, ChangeError, Ending, Fault, FaultKind, Leg, Settled,
+    backend::{Abandoned, Changed, GiveBack, State, Transaction},
 };
 
 /// A checkpoint is due after so many rows, or so much time.
 const CHECKPOINT_ROWS: u64 = 1_000;
 const CHECKPOINT_TIME: SignedDuration = SignedDuration::from_secs(60);
+/// How long a call waits for its next leg.
+const LEG: SignedDuration = SignedDuration::from_mins(10);
 /// How often what can no longer count is forgotten, and dead processes are looked for.
 const SWEEP: SignedDuration = SignedDuration::from_secs(60);
 /// The mark may lag this much: what counters hold carries its own time, so that a step back
@@ -36,7 +41,8 @@ pub(super) struct Group<'a> {
 
 /// What became of a job, once the transaction is committed.
 pub(super) enum Done {
-    Admitted { call_id: CallId, row: Box<Row>, verdict: Box<Verdict> },
+    Admitted { call_id: CallId, intent: Box<Draft>, seq: u64, verdict: Box<Verdict> },
+    NotWaiting,
     Refused(Box<Verdict>),
     Held(Box<Verdict>),
     Stale,
@@ -81,8 +87,9 @@ impl<'a> Group<'a> {
                 }))
             }
             Job::Touch(grant, now) => {
+                // Every call touches its grant; once a second is enough.
                 let now = self.time(*now);
-                self.transaction.touch(grant, now)?;
+                self.memory.touched.insert(Arc::clone(grant), now);
                 Ok(Done::Nothing)
             }
             Job::Tick(now) => self.tick(*now),
@@ -91,6 +98,7 @@ impl<'a> Group<'a> {
                 let rest = self.memory.coalescer.flush(now);
                 self.memory.owed.extend(rest);
                 self.close = true;
+                self.write_touched()?;
                 Ok(Done::Nothing)
             }
         }
@@ -110,10 +118,16 @@ impl<'a> Group<'a> {
         };
         let now = self.time(asking.draft.time);
         let usage: &dyn Usage = self.transaction;
-        let decided = catch_unwind(AssertUnwindSafe(|| (asking.decide)(usage, now)));
+        let decided = catch_unwind(AssertUnwindSafe(|| match asking.leg {
+            Leg::First => (asking.decide)(usage, now),
+            Leg::Next => (asking.decide)(&Counted(usage), now),
+        }));
         let Ok(verdict) = decided else { return Ok(internal("the decision failed")) };
         let verdict = Box::new(verdict);
         match verdict.effect {
+            _ if asking.leg == Leg::Next && verdict.effect <= policy::Effect::Hold => {
+                self.resume(asking, call_id, verdict)
+            }
             policy::Effect::Hold => Ok(Done::Held(verdict)),
             policy::Effect::Deny | policy::Effect::Hide => {
                 self.deny(refusal(&asking.draft, &verdict))?;
@@ -147,9 +161,21 @@ impl<'a> Group<'a> {
                 Err(Full) => return Ok(internal("a counter was full after the decision")),
             }
         }
-        let row = self.append(intent)?;
-        self.transaction.open(call_id, row.seq, &fitting, now)?;
-        Ok(Done::Admitted { call_id, row: Box::new(row), verdict })
+        let Row { seq, draft, .. } = self.append(intent)?;
+        self.transaction.open(call_id, seq, &fitting, now)?;
+        Ok(Done::Admitted { call_id, intent: Box::new(draft), seq, verdict })
+    }
+
+    /// The intent is written already, and everything is taken.
+    fn resume(
+        &mut self,
+        asking: &Asking,
+        call_id: CallId,
+        verdict: Box<Verdict>,
+    ) -> Result<Done, Fault> {
+        let Some(seq) = self.transaction.resume(call_id)? else { return Ok(Done::NotWaiting) };
+        let intent = Box::new(asking.draft.clone());
+        Ok(Done::Admitted { call_id, intent, seq, verdict })
     }
 
     pub(super) fn finish(&mut self, finish: &Finish) -> Result<Done, Fault> {
@@ -163,7 +189,10 @@ impl<'a> Group<'a> {
         let Some(call_id) = intent.call_id else { return Ok(Settled::default()) };
         let not_started = ending.effect == Effect::NotStarted;
         let back = if not_started { GiveBack::All } else { GiveBack::Nothing };
-        self.transaction.settle(call_id, back)?;
+        match ending.outcome {
+            Outcome::InputRequired => self.transaction.park(call_id, now)?,
+            _ => self.transaction.settle(call_id, back)?,
+        }
         let grant = intent.grant.as_deref().unwrap_or_default();
         let mut settled = Settled::default();
         for yielded in ending.ownership.yields {
@@ -210,6 +239,11 @@ impl<'a> Group<'a> {
     fn tick(&mut self, now: Timestamp) -> Result<Done, Fault> {
         let now = self.time(now);
         self.end_minute(now);
+        self.write_touched()?;
+        let then = now.checked_sub(LEG).unwrap_or(Timestamp::MIN);
+        for call in self.transaction.waiting_since(then)? {
+            self.give_up(&call, Outcome::Cancelled, "the call was not continued in time")?;
+        }
         if now.duration_since(self.memory.swept) >= SWEEP {
             self.memory.swept = now;
             self.transaction.prune(now)?;
@@ -222,12 +256,24 @@ impl<'a> Group<'a> {
     pub(super) fn recover(&mut self) -> Result<usize, Fault> {
         let abandoned = self.transaction.abandoned()?;
         for call in &abandoned {
-            let mut ending = Ending::new(Outcome::Unknown, Effect::Unknown, self.memory.now);
-            ending.message = Some("toolgate ended before the call did".into());
-            let intent = Draft { call_id: Some(call.call_id), ..call.intent.clone() };
-            self.settle(&intent, ending)?;
+            self.give_up(call, Outcome::Unknown, "toolgate ended before the call did")?;
         }
         Ok(abandoned.len())
+    }
+
+    fn give_up(&mut self, call: &Abandoned, outcome: Outcome, why: &str) -> Result<(), Fault> {
+        let mut ending = Ending::new(outcome, Effect::Unknown, self.memory.now);
+        ending.message = Some(why.into());
+        let intent = Draft { call_id: Some(call.call_id), ..call.intent.clone() };
+        self.settle(&intent, ending).map(drop)
+    }
+
+    /// If the commit fails, when a grant was last used is a second older than it could be.
+    fn write_touched(&mut self) -> Result<(), Fault> {
+        for (grant, now) in std::mem::take(&mut self.memory.touched) {
+            self.transaction.touch(&grant, now)?;
+        }
+        Ok(())
     }
 
     fn end_minute(&mut self, now: Timestamp) {

@@ -1,13 +1,13 @@
 //! The writer thread: takes what waits, writes it, answers.
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     sync::{
         Arc,
         atomic::Ordering,
         mpsc::{Receiver, RecvTimeoutError},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use jiff::Timestamp;
@@ -21,6 +21,9 @@ use crate::{Admitted, Answer, Backend, ChangeError, Fault, NotAudited};
 
 /// At most so many jobs share one commit, so that the first of them need not wait for long.
 const GROUP: usize = 256;
+/// Outcomes that nobody waits for are written with the next call, if it comes as soon as this:
+/// a caller alone then needs one commit for each call instead of two.
+const LINGER: Duration = Duration::from_millis(2);
 /// How soon outcomes that could not be written are tried again.
 const AGAIN: Duration = Duration::from_millis(250);
 
@@ -43,6 +46,8 @@ pub(super) struct Memory {
     pub(super) coalescer: Coalescer,
     /// Rows of minutes that are over and not written yet.
     pub(super) owed: Vec<Draft>,
+    /// Grants that were used since the last tick, and when.
+    pub(super) touched: HashMap<Arc<str>, Timestamp>,
 }
 
 impl<B: Backend> Writer<B> {
@@ -53,8 +58,13 @@ impl<B: Backend> Writer<B> {
         shared: Arc<Shared>,
         now: Timestamp,
     ) -> Self {
-        let (coalescer, owed) = (Coalescer::default(), Vec::new());
-        let memory = Memory { now, swept: now, coalescer, owed };
+        let memory = Memory {
+            now,
+            swept: now,
+            coalescer: Coalescer::default(),
+            owed: Vec::new(),
+            touched: HashMap::new(),
+        };
         Self { backend, jobs, settings, shared, memory, backlog: VecDeque::new() }
     }
 
@@ -95,7 +105,15 @@ impl<B: Backend> Writer<B> {
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         };
-        let jobs: Vec<Job> = first.into_iter().chain(self.jobs.try_iter()).take(GROUP).collect();
+        let mut jobs: Vec<Job> =
+            first.into_iter().chain(self.jobs.try_iter().take(GROUP)).collect();
+        let until = Instant::now() + LINGER;
+        while jobs.len() < GROUP && self.backlog.is_empty() && !jobs.iter().any(Job::is_awaited) {
+            let left = until.saturating_duration_since(Instant::now());
+            let Ok(job) = self.jobs.recv_timeout(left) else { break };
+            jobs.push(job);
+            jobs.extend(self.jobs.try_iter().take(GROUP));
+        }
         let waited = jobs.iter().filter(|job| job.waits()).count();
         self.shared.waiting.fetch_sub(waited, Ordering::Relaxed);
         Some(jobs)
@@ -165,17 +183,27 @@ impl<B: Backend> Writer<B> {
 type Closed = Result<(), NotAudited>;
 
 impl Job {
+    /// Counts among those that wait for the writer.
     fn waits(&self) -> bool {
         matches!(self, Job::Admit { .. } | Job::Deny(..) | Job::Record(..) | Job::Change(..))
+    }
+
+    /// Somebody wants an answer.
+    fn is_awaited(&self) -> bool {
+        match self {
+            Job::Finish(finish) => finish.reply.is_some(),
+            Job::Touch(..) | Job::Tick(_) => false,
+            _ => true,
+        }
     }
 }
 
 /// Tells whoever asked; they may be gone, which is fine.
 fn answer(job: Job, done: Done) -> Option<(super::Reply<(), NotAudited>, Closed)> {
     match (job, done) {
-        (Job::Admit { writer, reply, .. }, Done::Admitted { call_id, row, verdict }) => {
+        (Job::Admit { writer, reply, .. }, Done::Admitted { call_id, intent, seq, verdict }) => {
             // An answer that nobody hears drops its ticket, which writes `unknown`.
-            let admitted = Admitted::new(call_id, row.draft, row.seq, verdict, writer);
+            let admitted = Admitted::new(call_id, *intent, seq, verdict, writer);
             drop(reply.send(Ok(Answer::Admitted(admitted))));
         }
         (Job::Admit { reply, .. }, Done::Refused(verdict)) => {
@@ -184,6 +212,7 @@ fn answer(job: Job, done: Done) -> Option<(super::Reply<(), NotAudited>, Closed)
         (Job::Admit { reply, .. }, Done::Held(verdict)) => {
             drop(reply.send(Ok(Answer::Held(verdict))));
         }
+        (Job::Admit { reply, .. }, Done::NotWaiting) => drop(reply.send(Ok(Answer::NotWaiting))),
         (Job::Admit { reply, .. }, Done::Stale) => drop(reply.send(Ok(Answer::Stale))),
         (Job::Admit { reply, .. }, Done::Fault(fault)) => {
             drop(reply.send(Err(NotAudited(fault))));

@@ -10,7 +10,7 @@ use toolgate_audit::{CallId, Draft, Effect, Kind, Outcome};
 use toolgate_policy::{Call, Class, Identity, Known, Policy, Verdict, decide};
 
 use super::wait;
-use crate::{Admitted, Answer, Asking, Ending, NotAudited, Store};
+use crate::{Admitted, Answer, Asking, Ending, Leg, NotAudited, Store};
 
 /// One tool for each kind of counting.
 pub const POLICY: &str = r#"
@@ -84,7 +84,7 @@ impl Agent {
         let decide = move |usage: &dyn toolgate_policy::Usage, now| {
             decide(&agent.policy, &agent.call(&tool, &arguments), usage, now)
         };
-        Asking { draft, generation: None, decide: Box::new(decide) }
+        Asking { draft, leg: Leg::First, generation: None, decide: Box::new(decide) }
     }
 
     fn call<'a>(&'a self, tool: &'a str, arguments: &'a str) -> Call<'a> {
@@ -110,7 +110,7 @@ impl Agent {
         match self.ask(tool, arguments, now).unwrap() {
             Answer::Admitted(admitted) => Ok(admitted),
             Answer::Refused(verdict) | Answer::Held(verdict) => Err(verdict),
-            Answer::Stale => panic!("stale"),
+            other => panic!("{other:?}"),
         }
     }
 

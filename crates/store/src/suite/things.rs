@@ -89,7 +89,9 @@ pub fn changes_are_seen_and_audited(place: &dyn Place) {
         change(&*store, one).unwrap();
     }
     assert_eq!(store.generation(), before + made);
+    store.touch("1".into(), at(39));
     store.touch("1".into(), at(40));
+    store.tick(at(40));
     wait(store.record(Draft::new(Kind::Drift, at(41)))).unwrap();
     let snapshot = wait(store.snapshot()).unwrap();
     assert_eq!(snapshot.generation, store.generation());

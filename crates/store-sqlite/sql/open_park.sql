@@ -1,0 +1,1 @@
+UPDATE open SET waits = ?2 WHERE call_id = ?1
