@@ -11,8 +11,10 @@
 //! the figures of another.
 
 mod arena;
+mod instructions;
 mod machine;
 mod measure;
+mod policy;
 mod table;
 
 use std::path::PathBuf;
@@ -26,6 +28,7 @@ use self::table::{Row, Table};
 
 const USAGE: &str = "\
 usage: cargo xtask bench [--quick] [--only NAME] [--toolgate PATH]
+       cargo xtask bench policy [--quick | --gate | --bless]
 
   --quick           fewer and shorter rounds; docs/benchmarks.md is left as it is
   --only NAME       one measurement (may be repeated); likewise
@@ -137,6 +140,9 @@ struct Options {
 
 /// Runs the verb with the words that followed it.
 pub(crate) fn run(words: &[&str]) -> Result<()> {
+    if let ["policy", rest @ ..] = words {
+        return policy::run(rest);
+    }
     let options = Options::parse(words)?;
     build(&options)?;
     let machine = machine::describe();

@@ -29,6 +29,8 @@ usage: cargo xtask <verb>
   test --list         the names of the parts
   bench [--quick] [--only NAME] [--toolgate PATH]
                       speed against a direct connection and a bare proxy
+  bench policy [--quick | --gate | --bless]
+                      speed of the policy engine, beside two others; instruction counts
   fuzz [SECONDS]      every fuzz target for SECONDS each (default 60)
   soak [SECONDS]      the heavy counts, then every fuzz target for SECONDS each (default 900)";
 

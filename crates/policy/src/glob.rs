@@ -75,6 +75,10 @@ impl Glob {
     }
 
     pub(crate) fn matches(&self, text: &str) -> bool {
+        // Most keys are plain names.
+        if let Some(name) = self.exact() {
+            return name == text;
+        }
         let mut parts = self.parts.as_slice();
         let mut text = text.chars();
         // Where to go on after a mismatch: behind the last `*`, one character further.

@@ -51,7 +51,7 @@ impl Verdict {
         if met { Self::Met } else { Self::Missed }
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         match self {
             Self::Met => "met".into(),
             Self::Missed => "MISSED".into(),
@@ -71,25 +71,29 @@ impl Table {
         !self.0.iter().any(|row| matches!(row.verdict, Verdict::Invalid(_)))
     }
 
-    /// The table in Markdown, padded so that it reads well on a terminal too.
+    /// The table in Markdown.
     pub(super) fn text(&self) -> String {
-        let mut lines = vec![HEADS.map(str::to_owned)];
-        lines.extend(self.0.iter().map(Row::cells));
-        let mut widths = [0; HEADS.len()];
-        for line in &lines {
-            for (width, cell) in widths.iter_mut().zip(line) {
-                *width = cell.chars().count().max(*width);
-            }
-        }
-        lines.insert(1, widths.map(|width| "-".repeat(width)));
-        let mut text = String::new();
-        for line in &lines {
-            let cells = line.iter().zip(widths).map(|(cell, width)| format!("| {cell:width$} "));
-            text.extend(cells);
-            text.push_str("|\n");
-        }
-        text
+        let rows: Vec<_> = self.0.iter().map(Row::cells).collect();
+        padded(&HEADS.map(str::to_owned), &rows)
     }
+}
+
+/// A table in Markdown, padded so that it reads well on a terminal too.
+pub(super) fn padded<const N: usize>(heads: &[String; N], rows: &[[String; N]]) -> String {
+    let mut widths = [0; N];
+    for line in std::iter::once(heads).chain(rows) {
+        for (width, cell) in widths.iter_mut().zip(line) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
+    let rule = widths.map(|width| "-".repeat(width));
+    let mut text = String::new();
+    for line in [heads, &rule].into_iter().chain(rows) {
+        let cells = line.iter().zip(widths).map(|(cell, width)| format!("| {cell:width$} "));
+        text.extend(cells);
+        text.push_str("|\n");
+    }
+    text
 }
 
 impl Row {
@@ -117,13 +121,17 @@ impl Row {
 
 /// Replaces what stands between the markers of a page.
 pub(super) fn write_into(page: &Path, machine: &str, table: &Table) -> Result<()> {
+    write_between(page, BEGIN, END, &format!("\n{machine}\n\n{}\n", table.text()))
+}
+
+/// Replaces what stands between two lines of a page.
+pub(super) fn write_between(page: &Path, begin: &str, end: &str, new: &str) -> Result<()> {
     let name = page.display();
     let text = fs::read_to_string(page).with_context(|| format!("reading {name}"))?;
     let (before, rest) =
-        text.split_once(BEGIN).with_context(|| format!("{name} has no line `{}`", BEGIN.trim()))?;
-    let (_, after) = rest.split_once(END).with_context(|| format!("{name} has no line `{END}`"))?;
-    let figures = format!("{BEGIN}\n{machine}\n\n{}\n{END}", table.text());
-    fs::write(page, format!("{before}{figures}{after}"))?;
+        text.split_once(begin).with_context(|| format!("{name} has no line `{}`", begin.trim()))?;
+    let (_, after) = rest.split_once(end).with_context(|| format!("{name} has no line `{end}`"))?;
+    fs::write(page, format!("{before}{begin}{new}{end}{after}"))?;
     Ok(())
 }
 

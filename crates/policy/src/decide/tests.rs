@@ -191,20 +191,26 @@ fn step(answer: &Answer) -> &'static str {
     }
 }
 
-/// How many random worlds; more in soak.
-fn worlds(default: u64) -> u64 {
-    #[expect(clippy::disallowed_methods, reason = "soak runs set the count from outside")]
-    let wanted = std::env::var("TOOLGATE_POLICY_WORLDS");
-    wanted.ok().and_then(|n| n.parse().ok()).unwrap_or(default)
+/// A number from outside: how many worlds in soak, or which one to play again.
+fn asked(name: &str) -> Option<u64> {
+    #[expect(clippy::disallowed_methods, reason = "soak and replay are asked for from outside")]
+    let wanted = std::env::var(name);
+    wanted.ok()?.parse().ok()
 }
 
 #[test]
 fn the_engine_agrees_with_the_naive_interpreter() {
-    let count = worlds(15_000);
     let mut stats = BTreeMap::new();
+    if let Some(seed) = asked("TOOLGATE_POLICY_SEED") {
+        play(seed, &mut stats).unwrap();
+        return;
+    }
+    let count = asked("TOOLGATE_POLICY_WORLDS").unwrap_or(15_000);
     for seed in 0..count {
         if let Err(why) = play(seed, &mut stats) {
-            panic!("{why}");
+            panic!(
+                "{why}\nagain: TOOLGATE_POLICY_SEED={seed} cargo test -p toolgate-policy agrees"
+            );
         }
     }
     let decisions = count * CALLS as u64;
