@@ -186,6 +186,22 @@ impl Ledger {
         self.exceptions.retain(|exception| exception.expires > now);
     }
 
+    /// The clock was wrong and an operator said so: what counted at `from` counts at `to` just as
+    /// much. Calendar windows end where the next one begins after `to`.
+    pub fn rebase(&mut self, from: Timestamp, to: Timestamp) {
+        let by = to.duration_since(from);
+        let moved = |at: Timestamp| at.checked_add(by).unwrap_or(to);
+        self.counters.retain(|_, (period, _)| period.end > from);
+        for (period, _) in self.counters.values_mut() {
+            *period = Period { start: to, end: moved(period.end) };
+        }
+        for taken in self.logs.values_mut().flat_map(|(_, log)| log) {
+            taken.at = moved(taken.at);
+        }
+        self.seen.values_mut().for_each(|(at, _)| *at = moved(*at));
+        self.owned.values_mut().for_each(|owned| owned.until = moved(owned.until));
+    }
+
     /// Records that a grant was given a value.
     pub fn own(
         &mut self,

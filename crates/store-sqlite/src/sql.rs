@@ -42,6 +42,7 @@ pub(crate) const PERSON_TAKEN: &str = include_str!("../sql/person_taken.sql");
 pub(crate) const POLICY_ALL: &str = include_str!("../sql/policy_all.sql");
 pub(crate) const POLICY_PUT: &str = include_str!("../sql/policy_put.sql");
 pub(crate) const POLICY_REMOVE: &str = include_str!("../sql/policy_remove.sql");
+pub(crate) const REBASE: &str = include_str!("../sql/rebase.sql");
 pub(crate) const ROWS_ALL: &str = include_str!("../sql/rows_all.sql");
 pub(crate) const ROWS_CALL: &str = include_str!("../sql/rows_call.sql");
 pub(crate) const ROWS_PAGE: &str = include_str!("../sql/rows_page.sql");

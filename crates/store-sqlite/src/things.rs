@@ -24,6 +24,7 @@ pub(crate) fn change(
 ) -> Result<Changed, Fault> {
     let now = micros(now);
     let (changed, name) = match change {
+        Change::AcceptClock => return accept_clock(connection, now).map(|()| Changed::Made),
         Change::PutGrant(grant) => {
             if is_taken(connection, sql::GRANT_TAKEN, &grant.label, &grant.id)? {
                 return Ok(Changed::NameTaken(grant.label.to_string()));
@@ -59,6 +60,11 @@ pub(crate) fn change(
         Change::Forget(space, key) => (execute(connection, sql::KEPT_FORGET, &[space, key])?, key),
     };
     Ok(if changed == 0 { Changed::Unknown(name.to_string()) } else { Changed::Made })
+}
+
+/// Moves every window from the mark to `now`. The statements share one number, which is ours.
+fn accept_clock(connection: &Connection, now: i64) -> Result<(), Fault> {
+    connection.execute_batch(&sql::REBASE.replace(":now", &format!("({now})"))).or_fault()
 }
 
 fn is_taken(connection: &Connection, sql: &str, name: &str, id: &str) -> Result<bool, Fault> {

@@ -85,7 +85,8 @@ pub trait Transaction: Usage {
     ) -> Result<Ownership, Fault>;
     /// Forgets a value that was ended.
     fn end(&mut self, ended: &Ended) -> Result<(), Fault>;
-    /// Makes a change, or says why not; a change that is refused changes nothing.
+    /// Makes a change, or says why not; a change that is refused changes nothing. For
+    /// [`Change::AcceptClock`], `now` is the time that counts from then on.
     fn change(&mut self, change: &Change, now: Timestamp) -> Result<Changed, Fault>;
     /// A grant was used.
     fn touch(&mut self, grant: &str, now: Timestamp) -> Result<(), Fault>;

@@ -242,6 +242,13 @@ impl Data {
                 self.freezes.insert(Arc::clone(&freeze.id), freeze.clone());
             }
             Change::Unfreeze(id) => return gone(id, self.freezes.remove(id).is_some()),
+            Change::AcceptClock => {
+                let from = std::mem::replace(&mut self.state.mark, now);
+                self.ledger.rebase(from, now);
+                for open in self.open.values_mut() {
+                    open.waits = open.waits.map(|_| now);
+                }
+            }
             Change::Keep(kept) => {
                 let key = (Arc::clone(&kept.space), Arc::clone(&kept.key));
                 self.kept.insert(key, kept.clone());

@@ -31,8 +31,9 @@ use toolgate_audit::{PublicKey, Report, Row, Signer, Verifier};
 
 pub use calls::{Agent, POLICY, at};
 pub use counters::{
-    calendar_limits_are_exact, calls_in_flight_are_limited, give_back_to_the_own_window_only,
-    repeats_are_refused, sliding_limits_are_exact, sums_are_exact, time_never_runs_backwards,
+    a_clock_can_be_accepted, calendar_limits_are_exact, calls_in_flight_are_limited,
+    give_back_to_the_own_window_only, repeats_are_refused, sliding_limits_are_exact,
+    sums_are_exact, time_never_runs_backwards,
 };
 pub use legs::{a_call_goes_on_leg_by_leg, legs_that_never_come_end_the_call};
 pub use model::random_calls_are_decided_as_the_model_does;
@@ -70,7 +71,7 @@ macro_rules! conformance {
         $crate::conformance! { @ $place;
             calendar_limits_are_exact, sliding_limits_are_exact, sums_are_exact,
             calls_in_flight_are_limited, give_back_to_the_own_window_only, repeats_are_refused,
-            time_never_runs_backwards, ownership_follows_results, a_dropped_ticket_is_unknown,
+            time_never_runs_backwards, a_clock_can_be_accepted, ownership_follows_results, a_dropped_ticket_is_unknown,
             denials_are_coalesced, nothing_is_admitted_that_is_not_written,
             a_held_call_leaves_no_trace, shadow_never_refuses,
             a_call_goes_on_leg_by_leg, legs_that_never_come_end_the_call,

@@ -140,6 +140,9 @@ pub enum Change {
     Freeze(Freeze),
     /// Ends a freeze, by id.
     Unfreeze(Arc<str>),
+    /// Believes the clock again after it was far ahead: the time of the row becomes the time that
+    /// counts, and windows move with it, their counts kept.
+    AcceptClock,
     /// Keeps a document.
     Keep(Kept),
     /// Forgets one, by space and key.

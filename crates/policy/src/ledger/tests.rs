@@ -163,3 +163,18 @@ fn values_can_be_shared() {
     assert!(!owns(&ledger, "b", Some("other"), at(1)));
     assert!(!owns(&ledger, "b", None, at(1)));
 }
+
+#[test]
+fn a_clock_taken_back_keeps_what_was_counted() {
+    let mut ledger = Ledger::default();
+    let sliding = Take::Sliding { window: Window::MINUTE, amount: Amount::ONE, max: Amount::ONE };
+    let ahead = at(1_000_000);
+    let both = [calendar("a", ahead, 3, 3), reservation("s", sliding)];
+    let receipt = ledger.admit(&both, ahead).unwrap();
+    ledger.settle(receipt);
+    ledger.rebase(ahead, at(90));
+    assert_eq!(used(&ledger, "a", at(90)), Amount::whole(3));
+    assert_eq!(used(&ledger, "a", at(120)), Amount::ZERO);
+    assert!(ledger.admit(&both[1..], at(149)).is_err());
+    assert!(ledger.admit(&both[1..], at(150)).is_ok());
+}

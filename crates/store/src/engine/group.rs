@@ -7,8 +7,8 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use toolgate_audit::{
-    CallId, Checkpoint, Coalesced, CounterChange, Decision, Draft, Effect, Kind, Outcome, Row,
-    Signer,
+    CallId, Checkpoint, Coalesced, Coalescer, CounterChange, Decision, Draft, Effect, Kind,
+    Outcome, Row, Signer,
 };
 use toolgate_policy::{
     self as policy, Amount, Ownership, Reservation, Take, Unavailable, Usage, Verdict,
@@ -16,7 +16,7 @@ use toolgate_policy::{
 
 use super::{Finish, Job, leg::Counted, writer::Memory};
 use crate::{
-    Asking, ChangeError, Ending, Fault, FaultKind, Leg, Settled,
+    Asking, Change, ChangeError, Ending, Fault, FaultKind, Leg, Settled,
     backend::{Abandoned, Changed, GiveBack, State, Transaction},
 };
 
@@ -60,6 +60,11 @@ impl<'a> Group<'a> {
     ) -> Result<Self, Fault> {
         let state = transaction.state()?;
         let may_admit = transaction.may_admit();
+        if memory.generation != state.generation && memory.now > state.mark {
+            // Somebody may have accepted an earlier clock; what counters hold carries its own time.
+            memory.now = state.mark;
+        }
+        memory.generation = state.generation;
         memory.now = memory.now.max(state.mark);
         Ok(Self { transaction, memory, state, may_admit, close: false })
     }
@@ -75,10 +80,14 @@ impl<'a> Group<'a> {
             }
             Job::Change(change, _) => {
                 let (change, draft) = &**change;
-                let now = self.time(draft.time);
+                let now = match change {
+                    Change::AcceptClock => self.accept_clock(draft.time),
+                    _ => self.time(draft.time),
+                };
                 Ok(Done::Changed(match self.transaction.change(change, now)? {
                     Changed::Made => {
                         self.state.generation += 1;
+                        self.memory.generation = self.state.generation;
                         self.append(draft.clone())?;
                         Ok(self.state.generation)
                     }
@@ -281,6 +290,15 @@ impl<'a> Group<'a> {
         self.memory.owed.extend(due);
     }
 
+    /// From now on it is this time, be it earlier.
+    fn accept_clock(&mut self, now: Timestamp) -> Timestamp {
+        let rest = self.memory.coalescer.flush(now);
+        self.memory.owed.extend(rest);
+        self.memory.coalescer = Coalescer::default();
+        (self.memory.now, self.memory.swept, self.state.mark) = (now, now, now);
+        self.time(now)
+    }
+
     /// The time that counts: never earlier than any before.
     fn time(&mut self, given: Timestamp) -> Timestamp {
         let given = Timestamp::from_microsecond(given.as_microsecond()).unwrap_or(given);
@@ -322,7 +340,7 @@ impl<'a> Group<'a> {
     fn is_checkpoint_due(&self, now: Timestamp) -> bool {
         let head = self.state.head.seq;
         let (last, at) = self.state.checkpoint.unwrap_or((0, Timestamp::MIN));
-        let late = now.duration_since(at) >= CHECKPOINT_TIME;
+        let late = now.duration_since(at) >= CHECKPOINT_TIME || at > now;
         head > last && (head - last >= CHECKPOINT_ROWS || late || self.close)
     }
 }

@@ -41,6 +41,8 @@ pub(super) struct Writer<B> {
 pub(super) struct Memory {
     /// The latest time it was told.
     pub(super) now: Timestamp,
+    /// The generation it knows.
+    pub(super) generation: u64,
     /// When it last looked for what can be forgotten.
     pub(super) swept: Timestamp,
     pub(super) coalescer: Coalescer,
@@ -60,6 +62,7 @@ impl<B: Backend> Writer<B> {
     ) -> Self {
         let memory = Memory {
             now,
+            generation: 0,
             swept: now,
             coalescer: Coalescer::default(),
             owed: Vec::new(),

@@ -3,10 +3,10 @@
 use std::{sync::Arc, thread};
 
 use jiff::Timestamp;
-use toolgate_audit::{Effect, Outcome};
+use toolgate_audit::{Draft, Effect, Kind, Outcome};
 
 use super::{Agent, Place, all_rows, assert_whole, at, calls::end};
-use crate::Store;
+use crate::{Change, Store};
 
 /// How many of `asked` calls are admitted when eight threads ask at once.
 fn storm(
@@ -166,5 +166,33 @@ pub fn time_never_runs_backwards(place: &dyn Place) {
     store.tick(at(10));
     assert_eq!(storm(&store, "close", "{}", 64, at(610)), 30, "700 is the minute that counts");
     assert_eq!(storm(&store, "close", "{}", 8, at(700)), 0);
+    assert_whole(&*store);
+}
+
+/// A clock that was far ahead can be taken back by a person; what was counted stays counted.
+pub fn a_clock_can_be_accepted(place: &dyn Place) {
+    let store = place.open(at(600));
+    let ahead = 86_400 * 365;
+    assert_eq!(storm(&store, "close", "{}", 64, at(600)), 30);
+    assert_eq!(storm(&store, "close", "{}", 64, at(ahead)), 30);
+    assert_eq!(storm(&store, "slide", "{}", 64, at(ahead)), 30);
+    assert_eq!(storm(&store, "once", "{}", 8, at(ahead)), 1);
+    assert_eq!(storm(&store, "close", "{}", 8, at(660)), 0, "time stands still");
+    let other = place.is_durable().then(|| place.open(at(665)));
+    let row = Draft::new(Kind::Admin, at(670));
+    super::wait(store.change(Change::AcceptClock, row)).unwrap();
+    for tool in ["close", "slide", "once"] {
+        assert_eq!(storm(&store, tool, "{}", 8, at(671)), 0, "{tool}: nothing is refilled");
+    }
+    assert_eq!(super::wait(store.status()).unwrap().mark, at(671));
+    assert_eq!(storm(&store, "close", "{}", 64, at(720)), 30, "and time goes on");
+    assert_eq!(storm(&store, "slide", "{}", 64, at(729)), 0);
+    // Another process does not bring the old time back.
+    if let Some(other) = other {
+        assert_eq!(storm(&other, "slide", "{}", 8, at(729)), 0);
+        other.tick(at(729));
+    }
+    assert_eq!(storm(&store, "slide", "{}", 64, at(730)), 30);
+    assert_eq!(storm(&store, "close", "{}", 64, at(780)), 30);
     assert_whole(&*store);
 }
