@@ -1,5 +1,6 @@
 //! Exit codes: 0 ok, 1 a finding, 2 an error, 64 wrong usage.
 
+use std::fmt;
 use std::process::ExitCode;
 
 use crate::print;
@@ -13,6 +14,18 @@ pub(crate) enum Done {
     Finding,
 }
 
+/// What was typed makes no sense together with something else.
+#[derive(Debug)]
+pub(crate) struct Usage(pub(crate) String);
+
+impl fmt::Display for Usage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Usage {}
+
 /// The exit code of a verb; an error is said on stderr, with its causes and hints.
 pub(crate) fn code(done: anyhow::Result<Done>) -> ExitCode {
     match done {
@@ -20,7 +33,7 @@ pub(crate) fn code(done: anyhow::Result<Done>) -> ExitCode {
         Ok(Done::Finding) => ExitCode::from(1),
         Err(error) => {
             print::err(&format!("toolgate: {error:#}\n"));
-            ExitCode::from(2)
+            ExitCode::from(if error.is::<Usage>() { 64 } else { 2 })
         }
     }
 }

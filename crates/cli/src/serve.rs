@@ -18,7 +18,7 @@ use toolgate_gateway::{Admission, Gateway, Metrics};
 
 use crate::args::ServeArgs;
 use crate::exit::Done;
-use crate::{log, print};
+use crate::{exit, log, print};
 
 mod access;
 mod data;
@@ -37,6 +37,7 @@ use data::DataFolder;
 use listeners::{Bound, Listeners};
 use reload::{Active, Reload};
 use source::Source;
+use start_text::Door;
 use wire::Wiring;
 
 /// How often idle agent sessions and children are looked for.
@@ -54,6 +55,11 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Done> {
     let reasons = unsafe_start::reasons(&config);
     if !reasons.is_empty() {
         bail!("toolgate does not start like this:\n  - {}", reasons.join("\n  - "));
+    }
+    if args.policy.is_some() && !config.grants.is_empty() {
+        let why = "`--policy` is for calls without a token, and with `grants` there are none: give \
+                   the grants their policy in the configuration";
+        return Err(exit::Usage(why.to_owned()).into());
     }
     fd_limit::raise();
     let data = DataFolder::open(data_path(args, &config)?, &random::token)?;
@@ -97,7 +103,7 @@ async fn serve(
     let serving = TaskTracker::new();
     let served = listeners.serve(&config, &gateway, &ready, &serving, &stop);
     let grace = config.shutdown_grace;
-    let announcement = announcement(&source, &config, data, &bound);
+    let announcement = announcement(args, &source, &config, data, &bound);
     // Whoever hears that it is ready may edit the configuration at once.
     let active = Active { config, text, policies, local_policy: args.policy.clone(), secret };
     let mut reload = Reload::new(source, active, wiring, Arc::clone(&gateway), served);
@@ -153,7 +159,22 @@ fn data_path(args: &ServeArgs, config: &Config) -> anyhow::Result<PathBuf> {
     data::default_path(path("XDG_DATA_HOME"), path("HOME"))
 }
 
-fn announcement(source: &Source, config: &Config, data: &DataFolder, bound: &Bound) -> String {
+fn door(config: &Config, args: &ServeArgs) -> Door {
+    match (&args.policy, config.grants.len()) {
+        (_, count) if count > 0 => Door::Granted(count),
+        _ if !access::may_be_local(config) => Door::Closed,
+        (Some(policy), _) => Door::LocalUnder(policy.clone()),
+        (None, _) => Door::Local,
+    }
+}
+
+fn announcement(
+    args: &ServeArgs,
+    source: &Source,
+    config: &Config,
+    data: &DataFolder,
+    bound: &Bound,
+) -> String {
     let servers: Vec<String> = config.servers.iter().map(|server| server.name.clone()).collect();
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -165,6 +186,7 @@ fn announcement(source: &Source, config: &Config, data: &DataFolder, bound: &Bou
         admin_token: &data.admin_token(),
         config: source.file().map(Path::new),
         servers: &servers,
+        door: &door(config, args),
         clients: &start_text::Client::found(home.as_deref(), &path),
     })
 }

@@ -33,6 +33,8 @@ mod canary;
 mod children;
 #[path = "e2e/commands.rs"]
 mod commands;
+#[path = "e2e/enforce.rs"]
+mod enforce;
 #[path = "e2e/failures.rs"]
 mod failures;
 #[path = "e2e/legacy.rs"]

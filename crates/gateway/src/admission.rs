@@ -16,7 +16,7 @@ use arc_swap::ArcSwap;
 use jiff::Timestamp;
 use toolgate_audit::{ArgumentMode, CallId, Draft, Kind as RowKind, Secret, record_arguments};
 use toolgate_policy::{Call, Class, Effect, Identity, Outcome, Unused, Usage, Verdict, decide};
-use toolgate_store::{Admitted, Answer, Asking, Store};
+use toolgate_store::{Admitted, Answer, Asking, Leg, Store};
 
 use crate::access::{Access, Grant};
 use crate::gateway::Ids;
@@ -129,6 +129,7 @@ impl Admission {
         let call_id = wanted.call_id;
         let asking = Asking {
             draft: self.draft(wanted),
+            leg: Leg::First,
             generation: None,
             decide: Box::new({
                 let wanted = Arc::clone(wanted);
@@ -143,7 +144,10 @@ impl Admission {
                 self.write_denial(wanted, &refused).await?;
                 Err(refused)
             }
-            Ok(Answer::Stale) => Err(Refused::not_audited(call_id, "what is in force has changed")),
+            // Neither can be: a new call waits for nothing, and asks for no generation.
+            Ok(Answer::Stale | Answer::NotWaiting) => {
+                Err(Refused::not_audited(call_id, "what is in force has changed"))
+            }
             Err(error) => Err(Refused::not_audited(call_id, &error.to_string())),
         }
     }

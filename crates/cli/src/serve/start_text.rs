@@ -11,7 +11,21 @@ pub(crate) struct Start<'a> {
     pub(crate) admin_token: &'a Path,
     pub(crate) config: Option<&'a Path>,
     pub(crate) servers: &'a [String],
+    pub(crate) door: &'a Door,
     pub(crate) clients: &'a [Client],
+}
+
+/// Who may call, and what decides.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Door {
+    /// Whoever is on this machine, under the built-in policy in shadow.
+    Local,
+    /// Whoever is on this machine, under a policy of the command line.
+    LocalUnder(PathBuf),
+    /// So many grants.
+    Granted(usize),
+    /// Nobody.
+    Closed,
 }
 
 /// An MCP client that may be on this machine.
@@ -78,23 +92,24 @@ pub(crate) fn text(start: &Start<'_>) -> String {
         paste(start, mcp, &mut line);
         line(String::new());
     }
-    for words in OPEN {
-        line((*words).to_owned());
+    for words in start.door.words() {
+        line(words);
     }
+    line(OTHERS.to_owned());
     text
 }
 
 fn paste(start: &Start<'_>, mcp: &str, line: &mut dyn FnMut(String)) {
-    let Some(first) = start.servers.first() else {
+    if start.servers.is_empty() {
         line("No server is configured yet. Put one into toolgate.yaml, for example".to_owned());
         for words in FIRST_SERVER {
             line(format!("    {words}"));
         }
         return;
-    };
-    let url = |server: &str| format!("{mcp}/mcp/{server}");
+    }
+    line(format!("  all servers    {mcp}/mcp"));
     for server in start.servers {
-        line(format!("  {server:<14} {}", url(server)));
+        line(format!("  {server:<14} {mcp}/mcp/{server}"));
     }
     let clients: &[Client] = match start.clients {
         [] => &[Client::ClaudeCode],
@@ -103,7 +118,10 @@ fn paste(start: &Start<'_>, mcp: &str, line: &mut dyn FnMut(String)) {
     line(String::new());
     line("To use it, paste:".to_owned());
     for client in clients {
-        line(format!("  {}", client.line(first, &url(first))));
+        line(format!("  {}", client.line("toolgate", &format!("{mcp}/mcp"))));
+    }
+    if matches!(start.door, Door::Granted(_)) {
+        line("and give it the header `Authorization: Bearer <token of a grant>`.".to_owned());
     }
 }
 
@@ -116,8 +134,35 @@ const FIRST_SERVER: &[&str] = &[
     "and start toolgate again.",
 ];
 
-const OPEN: &[&str] = &[
-    "Open: every user and every program of this machine may call every tool of these servers;",
-    "this version asks for no token, applies no policy and keeps no audit.",
-    "Denied: other machines (agents are heard on loopback only), and pages of browsers from elsewhere.",
-];
+impl Door {
+    fn words(&self) -> Vec<String> {
+        let everybody =
+            "Open: every user and every program of this machine may call these servers;";
+        let end = "To end that, configure `grants` in toolgate.yaml.";
+        match self {
+            Self::Local => vec![
+                everybody.to_owned(),
+                "everything passes and is written down with what the built-in policy `recommended` \
+                 would have said."
+                    .to_owned(),
+                end.to_owned(),
+            ],
+            Self::LocalUnder(policy) => vec![
+                everybody.to_owned(),
+                format!("the policy {} decides, and everything is written down.", policy.display()),
+                end.to_owned(),
+            ],
+            Self::Granted(count) => vec![format!(
+                "Open: to the tokens of {count} grant(s), each under its policy. \
+                 Denied: calls without a token."
+            )],
+            Self::Closed => vec![
+                "Denied: every call. `local` is off and there are no grants; configure `grants` in \
+                 toolgate.yaml."
+                    .to_owned(),
+            ],
+        }
+    }
+}
+
+const OTHERS: &str = "Denied: other machines, unless a listener says otherwise, and pages of browsers from elsewhere.";

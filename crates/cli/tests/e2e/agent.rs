@@ -12,6 +12,8 @@ pub(crate) struct Agent {
     pub(crate) address: String,
     pub(crate) path: String,
     pub(crate) session: String,
+    /// A header line, or nothing.
+    authorization: String,
     /// What the server said to `initialize`.
     pub(crate) welcome: Value,
 }
@@ -26,13 +28,26 @@ impl Agent {
         opened.unwrap_or_else(|reply| panic!("not opened: {reply:?}"))
     }
 
+    /// An agent that presents this token.
+    pub(crate) fn open_with(gate: &Gate, server: &str, token: &str) -> Self {
+        let authorization = format!("Authorization: Bearer {token}\r\n");
+        let reply = initialize_with(gate, &path(server), NEWEST, &authorization);
+        let opened = Self::opened(gate, &path(server), authorization, reply);
+        opened.unwrap_or_else(|reply| panic!("not opened: {reply:?}"))
+    }
+
     /// Opens an agent session at any endpoint; the answer if none was opened.
     pub(crate) fn open_at(gate: &Gate, path: &str, version: &str) -> Result<Self, Reply> {
-        let reply = initialize_at(gate, path, version);
+        let reply = initialize_with(gate, path, version, "");
+        Self::opened(gate, path, String::new(), reply)
+    }
+
+    fn opened(gate: &Gate, path: &str, authorization: String, reply: Reply) -> Result<Self, Reply> {
         let Some(session) = reply.header("mcp-session-id") else { return Err(reply) };
         let (session, welcome) = (session.to_owned(), reply.json());
         assert_eq!(reply.status, 200, "{reply:?}");
-        let agent = Self { address: gate.mcp(), path: path.to_owned(), session, welcome };
+        let (address, path) = (gate.mcp(), path.to_owned());
+        let agent = Self { address, path, session, authorization, welcome };
         let reply = agent.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         assert_eq!((reply.status, reply.body.as_str()), (202, ""));
         Ok(agent)
@@ -41,9 +56,10 @@ impl Agent {
     /// The head of a POST, up to and without the empty line.
     pub(crate) fn post_head(&self) -> String {
         format!(
-            "{}Mcp-Session-Id: {}\r\n",
+            "{}Mcp-Session-Id: {}\r\n{}",
             post_head(&self.address, &self.path, "Content-Type: application/json\r\n"),
-            self.session
+            self.session,
+            self.authorization
         )
     }
 
@@ -136,13 +152,15 @@ impl Agent {
 
 /// The answer to an `initialize`.
 pub(crate) fn initialize(gate: &Gate, server: &str, version: &str) -> Reply {
-    initialize_at(gate, &path(server), version)
+    initialize_with(gate, &path(server), version, "")
 }
 
-fn initialize_at(gate: &Gate, path: &str, version: &str) -> Reply {
+/// The same at any endpoint and with further headers.
+pub(crate) fn initialize_with(gate: &Gate, path: &str, version: &str, headers: &str) -> Reply {
     let body = opening(version);
     let address = gate.mcp();
-    let head = post_head(&address, path, "Content-Type: application/json\r\n");
+    let headers = format!("Content-Type: application/json\r\n{headers}");
+    let head = post_head(&address, path, &headers);
     let mut connection = Connection::open(&address);
     connection.send(format!("{head}Content-Length: {}\r\n\r\n{body}", body.len()).as_bytes());
     connection.reply()

@@ -22,6 +22,9 @@ const SECRETS: &str = "Authorization: Bearer CANARY-authorization\r\n\
     Referer: http://localhost/CANARY-referer\r\n\
     Baggage: CANARY-baggage\r\n";
 
+/// The agent's own token, which is in those headers.
+const TOKEN: &str = "CANARY-authorization";
+
 /// What the configuration gives to its servers.
 const KEY: &str = "KEEPSAKE-key-of-the-upstream";
 const CHILD_KEY: &str = "KEEPSAKE-key-of-the-child";
@@ -71,7 +74,9 @@ fn secrets_stay_where_they_belong() {
     let peer = Peer::new(&home, "child");
     fs::write(home.path("token"), format!("{KEY}-in-a-file\n")).unwrap();
     let config = format!(
-        "servers:\n{}  web:\n    url: http://{}/mcp?kept=KEEPSAKE-query\n    headers: \
+        "policies: {{ open: {{ version: '1', default: allow }} }}\n\
+         grants: [{{ label: visitor, token: 'env:AGENT_TOKEN', policy: open }}]\n\
+         servers:\n{}  web:\n    url: http://{}/mcp?kept=KEEPSAKE-query\n    headers: \
          {{ X-Api-Key: 'env:UPSTREAM_KEY', Authorization: 'Bearer ${{UPSTREAM_KEY}}', \
          X-Filed: 'file:token' }}\n",
         peer.entry("", "env: { API_KEY: 'env:CHILD_KEY' }"),
@@ -80,10 +85,11 @@ fn secrets_stay_where_they_belong() {
     let mut gate = Gate::start_as(home, &config, |command| {
         command.args(["--log", "json"]);
         command.env("TOOLGATE_LOG", "trace");
+        command.env("AGENT_TOKEN", TOKEN);
         command.env("UPSTREAM_KEY", KEY).env("CHILD_KEY", CHILD_KEY);
     });
     let sessions = [visit(&gate, "web"), visit(&gate, "child")];
-    let agent = Agent::open(&gate, "child");
+    let agent = Agent::open_with(&gate, "child", TOKEN);
     let environment = agent.says("env");
     assert!(environment.contains(&format!("API_KEY={CHILD_KEY}")), "{environment}");
     agent.call("crash", &json!({"secret": "CANARY-argument"}));
@@ -110,6 +116,15 @@ fn secrets_stay_where_they_belong() {
     let heard = serde_json::to_string(&peer.heard()).unwrap();
     assert!(!heard.contains("CANARY-authorization") && !heard.contains("CANARY-cookie"));
     assert!(!heard.contains("CANARY-query") && !heard.contains("CANARY-session"));
+
+    // In the data folder: names of arguments, and no values or tokens.
+    for file in fs::read_dir(gate.home.path(".local/share/toolgate")).unwrap() {
+        let path = file.unwrap().path();
+        let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+        for secret in [TOKEN, "CANARY-argument", "CANARY-deep", "CANARY-cookie", "KEEPSAKE"] {
+            assert!(!text.contains(secret), "`{secret}` is in {}", path.display());
+        }
+    }
 
     // In the log and in the metrics: nothing of either.
     let log = gate.log.text();

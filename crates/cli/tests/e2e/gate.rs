@@ -170,6 +170,11 @@ impl Gate {
         (status.code(), rest.unwrap_or_default())
     }
 
+    /// Its home, to start another in it.
+    pub(crate) fn into_home(mut self) -> Home {
+        std::mem::replace(&mut self.home, Home::new())
+    }
+
     /// Stops it as an operator does.
     pub(crate) fn stop(&mut self) -> (Option<i32>, String) {
         self.signal(Signal::TERM);

@@ -99,9 +99,10 @@ fn the_start_text_says_what_to_paste() {
     fs::create_dir(home.path(".cursor")).unwrap();
     let config = "servers: { first: { command: 'true' }, second: { command: 'true' } }";
     let gate = Gate::start_in(home, config);
-    let url = format!("http://{}/mcp/first", gate.mcp());
-    gate.log.wait_for(&format!("\"first\": {{\"url\": \"{url}\"}}"));
-    gate.log.wait_for(&url.replace("first", "second"));
+    let url = format!("http://{}/mcp", gate.mcp());
+    gate.log.wait_for(&format!("\"toolgate\": {{\"url\": \"{url}\"}}"));
+    gate.log.wait_for(&format!("{url}/first"));
+    gate.log.wait_for(&format!("{url}/second"));
     gate.log.wait_for(&gate.home.file().display().to_string());
 }
 
