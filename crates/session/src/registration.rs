@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolgate_mcp::text;
 
 use crate::object::{Member, members, value};
-use crate::tool::{Pool, ReadTools};
+use crate::pool::{Pool, ReadTools};
 
 /// What a session says of itself.
 #[derive(Debug)]

@@ -31,7 +31,7 @@ use crate::{
 pub(crate) type Stats = BTreeMap<&'static str, u64>;
 
 /// How long the world goes on, and how long it then has to come to rest.
-const LIFE: u64 = 150_000;
+const LIFE: u64 = 110_000;
 const REST: u64 = 400_000;
 
 /// Lives one world. The error says which promise was broken, and when.

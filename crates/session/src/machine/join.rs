@@ -12,10 +12,11 @@ use super::session::{Phase, Session};
 use super::socket::Bond;
 use crate::io::{SocketId, What};
 use crate::mutant::{self, Mutant};
+use crate::pool::ReadTools;
 use crate::reach::Token;
 use crate::registration::{Card, Registration, changed_tools};
 use crate::timers::Timer;
-use crate::tool::{ReadTools, Tools};
+use crate::tool::Tools;
 
 /// The uid is live and may not be taken over.
 const UID_IN_USE: i32 = -32010;
@@ -107,7 +108,7 @@ impl Sessions {
         let life = self.lives;
         let fresh = || Session {
             card: card.clone(),
-            tools: Tools::new(),
+            tools: Arc::new(Tools::new()),
             token,
             life,
             generation: 0,
@@ -243,7 +244,7 @@ impl Sessions {
         }
     }
 
-    fn replace_tools(&mut self, uid: &Arc<str>, tools: Tools, registered: bool) {
+    fn replace_tools(&mut self, uid: &Arc<str>, tools: Arc<Tools>, registered: bool) {
         let Some(session) = self.by_uid.get_mut(uid) else { return };
         let before = std::mem::replace(&mut session.tools, tools);
         for name in before.keys().filter(|name| !session.tools.contains_key(*name)) {

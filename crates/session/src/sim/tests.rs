@@ -1,7 +1,5 @@
 //! A thousand worlds, and a world in which each planted bug is found.
 
-use std::collections::BTreeMap;
-
 use super::{Stats, run};
 use crate::mutant::{self, Mutant};
 
@@ -55,6 +53,32 @@ fn live(seed: u64) -> Stats {
     })
 }
 
+/// As many worlds at once as the machine can take.
+fn live_all(seeds: u64) -> Stats {
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    let mut total = Stats::new();
+    std::thread::scope(|scope| {
+        let live_some = |first: u64| {
+            let mut some = Stats::new();
+            for seed in (first..seeds).step_by(usize::try_from(threads).unwrap()) {
+                for (what, count) in live(seed) {
+                    *some.entry(what).or_default() += count;
+                }
+            }
+            some
+        };
+        let workers: Vec<_> =
+            (0..threads).map(|first| scope.spawn(move || live_some(first))).collect();
+        for worker in workers {
+            let some = worker.join().unwrap_or_else(|what| std::panic::resume_unwind(what));
+            for (what, count) in some {
+                *total.entry(what).or_default() += count;
+            }
+        }
+    });
+    total
+}
+
 #[test]
 fn every_promise_holds() {
     if let Some(seed) = number("TOOLGATE_SEED") {
@@ -62,12 +86,7 @@ fn every_promise_holds() {
         return;
     }
     let seeds = number("TOOLGATE_SEEDS").unwrap_or(SEEDS);
-    let mut total: BTreeMap<&str, u64> = BTreeMap::new();
-    for seed in 0..seeds {
-        for (what, count) in live(seed) {
-            *total.entry(what).or_default() += count;
-        }
-    }
+    let total = live_all(seeds);
     println!("{total:#?}");
     let rare: Vec<_> = REACHED
         .iter()
