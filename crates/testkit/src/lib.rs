@@ -1,4 +1,5 @@
-//! Peers for tests and measurements: an MCP server, a yardstick proxy and a load generator.
+//! Peers for tests and measurements: an MCP server, a yardstick proxy, a load generator, a fake 1C
+//! client.
 //!
 //! Each is a library module (to run inside a test) and a binary of the same name (to run as a
 //! process of its own under `cargo xtask bench`). Start at [`echo`] for a server to test against,
@@ -9,4 +10,5 @@
 
 pub mod echo;
 pub mod load;
+pub mod onec;
 pub mod proxy;

@@ -140,6 +140,7 @@ impl Sessions {
         for flight in &mut session.flights {
             if flight.phase == Phase::Running && flight.deadline.is_none_or(|at| at > latest) {
                 flight.deadline = Some(latest);
+                flight.allowed = None;
                 self.timers.set(Timer::Call(flight.call), latest);
             }
         }

@@ -329,6 +329,8 @@ fn idle_sessions_hide_or_are_asked_to_end() {
     // Who knows it by its id can wake it.
     bed.call(1, "find", r#"{"session_id":"u1"}"#);
     assert_eq!(bed.route("find", "{}"), "u1 {}");
+    bed.reply(1, 1, 1);
+    assert_eq!(bed.pass(secs(60)), ["event idle u1"]);
     settings.common.idle = crate::Idle::Shutdown;
     let mut bed = Bed::with(settings);
     bed.join(1, "u1", "client", &["find"]);
