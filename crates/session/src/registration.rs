@@ -84,6 +84,10 @@ fn string(members: &[Member<'_>], key: &str) -> Result<Option<String>, String> {
             Some(text) if text.len() > MAX_FIELD => {
                 Err(format!("`{key}` is longer than {MAX_FIELD} bytes"))
             }
+            // It would stand in logs.
+            Some(text) if text.contains(char::is_control) => {
+                Err(format!("`{key}` has control characters"))
+            }
             Some(text) => Ok(Some(text.into_owned())),
             None => Err(format!("`{key}` must be a string")),
         },

@@ -50,6 +50,12 @@ impl Sessions {
             self.event(What::TakeoverRefused, Some(&uid), Some(id), host(&card));
             return self.refuse(id, request, UID_IN_USE, what);
         }
+        // A late answer had bound this socket to a session which it turns out not to be.
+        if let Some(Bond::Bound { uid: other, .. }) = self.sockets.get(&id).map(|s| s.bond.clone())
+            && other != uid
+        {
+            self.lose(&other, id, "its socket has registered as another session");
+        }
         let back = self.by_uid.contains_key(&uid);
         self.put(&uid, card, tools, token.id);
         self.bind(&uid, id, true);
@@ -59,12 +65,6 @@ impl Sessions {
 
     /// Clears the uid for a socket that registers it; false if somebody else lives there.
     fn make_way(&mut self, id: SocketId, uid: &Arc<str>, token: &Token, card: &Card) -> bool {
-        // A late answer had bound this socket to a session which it turns out not to be.
-        if let Some(Bond::Bound { uid: other, .. }) = self.sockets.get(&id).map(|s| s.bond.clone())
-            && other != *uid
-        {
-            self.lose(&other, id, "its socket has registered as another session");
-        }
         let Some(session) = self.by_uid.get(uid) else { return true };
         let same = session.same_program(token.id, card);
         match session.socket.filter(|live| *live != id) {

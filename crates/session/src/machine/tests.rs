@@ -3,6 +3,7 @@
 mod calls;
 mod joining;
 mod lists;
+mod robust;
 mod routing;
 
 use std::sync::Arc;
