@@ -57,6 +57,15 @@ impl Sessions {
         Published { tools, digest: digest.finalize().into() }
     }
 
+    /// Whether anybody promises a shape for the results of a tool: see [`crate::Failure::result`].
+    pub fn has_output_schema(&self, name: &str, reach: &Reach) -> bool {
+        let Some(original) = self.original(name, reach) else { return false };
+        let live = self.servers_of(&original, reach).map(|(_, session)| &session.tools);
+        let kept = self.showcase.visible(reach).map(|entry| &entry.tools);
+        let mut tools = live.chain(kept).filter_map(|tools| tools.get(&original));
+        tools.any(|tool| tool.has_output_schema())
+    }
+
     /// The sessions that a grant sees, those with the same list of tools together.
     fn groups(&self, reach: &Reach) -> Vec<Group<'_>> {
         let mut groups: Vec<Group<'_>> = Vec::new();

@@ -16,6 +16,12 @@ use crate::{
     Sessions, Settings, SocketId, Target, Token, ViewId,
 };
 
+#[test]
+fn another_thread_may_own_it() {
+    fn is_send<T: Send>() {}
+    is_send::<Sessions>();
+}
+
 /// A machine, its clock, and what comes out of it as short lines.
 pub(super) struct Bed {
     pub(super) gate: Sessions,
