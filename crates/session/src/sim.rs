@@ -14,6 +14,7 @@ mod judge;
 mod model;
 mod rng;
 mod tests;
+mod whim;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
