@@ -136,7 +136,7 @@ impl World {
             let first = world.rng.below(6_000);
             world.plan(first, Happening::Ask(agent));
         }
-        if world.rng.chance(15) {
+        if world.rng.chance(60) {
             let (at, crash) = (world.rng.below(LIFE), world.rng.chance(50));
             world.plan(at, Happening::Restart { crash });
         }

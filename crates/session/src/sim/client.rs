@@ -241,17 +241,19 @@ impl World {
             answer["id"] = json!(format!("mgr-{}-{:032x}", self.rng.below(500), self.rng.wide()));
         }
         let answer = answer.to_string();
-        match client.socket {
-            Some(socket) => {
-                if self.rng.chance(5) {
-                    self.say(socket, answer.clone());
-                }
+        if let Some(socket) = client.socket {
+            if self.rng.chance(5) {
                 self.say(socket, answer.clone());
-                if self.rng.chance(3) {
-                    self.forge(index, answer);
-                }
             }
-            None => self.clients[index].backlog.push(answer),
+            self.say(socket, answer.clone());
+            if self.rng.chance(3) {
+                self.forge(index, answer);
+            }
+        } else {
+            if self.rng.chance(20) {
+                self.forge(index, answer.clone());
+            }
+            self.clients[index].backlog.push(answer);
         }
     }
 

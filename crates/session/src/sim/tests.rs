@@ -8,7 +8,7 @@ const SEEDS: u64 = 1_000;
 
 /// What must have been reached in so many worlds, and how often at least: a promise that is never
 /// put to the test holds for nothing.
-const REACHED: [(&str, u64); 30] = [
+const REACHED: [(&str, u64); 31] = [
     ("admitted", 50_000),
     ("answered", 20_000),
     ("side by side", 1_000),
@@ -22,7 +22,7 @@ const REACHED: [(&str, u64); 30] = [
     ("lost", 5_000),
     ("rebound", 200),
     ("expired", 500),
-    ("ended", 50),
+    ("ended", 200),
     ("answer_dropped", 1_000),
     ("late answer", 500),
     ("bad_frame", 300),
@@ -37,7 +37,8 @@ const REACHED: [(&str, u64); 30] = [
     ("gone queued", 300),
     ("session_busy", 500),
     ("session_id_required", 1_000),
-    ("crash", 30),
+    ("crash", 200),
+    ("restart", 200),
     ("list changed", 5_000),
 ];
 
