@@ -51,6 +51,10 @@ impl<'a> Arguments<'a> {
         }
     }
 
+    pub(crate) fn has(&self, key: &str) -> bool {
+        value(&self.members, key).is_some()
+    }
+
     /// Whether the call asks for no deadline.
     pub(crate) fn no_deadline(&self) -> Result<bool, Failure> {
         let Some(raw) = value(&self.members, OPTIONS) else { return Ok(false) };

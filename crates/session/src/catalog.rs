@@ -4,7 +4,7 @@
 //! do not flicker.
 //! Invariant: nothing in a list depends on a session outside the grant's reach.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
@@ -14,7 +14,7 @@ use toolgate_mcp::write;
 use crate::machine::Sessions;
 use crate::reach::Reach;
 use crate::schema::{Variant, compose};
-use crate::tool::Tool;
+use crate::tool::{Tool, Tools};
 
 /// What a grant sees.
 #[derive(Debug, Clone)]
@@ -43,10 +43,11 @@ pub struct PublishedTool {
 impl Sessions {
     /// The list for a grant. It may be kept for as long as [`Sessions::revision`] stays.
     pub fn published(&self, reach: &Reach) -> Published {
+        let groups = self.groups(reach);
         let tools: Vec<PublishedTool> = self
             .names(reach)
             .into_iter()
-            .map(|(name, original)| self.publish(name, original, reach))
+            .map(|(name, original)| self.publish(name, original, &groups, reach))
             .collect();
         let mut digest = Sha256::new();
         for tool in &tools {
@@ -56,32 +57,70 @@ impl Sessions {
         Published { tools, digest: digest.finalize().into() }
     }
 
-    fn publish(&self, name: String, original: Arc<str>, reach: &Reach) -> PublishedTool {
-        let mut servers: Vec<(&str, &Arc<Tool>)> = Vec::new();
-        for (uid, session) in self.servers_of(&original, reach) {
-            servers.extend(session.tools.get(&original).map(|tool| (&**uid, tool)));
+    /// Whether anybody promises a shape for the results of a tool: see [`crate::Failure::result`].
+    pub fn has_output_schema(&self, name: &str, reach: &Reach) -> bool {
+        let Some(original) = self.original(name, reach) else { return false };
+        let live = self.servers_of(&original, reach).map(|(_, session)| &session.tools);
+        let kept = self.showcase.visible(reach).map(|entry| &entry.tools);
+        let mut tools = live.chain(kept).filter_map(|tools| tools.get(&original));
+        tools.any(|tool| tool.has_output_schema())
+    }
+
+    /// The sessions that a grant sees, those with the same list of tools together.
+    fn groups(&self, reach: &Reach) -> Vec<Group<'_>> {
+        let mut groups: Vec<Group<'_>> = Vec::new();
+        let mut known: HashMap<*const Tools, usize> = HashMap::new();
+        for (uid, session) in self.by_uid.iter().filter(|(uid, _)| self.serves(uid, reach)) {
+            let at = *known.entry(Arc::as_ptr(&session.tools)).or_insert_with(|| {
+                groups.push(Group { tools: &session.tools, sessions: Vec::new() });
+                groups.len() - 1
+            });
+            if let Some(group) = groups.get_mut(at) {
+                group.sessions.push(uid);
+            }
         }
-        let sessions = servers.len();
+        groups
+    }
+
+    fn publish(
+        &self,
+        name: String,
+        original: Arc<str>,
+        groups: &[Group<'_>],
+        reach: &Reach,
+    ) -> PublishedTool {
+        let mut servers: Vec<(&[&str], &Arc<Tool>)> = groups
+            .iter()
+            .filter_map(|group| Some((group.sessions.as_slice(), group.tools.get(&original)?)))
+            .collect();
+        let sessions = servers.iter().map(|(sessions, _)| sessions.len()).sum();
         if servers.is_empty() {
             let entries = self.showcase.visible(reach);
-            servers.extend(entries.filter_map(|e| Some(("", e.tools.get(&original)?))));
+            servers.extend(entries.filter_map(|e| Some((&[][..], e.tools.get(&original)?))));
         }
         let definitions = different(servers.iter().map(|(_, tool)| *tool));
         let mut variants: BTreeMap<[u8; 32], Variant<'_>> = BTreeMap::new();
-        for (uid, tool) in &servers {
+        for (uids, tool) in &servers {
             let schema = &tool.input_schema;
             let variant = variants
                 .entry(schema.hash)
                 .or_insert_with(|| Variant { schema, sessions: Vec::new() });
-            if sessions > 0 {
-                variant.sessions.push(*uid);
-            }
+            variant.sessions.extend(*uids);
         }
-        let variants: Vec<Variant<'_>> = variants.into_values().collect();
+        let mut variants: Vec<Variant<'_>> = variants.into_values().collect();
+        for variant in &mut variants {
+            variant.sessions.sort_unstable();
+        }
         let schema = compose(&variants, self.settings.conflict);
         let json = item(&name, &original, self.settings.ascii_names, &schema, &definitions);
         PublishedTool { name, original, json, sessions, definitions }
     }
+}
+
+/// Sessions with the same list of tools.
+struct Group<'a> {
+    tools: &'a Tools,
+    sessions: Vec<&'a str>,
 }
 
 /// Equal tools are shared, so nearly always there is one.

@@ -41,7 +41,7 @@ pub enum Frame<'a> {
 impl<'a> Frame<'a> {
     /// Reads a frame; the error says what is wrong with it.
     pub fn parse(json: &'a str) -> Result<Self, String> {
-        let members = members(json).map_err(|error| error.to_string())?;
+        let members = members(json).map_err(|error| fault(&error))?;
         let one = |key: &str| one(&members, key);
         match one("jsonrpc")? {
             Some(version) if text(version).is_some_and(|version| version == "2.0") => {}
@@ -79,6 +79,11 @@ impl<'a> Frame<'a> {
             }
         }
     }
+}
+
+/// What serde_json says, but for values, which belong in no message and no log.
+fn fault(error: &serde_json::Error) -> String {
+    if error.is_data() { "must be one object".to_owned() } else { error.to_string() }
 }
 
 fn one<'a>(members: &[Member<'a>], key: &str) -> Result<Option<&'a str>, String> {

@@ -5,8 +5,21 @@
 //! and a clock drives it. [`Sessions::resolve`] finds out where a call goes before it is let in,
 //! [`Sessions::published`] is what an agent sees.
 //!
+//! # Driving it
+//!
+//! One task owns the [`Sessions`]. It gives every accepted socket and every call a number, tells
+//! what happens with [`Sessions::handle`], does what [`Outputs::list`] says in its order, and comes
+//! back with [`Input::Wake`] at [`Outputs::wake_at`]. Frames larger than the limit, binary frames
+//! and tokens are its own affair; so are bounded outbound queues: a socket whose queue is full is
+//! closed and told as [`Input::Closed`]. After [`Output::Close`] it may still tell what comes in,
+//! and tells [`Input::Closed`] in the end.
+//!
+//! A call takes two steps: [`Sessions::resolve`] says where it would go, so that it can be decided
+//! and counted; then [`Input::Call`] lets it in, and [`Output::Answer`] ends it, exactly once.
+//!
 //! Invariant: no sockets, no clock, no randomness, no files.
-//! Start at `machine.rs`; what is said on the wire is in `frame.rs`.
+//! Start at `machine.rs`; what is said on the wire is in `frame.rs`, what is not obvious about it
+//! in `docs/decisions/0007-sessions.md`.
 
 mod arguments;
 mod catalog;
@@ -20,6 +33,7 @@ mod mutant;
 mod names;
 mod object;
 mod outcome;
+mod pool;
 mod reach;
 mod registration;
 mod route;
@@ -38,6 +52,7 @@ pub use failure::{Candidate, Effect, Failure};
 pub use frame::Frame;
 pub use glob::Glob;
 pub use io::{Answer, Call, CallId, Event, Input, Output, Outputs, SocketId, ViewId, What};
+pub use list::Counts;
 pub use machine::Sessions;
 pub use outcome::{ToolResult, from_error, from_result};
 pub use reach::{Reach, Token};
@@ -45,4 +60,4 @@ pub use route::{CheckArguments, Target};
 pub use settings::{Idle, KindSettings, SchemaConflict, Settings, ToolSettings};
 pub use showcase::{Entry, ImportError, Key, export, import};
 pub use time::Millis;
-pub use tool::{Schema, Tool};
+pub use tool::{Schema, Tool, Tools};

@@ -14,6 +14,23 @@ use crate::reach::Reach;
 use crate::showcase::Entry;
 use crate::time::Millis;
 
+/// How many there are of everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// Open sockets.
+    pub sockets: usize,
+    /// Those on which nobody has registered.
+    pub anonymous: usize,
+    /// Sessions.
+    pub sessions: usize,
+    /// Those without socket.
+    pub disconnected: usize,
+    /// Calls that wait for their turn.
+    pub queued: usize,
+    /// Calls that were sent and that somebody waits for.
+    pub inflight: usize,
+}
+
 /// What to do about a socket that does not say who it is.
 const ANONYMOUS: &str = "this program has connected and not registered: if it is a 1C client whose connection was lost, restart its MCP mode or the client, so that it registers again";
 
@@ -59,6 +76,20 @@ impl Sessions {
             })
             .collect();
         json!({ "sessions": sessions, "anonymous": anonymous })
+    }
+
+    /// How many there are of everything, for metrics.
+    pub fn counts(&self) -> Counts {
+        let sessions = || self.by_uid.values();
+        let anonymous = self.sockets.values().filter(|socket| socket.bond == Bond::Anonymous);
+        Counts {
+            sockets: self.sockets.len(),
+            anonymous: anonymous.count(),
+            sessions: self.by_uid.len(),
+            disconnected: sessions().filter(|session| session.socket.is_none()).count(),
+            queued: sessions().map(|session| session.queue.len()).sum(),
+            inflight: sessions().map(Session::inflight).sum(),
+        }
     }
 
     /// The built-in `tools_cache_reset`: forgets what the grant may see of the showcase.

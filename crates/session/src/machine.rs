@@ -26,12 +26,12 @@ pub(crate) use self::socket::Bond;
 use self::socket::Socket;
 use crate::io::{Answer, CallId, Event, Input, Output, Outputs, SocketId, ViewId, What};
 use crate::mutant::{self, Mutant};
+use crate::pool::Pool;
 use crate::reach::Reach;
 use crate::settings::Settings;
 use crate::showcase::{Entry, Showcase};
 use crate::time::Millis;
 use crate::timers::{Timer, Timers};
-use crate::tool::Pool;
 
 /// All sessions of the process.
 #[derive(Debug)]

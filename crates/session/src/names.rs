@@ -19,7 +19,7 @@ const PREFIX: &str = "session__";
 impl Sessions {
     /// What a grant sees: published names and what clients call these tools.
     pub(crate) fn names(&self, reach: &Reach) -> BTreeMap<String, Arc<str>> {
-        let live = self.serving.keys().filter(|name| self.servers_of(name, reach).next().is_some());
+        let live = self.serving.keys().filter(|name| self.is_served(name, reach));
         let kept = self.showcase.visible(reach).flat_map(|entry| entry.tools.keys());
         let originals: BTreeSet<Arc<str>> = live.chain(kept).cloned().collect();
         publish(&self.settings, &originals)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolgate_mcp::text;
 
 use crate::object::{Member, members, value};
-use crate::tool::{Pool, ReadTools};
+use crate::pool::{Pool, ReadTools};
 
 /// What a session says of itself.
 #[derive(Debug)]
@@ -83,6 +83,10 @@ fn string(members: &[Member<'_>], key: &str) -> Result<Option<String>, String> {
         Some(raw) => match text(raw) {
             Some(text) if text.len() > MAX_FIELD => {
                 Err(format!("`{key}` is longer than {MAX_FIELD} bytes"))
+            }
+            // It would stand in logs.
+            Some(text) if text.contains(char::is_control) => {
+                Err(format!("`{key}` has control characters"))
             }
             Some(text) => Ok(Some(text.into_owned())),
             None => Err(format!("`{key}` must be a string")),

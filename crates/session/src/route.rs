@@ -4,16 +4,18 @@
 //! all but one of them are disconnected.
 //! Invariant: a session outside the grant's reach does not exist here.
 
+mod choose;
+
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::arguments::{Arguments, INFOBASE_NAME, KIND, OPTIONS, invalid, not_an_identifier};
-use crate::failure::{Candidate, Effect, Failure};
+use self::choose::Choice;
+use crate::arguments::{Arguments, OPTIONS, invalid, not_an_identifier};
+use crate::failure::{Effect, Failure};
 use crate::machine::Session;
 use crate::machine::Sessions;
 use crate::mutant::{self, Mutant};
 use crate::reach::Reach;
-use crate::schema::has_property;
 use crate::tool::{Schema, Tool};
 
 /// Checks arguments against a schema. The crate that has a JSON Schema engine gives this; it may
@@ -67,14 +69,28 @@ impl Sessions {
     ) -> Result<Target, Failure> {
         let unknown = || Failure::UnknownTool { tool: name.to_owned() };
         let original = self.original(name, reach).ok_or_else(unknown)?;
+        if let Some(choice) = self.named(&original, arguments, reach) {
+            return self.target(name, &original, &Arguments::read(arguments)?, &choice, check);
+        }
         let candidates: Vec<(&Arc<str>, &Session)> = self.servers_of(&original, reach).collect();
         if candidates.is_empty() && !self.is_known(&original, reach) {
             return Err(unknown());
         }
         let arguments = Arguments::read(arguments)?;
         let choice = self.choose(name, &original, &arguments, &candidates, reach)?;
+        self.target(name, &original, &arguments, &choice, check)
+    }
+
+    fn target(
+        &self,
+        name: &str,
+        original: &str,
+        arguments: &Arguments<'_>,
+        choice: &Choice<'_>,
+        check: &dyn CheckArguments,
+    ) -> Result<Target, Failure> {
         let (uid, session) = (choice.uid, choice.session);
-        let tool = session.tools.get(&original).ok_or_else(|| Failure::SessionMismatch {
+        let tool = session.tools.get(original).ok_or_else(|| Failure::SessionMismatch {
             session_id: Arc::clone(uid),
             tool: name.to_owned(),
         })?;
@@ -85,7 +101,7 @@ impl Sessions {
             published: name.to_owned(),
             tool: Arc::clone(tool),
             arguments: arguments.forwarded(&choice.selectors),
-            allowed: self.allowed(uid, session, tool, &arguments)?,
+            allowed: self.allowed(uid, session, tool, arguments)?,
             selected: choice.selected,
             life: session.life,
         };
@@ -100,10 +116,20 @@ impl Sessions {
         reach: &'a Reach,
     ) -> impl Iterator<Item = (&'a Arc<str>, &'a Session)> {
         let uids = self.serving.get(original).into_iter().flatten();
-        uids.filter_map(move |uid| {
-            let session = self.reachable(uid, reach)?;
+        uids.filter(|uid| self.serves(uid, reach))
+            .filter_map(|uid| Some((uid, self.by_uid.get(uid)?)))
+    }
+
+    /// Whether anybody serves a tool, as far as a grant may reach.
+    pub(crate) fn is_served(&self, original: &str, reach: &Reach) -> bool {
+        self.servers_of(original, reach).next().is_some()
+    }
+
+    /// Whether a session's tools are to be seen by a grant; also while it is disconnected.
+    pub(crate) fn serves(&self, uid: &str, reach: &Reach) -> bool {
+        self.reachable(uid, reach).is_some_and(|session| {
             let away = session.socket.is_none() && mutant::on(Mutant::DisconnectedIsGone);
-            (!session.hidden && !away).then_some((uid, session))
+            !session.hidden && !away
         })
     }
 
@@ -139,96 +165,6 @@ impl Sessions {
         uids.into_iter().find_map(|uid| self.reachable(uid, reach))
     }
 
-    fn choose<'a>(
-        &'a self,
-        name: &str,
-        original: &str,
-        arguments: &Arguments<'_>,
-        candidates: &[(&'a Arc<str>, &'a Session)],
-        reach: &Reach,
-    ) -> Result<Choice<'a>, Failure> {
-        let own = |key: &str| {
-            let tools = candidates.iter().filter_map(|(_, session)| session.tools.get(original));
-            tools.into_iter().any(|tool| has_property(&tool.input_schema, key))
-        };
-        let mut left = candidates.to_vec();
-        let mut selectors = Vec::new();
-        for key in [INFOBASE_NAME, KIND] {
-            if own(key) {
-                continue;
-            }
-            if let Some(wanted) = arguments.selector(key)? {
-                selectors.push(key);
-                left.retain(|(_, session)| *field(session, key) == *wanted);
-            }
-        }
-        if let Some(wanted) = arguments.session_id()? {
-            return self.chosen(name, original, &wanted, &left, candidates, selectors, reach);
-        }
-        match left.as_slice() {
-            [(uid, session)] => {
-                let selected = !selectors.is_empty();
-                Ok(Choice { uid, session, selectors, selected })
-            }
-            [] if candidates.is_empty() => Err(self.nobody(name, original, reach)),
-            [] => Err(Failure::UnknownSession { candidates: named(candidates) }),
-            [(uid, session), ..] if mutant::on(Mutant::RoutedByGuess) => {
-                Ok(Choice { uid, session, selectors, selected: false })
-            }
-            several => Err(Failure::SessionIdRequired {
-                tool: name.to_owned(),
-                candidates: named(several),
-            }),
-        }
-    }
-
-    /// The session that the call names by its id.
-    #[expect(clippy::too_many_arguments, reason = "one step of `choose`, with all that it knows")]
-    fn chosen<'a>(
-        &'a self,
-        name: &str,
-        original: &str,
-        wanted: &str,
-        left: &[(&'a Arc<str>, &'a Session)],
-        candidates: &[(&'a Arc<str>, &'a Session)],
-        selectors: Vec<&'static str>,
-        reach: &Reach,
-    ) -> Result<Choice<'a>, Failure> {
-        let known = self.by_uid.get_key_value(wanted);
-        match known.filter(|_| self.reachable(wanted, reach).is_some()) {
-            Some((uid, session)) => {
-                let agrees = left.iter().any(|(other, _)| *other == uid);
-                let candidate = candidates.iter().any(|(other, _)| *other == uid);
-                if candidate && !agrees {
-                    let with = selectors.join("` and `");
-                    return Err(invalid(format!(
-                        "`session_id` and `{with}` name different sessions"
-                    )));
-                }
-                Ok(Choice { uid, session, selectors, selected: true })
-            }
-            None if candidates.is_empty() => Err(self.nobody(name, original, reach)),
-            None => Err(Failure::UnknownSession { candidates: named(candidates) }),
-        }
-    }
-
-    fn nobody(&self, name: &str, original: &str, reach: &Reach) -> Failure {
-        let entries = self.showcase.visible(reach);
-        let with = entries.filter(|entry| entry.tools.contains_key(original));
-        let newest = with.max_by_key(|entry| entry.last_seen);
-        let card = self.hidden_server(original, reach).map(|session| &session.card);
-        let (kind, config_id) = match (card, newest) {
-            (Some(card), _) => (&card.kind, &card.config_id),
-            (None, Some(entry)) => (&entry.key.kind, &entry.key.config_id),
-            (None, None) => return Failure::UnknownTool { tool: name.to_owned() },
-        };
-        Failure::NoLiveSession {
-            tool: name.to_owned(),
-            kind: kind.clone(),
-            config_id: config_id.clone(),
-        }
-    }
-
     fn allowed(
         &self,
         uid: &str,
@@ -261,20 +197,4 @@ impl Sessions {
         }
         check.check(&target.tool.checked_schema, &target.arguments).map_err(invalid)
     }
-}
-
-struct Choice<'a> {
-    uid: &'a Arc<str>,
-    session: &'a Session,
-    /// Keys that were used up.
-    selectors: Vec<&'static str>,
-    selected: bool,
-}
-
-fn field<'s>(session: &'s Session, key: &str) -> &'s str {
-    if key == KIND { &session.card.kind } else { &session.card.infobase_name }
-}
-
-fn named(sessions: &[(&Arc<str>, &Session)]) -> Vec<Candidate> {
-    sessions.iter().map(|(uid, session)| session.candidate(uid)).collect()
 }

@@ -15,7 +15,7 @@ use crate::io::Output;
 use crate::reach::Reach;
 use crate::registration::Card;
 use crate::time::Millis;
-use crate::tool::{Tool, Tools, read_tool};
+use crate::tool::{Tools, read_tool};
 
 /// Which entry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,7 +34,7 @@ pub struct Entry {
     /// Which entry.
     pub key: Key,
     /// The tools of the newest register or `tools_changed`.
-    pub tools: BTreeMap<Arc<str>, Arc<Tool>>,
+    pub tools: Arc<Tools>,
     /// When a session last registered.
     pub last_seen: Millis,
     /// Session ids and infobase names of those that published it, the newest last; none if it was
@@ -52,7 +52,7 @@ pub(crate) struct Showcase {
 }
 
 impl Entry {
-    /// An entry as a store has kept it: raw definitions as in [`Tool::raw`]. What cannot be read
+    /// An entry as a store has kept it: raw definitions as in [`crate::Tool::raw`]. What cannot be read
     /// any more is left out.
     pub fn restore<'a>(
         key: Key,
@@ -61,8 +61,13 @@ impl Entry {
         publishers: impl IntoIterator<Item = (Arc<str>, String)>,
     ) -> Self {
         let tools = tools.into_iter().filter_map(|raw| read_tool(raw).ok().flatten());
-        let tools = tools.map(|tool| (Arc::clone(&tool.name), Arc::new(tool))).collect();
-        Self { key, tools, last_seen, publishers: publishers.into_iter().collect() }
+        let tools: Tools = tools.map(|tool| (Arc::clone(&tool.name), Arc::new(tool))).collect();
+        Self {
+            key,
+            tools: Arc::new(tools),
+            last_seen,
+            publishers: publishers.into_iter().collect(),
+        }
     }
 
     fn is_visible(&self, reach: &Reach) -> bool {
@@ -97,7 +102,7 @@ impl Showcase {
         &mut self,
         uid: &Arc<str>,
         card: &Card,
-        tools: &Tools,
+        tools: &Arc<Tools>,
         registered: bool,
         now: Millis,
     ) -> Vec<Output> {
@@ -119,7 +124,7 @@ impl Showcase {
             Some(entry) if !registered => entry.last_seen,
             _ => now,
         };
-        let tools = tools.clone();
+        let tools = Arc::clone(tools);
         let entry = Arc::new(Entry { key: key.clone(), tools, last_seen, publishers });
         self.entries.insert(key, Arc::clone(&entry));
         outputs.push(Output::Keep(entry));

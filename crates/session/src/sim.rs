@@ -14,6 +14,7 @@ mod judge;
 mod model;
 mod rng;
 mod tests;
+mod whim;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,7 +32,7 @@ use crate::{
 pub(crate) type Stats = BTreeMap<&'static str, u64>;
 
 /// How long the world goes on, and how long it then has to come to rest.
-const LIFE: u64 = 150_000;
+const LIFE: u64 = 110_000;
 const REST: u64 = 400_000;
 
 /// Lives one world. The error says which promise was broken, and when.
@@ -135,7 +136,7 @@ impl World {
             let first = world.rng.below(6_000);
             world.plan(first, Happening::Ask(agent));
         }
-        if world.rng.chance(15) {
+        if world.rng.chance(60) {
             let (at, crash) = (world.rng.below(LIFE), world.rng.chance(50));
             world.plan(at, Happening::Restart { crash });
         }

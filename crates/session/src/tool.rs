@@ -3,14 +3,14 @@
 //! Invariant: a schema that is kept has been read by serde_json, so it is well formed and not
 //! deeper than serde_json goes (128); whoever walks it may recurse.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Weak};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
-use toolgate_mcp::{items, text};
+use toolgate_mcp::text;
 
 use crate::arguments::SESSION_ID;
 use crate::object::{Member, members, value};
@@ -75,60 +75,7 @@ pub(crate) fn canonical(raw: &str) -> Result<String, String> {
 }
 
 /// The public tools of one session, by name.
-pub(crate) type Tools = BTreeMap<Arc<str>, Arc<Tool>>;
-
-/// Tools that were read, so that a thousand equal clients hold each definition once.
-#[derive(Debug, Default)]
-pub(crate) struct Pool {
-    known: HashMap<[u8; 32], Weak<Tool>>,
-    /// Dead entries are swept out when there are this many.
-    sweep_at: usize,
-}
-
-/// What a list of tools has come to.
-#[derive(Debug, Default)]
-pub(crate) struct ReadTools {
-    pub(crate) tools: Tools,
-    /// Names that occur more than once; the first was taken.
-    pub(crate) doubled: Vec<String>,
-}
-
-impl Pool {
-    /// Reads `tools` of a register or of `tools_changed`. The error names what is wrong.
-    pub(crate) fn read(&mut self, raw: &str, max: usize) -> Result<ReadTools, String> {
-        let wrong = || "`tools` must be an array".to_owned();
-        let items = items(raw).map_err(|refusal| refusal.message)?.ok_or_else(wrong)?;
-        if items.len() > max {
-            return Err(format!("`tools` has {} elements; {max} are the limit", items.len()));
-        }
-        let mut read = ReadTools::default();
-        for (index, item) in items.into_iter().enumerate() {
-            let tool = self.tool(item).map_err(|what| format!("`tools[{index}]{what}"))?;
-            let Some(tool) = tool else { continue };
-            if read.tools.contains_key(&tool.name) {
-                read.doubled.push(tool.name.to_string());
-            } else {
-                read.tools.insert(Arc::clone(&tool.name), tool);
-            }
-        }
-        Ok(read)
-    }
-
-    fn tool(&mut self, raw: &str) -> Result<Option<Arc<Tool>>, String> {
-        let key: [u8; 32] = Sha256::digest(raw.as_bytes()).into();
-        if let Some(tool) = self.known.get(&key).and_then(Weak::upgrade) {
-            return Ok(Some(tool));
-        }
-        let Some(tool) = read_tool(raw)? else { return Ok(None) };
-        let tool = Arc::new(tool);
-        if self.known.len() >= self.sweep_at {
-            self.known.retain(|_, tool| tool.strong_count() > 0);
-            self.sweep_at = self.known.len() * 2 + 64;
-        }
-        self.known.insert(key, Arc::downgrade(&tool));
-        Ok(Some(tool))
-    }
-}
+pub type Tools = BTreeMap<Arc<str>, Arc<Tool>>;
 
 /// `None` is an internal tool, which nobody ever sees. Errors go on after `` `tools[3] ``.
 pub(crate) fn read_tool(raw: &str) -> Result<Option<Tool>, String> {

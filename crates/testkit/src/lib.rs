@@ -1,4 +1,5 @@
-//! Peers for tests and measurements: MCP servers, a yardstick proxy and a load generator.
+//! Peers for tests and measurements: MCP servers, a yardstick proxy, a load generator, a fake 1C
+//! client.
 //!
 //! Most are a library module (to run inside a test) and a binary of the same name (to run as a
 //! process of its own). Start at [`echo`] for a server to test against, at [`load`] for a client
@@ -13,5 +14,6 @@ pub mod echo;
 mod http1;
 pub mod legacy;
 pub mod load;
+pub mod onec;
 pub mod proxy;
 pub mod zoo;

@@ -53,6 +53,9 @@ impl Sessions {
             self.timers.set(Timer::Call(call), due);
         }
         self.show(&uid);
+        if !self.timers.is_set(&Timer::Idle(Arc::clone(&uid))) {
+            self.time_idle(&uid);
+        }
         self.pump(&uid);
     }
 

@@ -12,10 +12,11 @@ use super::session::{Phase, Session};
 use super::socket::Bond;
 use crate::io::{SocketId, What};
 use crate::mutant::{self, Mutant};
+use crate::pool::ReadTools;
 use crate::reach::Token;
 use crate::registration::{Card, Registration, changed_tools};
 use crate::timers::Timer;
-use crate::tool::{ReadTools, Tools};
+use crate::tool::Tools;
 
 /// The uid is live and may not be taken over.
 const UID_IN_USE: i32 = -32010;
@@ -49,6 +50,12 @@ impl Sessions {
             self.event(What::TakeoverRefused, Some(&uid), Some(id), host(&card));
             return self.refuse(id, request, UID_IN_USE, what);
         }
+        // A late answer had bound this socket to a session which it turns out not to be.
+        if let Some(Bond::Bound { uid: other, .. }) = self.sockets.get(&id).map(|s| s.bond.clone())
+            && other != uid
+        {
+            self.lose(&other, id, "its socket has registered as another session");
+        }
         let back = self.by_uid.contains_key(&uid);
         self.put(&uid, card, tools, token.id);
         self.bind(&uid, id, true);
@@ -58,12 +65,6 @@ impl Sessions {
 
     /// Clears the uid for a socket that registers it; false if somebody else lives there.
     fn make_way(&mut self, id: SocketId, uid: &Arc<str>, token: &Token, card: &Card) -> bool {
-        // A late answer had bound this socket to a session which it turns out not to be.
-        if let Some(Bond::Bound { uid: other, .. }) = self.sockets.get(&id).map(|s| s.bond.clone())
-            && other != *uid
-        {
-            self.lose(&other, id, "its socket has registered as another session");
-        }
         let Some(session) = self.by_uid.get(uid) else { return true };
         let same = session.same_program(token.id, card);
         match session.socket.filter(|live| *live != id) {
@@ -107,7 +108,7 @@ impl Sessions {
         let life = self.lives;
         let fresh = || Session {
             card: card.clone(),
-            tools: Tools::new(),
+            tools: Arc::new(Tools::new()),
             token,
             life,
             generation: 0,
@@ -139,6 +140,7 @@ impl Sessions {
         for flight in &mut session.flights {
             if flight.phase == Phase::Running && flight.deadline.is_none_or(|at| at > latest) {
                 flight.deadline = Some(latest);
+                flight.allowed = None;
                 self.timers.set(Timer::Call(flight.call), latest);
             }
         }
@@ -243,7 +245,7 @@ impl Sessions {
         }
     }
 
-    fn replace_tools(&mut self, uid: &Arc<str>, tools: Tools, registered: bool) {
+    fn replace_tools(&mut self, uid: &Arc<str>, tools: Arc<Tools>, registered: bool) {
         let Some(session) = self.by_uid.get_mut(uid) else { return };
         let before = std::mem::replace(&mut session.tools, tools);
         for name in before.keys().filter(|name| !session.tools.contains_key(*name)) {

@@ -14,7 +14,7 @@ use crate::tool::{Tool, Tools};
 #[derive(Debug)]
 pub(crate) struct Session {
     pub(crate) card: Card,
-    pub(crate) tools: Tools,
+    pub(crate) tools: Arc<Tools>,
     /// The token it came with.
     pub(crate) token: Option<u32>,
     /// Tells it from a later session with the same uid.

@@ -3,6 +3,7 @@
 mod calls;
 mod joining;
 mod lists;
+mod robust;
 mod routing;
 
 use std::sync::Arc;
@@ -14,6 +15,12 @@ use crate::{
     Call, CallId, CheckArguments, Failure, Glob, Input, Millis, Output, Outputs, Reach, Schema,
     Sessions, Settings, SocketId, Target, Token, ViewId,
 };
+
+#[test]
+fn another_thread_may_own_it() {
+    fn is_send<T: Send>() {}
+    is_send::<Sessions>();
+}
 
 /// A machine, its clock, and what comes out of it as short lines.
 pub(super) struct Bed {

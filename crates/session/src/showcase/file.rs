@@ -58,7 +58,12 @@ fn entry(raw: &str) -> Result<Entry, String> {
     }
     let last_seen = value(&members, "last_seen_at").and_then(time);
     let last_seen = last_seen.ok_or("last_seen_at` must be a time")?;
-    Ok(Entry { key, tools: read, last_seen, publishers: std::collections::VecDeque::new() })
+    Ok(Entry {
+        key,
+        tools: Arc::new(read),
+        last_seen,
+        publishers: std::collections::VecDeque::new(),
+    })
 }
 
 fn time(raw: &str) -> Option<Millis> {

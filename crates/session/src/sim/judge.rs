@@ -3,6 +3,8 @@
 //! Invariant: nothing of the machine is asked but what agents can see (`published`).
 
 mod ends;
+mod lives;
+mod routes;
 mod sends;
 
 use std::collections::BTreeSet;
@@ -10,9 +12,9 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::Stats;
-use super::model::{Books, CallBook, SessionBook, SocketBook, tools};
+use super::model::{Books, CallBook, SocketBook, tools};
 use crate::{
-    Call, CallId, Event, Failure, Millis, Output, Reach, Sessions, Settings, SocketId, Target, What,
+    Call, CallId, Event, Millis, Output, Reach, Sessions, Settings, SocketId, Target, What,
 };
 
 /// What goes into the machine, as the judge sees it.
@@ -228,85 +230,6 @@ impl Judge {
         }
     }
 
-    /// A register was accepted.
-    fn registers(&mut self, seen: &Seen, uid: &str, socket: SocketId) -> Verdict {
-        let Seen::Frame(on, frame) = seen else { return Err("registered by itself".to_owned()) };
-        demand!(*on == socket && seen.method() == "session.register", "registered by itself");
-        let params = &frame["params"];
-        let text = |key: &str| params[key].as_str().unwrap_or_default().to_owned();
-        let book = self.books.sockets.get_mut(&socket).ok_or("registered on no socket")?;
-        demand!(!book.leaving, "registered on a socket that is leaving");
-        demand!(!book.registered, "registered twice on one socket");
-        (book.registered, book.uid) = (true, Some(uid.to_owned()));
-        let token = book.token;
-        let fresh = || SessionBook {
-            token,
-            kind: text("kind"),
-            base: text("infobase_name"),
-            pid: params["pid"].clone(),
-            tools: tools(params),
-            socket: None,
-            lost_at: None,
-            queue: std::collections::VecDeque::new(),
-            slots: std::collections::BTreeMap::new(),
-        };
-        let session = self.books.sessions.entry(uid.to_owned()).or_insert_with(fresh);
-        let same = session.token == token
-            && session.kind == text("kind")
-            && session.base == text("infobase_name");
-        demand!(same, "`{uid}` was taken by another program");
-        if !session.pid.is_null() && session.pid != params["pid"] {
-            for call in session.slots.keys() {
-                self.books.calls.get_mut(call).unwrap().hastened = true;
-            }
-        }
-        session.pid = params["pid"].clone();
-        session.tools = tools(params);
-        let old = session.socket.replace(socket).filter(|old| *old != socket);
-        session.lost_at = None;
-        // Whatever the machine thinks, the socket before this one is done with.
-        if let Some(book) = old.and_then(|old| self.books.sockets.get_mut(&old)) {
-            demand!(book.leaving, "a superseded socket stays open");
-        }
-        Ok(())
-    }
-
-    fn rebinds(&mut self, seen: &Seen, uid: &str, socket: SocketId) -> Verdict {
-        let Seen::Frame(on, frame) = seen else { return Err("re-bound by itself".to_owned()) };
-        demand!(self.settings.rebind, "re-bound although that is off");
-        let call = frame["id"].as_str().and_then(|wire| self.books.wires.get(wire));
-        let call = call.and_then(|call| self.books.calls.get(call)).ok_or("re-bound by guess")?;
-        demand!(*on == socket && call.uid == uid && !call.ended, "re-bound to the wrong session");
-        let session = self.books.sessions.get_mut(uid).ok_or("re-bound to nobody")?;
-        let book = self.books.sockets.get_mut(&socket).ok_or("re-bound no socket")?;
-        demand!(session.socket.is_none(), "re-bound a session that has a socket");
-        demand!(!book.registered && book.uid.is_none() && !book.leaving, "re-bound a taken socket");
-        demand!(session.token == book.token, "re-bound with another token");
-        (session.socket, session.lost_at) = (Some(socket), None);
-        book.uid = Some(uid.to_owned());
-        Ok(())
-    }
-
-    fn session_ends(&mut self, seen: &Seen, event: &Event, uid: &str, now: Millis) -> Verdict {
-        let session = self.books.sessions.remove(uid).ok_or("nobody has ended")?;
-        match event.what {
-            What::Bye => {
-                demand!(seen.method() == "session.bye", "a goodbye that nobody said");
-                demand!(session.socket == event.socket, "a goodbye from an old socket");
-            }
-            What::Expired => {
-                let over = session.lost_at.is_some_and(|at| now >= at.after(self.settings.grace));
-                demand!(over, "`{uid}` ended before its grace");
-            }
-            _ => demand!(session.socket.is_none(), "`{uid}` ended while it was there"),
-        }
-        self.books.ended_now.insert(uid.to_owned());
-        for (call, _) in session.slots {
-            self.books.calls.get_mut(&call).unwrap().sent = true;
-        }
-        Ok(())
-    }
-
     /// What must hold after every step.
     fn after(&mut self, seen: &Seen, outputs: &[Output], now: Millis, gate: &Sessions) -> Verdict {
         self.steps += 1;
@@ -346,57 +269,6 @@ impl Judge {
             let (since, _) = *self.stale_since.insert(stale.unwrap_or((now, gate.revision())));
             demand!(now.since(since) <= self.settings.coalesce, "a view was not told of a change");
         }
-        Ok(())
-    }
-
-    /// Judges where a call was sent to, or why not.
-    pub(super) fn routed(
-        &mut self,
-        name: &str,
-        selector: Option<(&str, &str)>,
-        endless: bool,
-        reach: &Reach,
-        found: &Result<Target, Failure>,
-    ) -> Verdict {
-        let reachable = |uid: &str, s: &SessionBook| reach.allows(uid, &s.kind, &s.base);
-        let serving: Vec<(&String, &SessionBook)> = self
-            .books
-            .sessions
-            .iter()
-            .filter(|(uid, s)| reachable(uid, s) && s.tools.contains_key(name))
-            .collect();
-        let fits = |(uid, s): &&(&String, &SessionBook)| match selector {
-            Some(("session_id", wanted)) => uid.as_str() == wanted,
-            Some(("infobase_name", wanted)) => s.base == wanted,
-            Some((_, wanted)) => s.kind == wanted,
-            None => true,
-        };
-        let left: Vec<&(&String, &SessionBook)> = serving.iter().filter(fits).collect();
-        let named = selector.filter(|(key, _)| *key == "session_id").map(|(_, uid)| uid);
-        let there = named.and_then(|uid| self.books.sessions.get_key_value(uid));
-        let expected: &[&str] = match left.as_slice() {
-            _ if serving.is_empty() => &["no_live_session", "unknown_tool", "session_mismatch"],
-            [(_, s)] if endless && s.kind != "server" => &["invalid_arguments"],
-            [(_, s)] if s.socket.is_none() && s.kind != "server" => {
-                if selector.is_some() {
-                    &["session_gone"]
-                } else {
-                    &["no_live_session"]
-                }
-            }
-            [(_, s)] if s.queue.len() >= self.settings.of_kind(&s.kind).queue => &["session_busy"],
-            [(uid, _)] => {
-                let right = found.as_ref().is_ok_and(|target| *target.session_id == ***uid);
-                demand!(right, "`{name}` with {selector:?} should go to `{uid}`: {found:?}");
-                return Ok(());
-            }
-            [] if there.is_some_and(|(uid, s)| reachable(uid, s)) => &["session_mismatch"],
-            [] => &["unknown_session"],
-            _ => &["session_id_required"],
-        };
-        let code = found.as_ref().map_or_else(Failure::error_code, |_| "let in");
-        demand!(expected.contains(&code), "`{name}` with {selector:?}: {code}, not {expected:?}");
-        self.count(expected[0]);
         Ok(())
     }
 

@@ -49,6 +49,7 @@ fn bad_registers_name_their_field() {
         (with("client_uid", "".into()), "`client_uid` must not be empty"),
         (with("client_uid", 7.into()), "`client_uid` must be a string"),
         (with("client_uid", "x".repeat(600).into()), "`client_uid` is longer than 512 bytes"),
+        (with("client_uid", "a\nb".into()), "`client_uid` has control characters"),
         (without("kind"), "`kind` is missing"),
         (without("version"), "`version` is missing"),
         (with("infobase_name", "".into()), "`infobase_name` must not be empty"),
@@ -127,10 +128,7 @@ fn odd_frames_are_answered_and_forgiven() {
         bed.say_text(1, r#"{"jsonrpc":"2.0","id":1}"#),
         parse("has none of `method`, `result` and `error`")
     );
-    assert_eq!(
-        bed.say_text(1, "[]"),
-        parse("invalid type: sequence, expected an object at line 1 column 0")
-    );
+    assert_eq!(bed.say_text(1, "[]"), parse("must be one object"));
     assert_eq!(bed.ask(1, "ping", Value::Null), [r#"send 1 {"jsonrpc":"2.0","id":1,"result":{}}"#]);
     assert_eq!(bed.ask(1, "tools/list", json!({})), [error(1, -32601, "no such method")]);
     assert!(bed.tell(1, "whatever", json!({})).is_empty());
@@ -280,6 +278,25 @@ fn a_late_answer_binds_an_anonymous_socket_again() {
 }
 
 #[test]
+fn a_bound_socket_may_turn_out_to_be_another_session() {
+    let mut bed = Bed::new();
+    bed.join(1, "u1", "client", &["find"]);
+    bed.join(2, "u2", "client", &["other"]);
+    bed.call(1, "find", "{}");
+    bed.close(1);
+    bed.open(3, None);
+    bed.reply(3, 1, 1);
+    // Refused, it stays what it was.
+    let refused = bed.ask(3, "session.register", card("u2", "server", "trade", &[]));
+    assert_eq!(refused[0], "event takeover_refused u2");
+    assert_eq!(bed.call(2, "find", "{}"), [sent(3, 2, 2, "find", "{}")]);
+    let lines = bed.ask(3, "session.register", card("u3", "client", "trade", &["find"]));
+    assert_eq!(lines[..2], ["event lost u1", "event registered u3"]);
+    // The socket to which its call went may still answer it.
+    assert_eq!(bed.reply(3, 2, 2), [format!("answer 2 {OK}")]);
+}
+
+#[test]
 fn a_live_or_timed_out_session_is_not_bound_again() {
     let mut bed = Bed::new();
     bed.join(1, "u1", "client", &["find"]);
@@ -329,6 +346,8 @@ fn idle_sessions_hide_or_are_asked_to_end() {
     // Who knows it by its id can wake it.
     bed.call(1, "find", r#"{"session_id":"u1"}"#);
     assert_eq!(bed.route("find", "{}"), "u1 {}");
+    bed.reply(1, 1, 1);
+    assert_eq!(bed.pass(secs(60)), ["event idle u1"]);
     settings.common.idle = crate::Idle::Shutdown;
     let mut bed = Bed::with(settings);
     bed.join(1, "u1", "client", &["find"]);

@@ -196,3 +196,43 @@ fn time_that_goes_backwards_is_not_believed() {
     assert!(bed.pass(secs(59)).is_empty());
     assert_eq!(bed.pass(secs(1))[0], "answer 1 upstream_timeout unknown");
 }
+
+#[test]
+fn everything_is_counted() {
+    let mut bed = Bed::new();
+    bed.join(1, "u1", "client", &["a"]);
+    bed.join(2, "u2", "server", &["b"]);
+    bed.open(3, None);
+    bed.call(1, "a", "{}");
+    bed.call(2, "a", "{}");
+    bed.close(2);
+    let counts = crate::Counts {
+        sockets: 2,
+        anonymous: 1,
+        sessions: 2,
+        disconnected: 1,
+        queued: 1,
+        inflight: 1,
+    };
+    assert_eq!(bed.gate.counts(), counts);
+}
+
+#[test]
+fn what_only_some_promise_is_not_shown() {
+    let mut bed = Bed::new();
+    let mut params = card("u1", "client", "trade", &["a", "b"]);
+    params["tools"][0]["output_schema"] = json!({"type": "object"});
+    params["tools"][0]["annotations"] = json!({"readOnlyHint": true});
+    params["tools"][0]["title"] = "Найти".into();
+    bed.open(1, None).ask(1, "session.register", params.clone());
+    let item = |bed: &Bed| bed.gate.published(&bed.reach).tools[0].json.clone();
+    assert!(item(&bed).contains(r#""outputSchema":{"type":"object"}"#), "{}", item(&bed));
+    assert!(item(&bed).contains(r#""annotations":{"readOnlyHint":true},"#));
+    assert!(bed.gate.has_output_schema("a", &bed.reach));
+    assert!(!bed.gate.has_output_schema("b", &bed.reach));
+    params["client_uid"] = "u2".into();
+    params["tools"][0]["output_schema"] = json!({"type": "object", "required": ["x"]});
+    bed.open(2, None).ask(2, "session.register", params);
+    assert!(!item(&bed).contains("outputSchema") && item(&bed).contains("annotations"));
+    assert!(item(&bed).contains(r#""title":"Найти""#));
+}

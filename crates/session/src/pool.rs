@@ -1,0 +1,79 @@
+//! Tools and lists of tools that were read, held once however many sessions publish them.
+//!
+//! A thousand equal clients send a thousand equal lists: the first is read, the others are known by
+//! their hash, and whoever makes lists for agents sees at a glance that they are one.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+
+use sha2::{Digest, Sha256};
+use toolgate_mcp::items;
+
+use crate::tool::{Tool, Tools, read_tool};
+
+/// What is known by the hash of its text.
+#[derive(Debug, Default)]
+pub(crate) struct Pool {
+    tools: HashMap<[u8; 32], Weak<Tool>>,
+    lists: HashMap<[u8; 32], (Weak<Tools>, Vec<String>)>,
+    /// Dead entries are swept out when there are this many.
+    sweep_at: usize,
+}
+
+/// What a list of tools has come to.
+#[derive(Debug, Default)]
+pub(crate) struct ReadTools {
+    pub(crate) tools: Arc<Tools>,
+    /// Names that occur more than once; the first was taken.
+    pub(crate) doubled: Vec<String>,
+}
+
+impl Pool {
+    /// Reads `tools` of a register or of `tools_changed`. The error names what is wrong.
+    pub(crate) fn read(&mut self, raw: &str, max: usize) -> Result<ReadTools, String> {
+        let key: [u8; 32] = Sha256::digest(raw.as_bytes()).into();
+        if let Some((list, doubled)) = self.lists.get(&key)
+            && let Some(tools) = list.upgrade()
+        {
+            return Ok(ReadTools { tools, doubled: doubled.clone() });
+        }
+        let wrong = || "`tools` must be an array".to_owned();
+        let items = items(raw).map_err(|refusal| refusal.message)?.ok_or_else(wrong)?;
+        if items.len() > max {
+            return Err(format!("`tools` has {} elements; {max} are the limit", items.len()));
+        }
+        let (mut tools, mut doubled) = (Tools::new(), Vec::new());
+        for (index, item) in items.into_iter().enumerate() {
+            let tool = self.tool(item).map_err(|what| format!("`tools[{index}]{what}"))?;
+            let Some(tool) = tool else { continue };
+            if tools.contains_key(&tool.name) {
+                doubled.push(tool.name.to_string());
+            } else {
+                tools.insert(Arc::clone(&tool.name), tool);
+            }
+        }
+        let tools = Arc::new(tools);
+        self.sweep();
+        self.lists.insert(key, (Arc::downgrade(&tools), doubled.clone()));
+        Ok(ReadTools { tools, doubled })
+    }
+
+    fn tool(&mut self, raw: &str) -> Result<Option<Arc<Tool>>, String> {
+        let key: [u8; 32] = Sha256::digest(raw.as_bytes()).into();
+        if let Some(tool) = self.tools.get(&key).and_then(Weak::upgrade) {
+            return Ok(Some(tool));
+        }
+        let Some(tool) = read_tool(raw)? else { return Ok(None) };
+        let tool = Arc::new(tool);
+        self.tools.insert(key, Arc::downgrade(&tool));
+        Ok(Some(tool))
+    }
+
+    fn sweep(&mut self) {
+        if self.tools.len() + self.lists.len() >= self.sweep_at {
+            self.tools.retain(|_, tool| tool.strong_count() > 0);
+            self.lists.retain(|_, (list, _)| list.strong_count() > 0);
+            self.sweep_at = (self.tools.len() + self.lists.len()) * 2 + 64;
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Which of the sessions that serve a tool a call means.
+
+use std::sync::Arc;
+
+use super::Failure;
+use crate::arguments::{Arguments, INFOBASE_NAME, KIND, invalid};
+use crate::failure::Candidate;
+use crate::machine::{Session, Sessions};
+use crate::mutant::{self, Mutant};
+use crate::reach::Reach;
+use crate::schema::has_property;
+
+/// The session that is meant.
+pub(super) struct Choice<'a> {
+    pub(super) uid: &'a Arc<str>,
+    pub(super) session: &'a Session,
+    /// Keys that were used up.
+    pub(super) selectors: Vec<&'static str>,
+    pub(super) selected: bool,
+}
+
+impl Sessions {
+    /// The short way: the call names a session that serves the tool, and no other selector.
+    pub(super) fn named<'a>(
+        &'a self,
+        original: &str,
+        arguments: Option<&str>,
+        reach: &Reach,
+    ) -> Option<Choice<'a>> {
+        let arguments = Arguments::read(arguments).ok()?;
+        let wanted = arguments.session_id().ok()??;
+        let (uid, session) = self.by_uid.get_key_value(&*wanted)?;
+        let plain = !arguments.has(INFOBASE_NAME) && !arguments.has(KIND);
+        let serves = self.serves(uid, reach) && session.tools.contains_key(original);
+        let selectors = Vec::new();
+        (plain && serves).then_some(Choice { uid, session, selectors, selected: true })
+    }
+
+    pub(super) fn choose<'a>(
+        &'a self,
+        name: &str,
+        original: &str,
+        arguments: &Arguments<'_>,
+        candidates: &[(&'a Arc<str>, &'a Session)],
+        reach: &Reach,
+    ) -> Result<Choice<'a>, Failure> {
+        let own = |key: &str| {
+            let tools = candidates.iter().filter_map(|(_, session)| session.tools.get(original));
+            tools.into_iter().any(|tool| has_property(&tool.input_schema, key))
+        };
+        let mut left = candidates.to_vec();
+        let mut selectors = Vec::new();
+        for key in [INFOBASE_NAME, KIND] {
+            if !arguments.has(key) || own(key) {
+                continue;
+            }
+            if let Some(wanted) = arguments.selector(key)? {
+                selectors.push(key);
+                left.retain(|(_, session)| *field(session, key) == *wanted);
+            }
+        }
+        if let Some(wanted) = arguments.session_id()? {
+            return self.chosen(name, original, &wanted, &left, candidates, selectors, reach);
+        }
+        match left.as_slice() {
+            [(uid, session)] => {
+                let selected = !selectors.is_empty();
+                Ok(Choice { uid, session, selectors, selected })
+            }
+            [] if candidates.is_empty() => Err(self.nobody(name, original, reach)),
+            [] => Err(Failure::UnknownSession { candidates: named(candidates) }),
+            [(uid, session), ..] if mutant::on(Mutant::RoutedByGuess) => {
+                Ok(Choice { uid, session, selectors, selected: false })
+            }
+            several => Err(Failure::SessionIdRequired {
+                tool: name.to_owned(),
+                candidates: named(several),
+            }),
+        }
+    }
+
+    /// The session that the call names by its id.
+    #[expect(clippy::too_many_arguments, reason = "one step of `choose`, with all that it knows")]
+    fn chosen<'a>(
+        &'a self,
+        name: &str,
+        original: &str,
+        wanted: &str,
+        left: &[(&'a Arc<str>, &'a Session)],
+        candidates: &[(&'a Arc<str>, &'a Session)],
+        selectors: Vec<&'static str>,
+        reach: &Reach,
+    ) -> Result<Choice<'a>, Failure> {
+        let known = self.by_uid.get_key_value(wanted);
+        match known.filter(|_| self.reachable(wanted, reach).is_some()) {
+            Some((uid, session)) => {
+                let agrees = left.iter().any(|(other, _)| *other == uid);
+                let candidate = candidates.iter().any(|(other, _)| *other == uid);
+                if candidate && !agrees {
+                    let with = selectors.join("` and `");
+                    return Err(invalid(format!(
+                        "`session_id` and `{with}` name different sessions"
+                    )));
+                }
+                Ok(Choice { uid, session, selectors, selected: true })
+            }
+            None if candidates.is_empty() => Err(self.nobody(name, original, reach)),
+            None => Err(Failure::UnknownSession { candidates: named(candidates) }),
+        }
+    }
+
+    fn nobody(&self, name: &str, original: &str, reach: &Reach) -> Failure {
+        let entries = self.showcase.visible(reach);
+        let with = entries.filter(|entry| entry.tools.contains_key(original));
+        let newest = with.max_by_key(|entry| entry.last_seen);
+        let card = self.hidden_server(original, reach).map(|session| &session.card);
+        let (kind, config_id) = match (card, newest) {
+            (Some(card), _) => (&card.kind, &card.config_id),
+            (None, Some(entry)) => (&entry.key.kind, &entry.key.config_id),
+            (None, None) => return Failure::UnknownTool { tool: name.to_owned() },
+        };
+        Failure::NoLiveSession {
+            tool: name.to_owned(),
+            kind: kind.clone(),
+            config_id: config_id.clone(),
+        }
+    }
+}
+
+fn field<'s>(session: &'s Session, key: &str) -> &'s str {
+    if key == KIND { &session.card.kind } else { &session.card.infobase_name }
+}
+
+fn named(sessions: &[(&Arc<str>, &Session)]) -> Vec<Candidate> {
+    sessions.iter().map(|(uid, session)| session.candidate(uid)).collect()
+}

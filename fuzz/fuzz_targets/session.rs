@@ -1,0 +1,66 @@
+//! Any frames and any arguments: no panic, what goes out is JSON, what is forwarded is an object.
+//!
+//! Each line of the input is a frame, by turns on two sockets, and the arguments of a call.
+
+#![no_main]
+
+use std::sync::Arc;
+
+use libfuzzer_sys::fuzz_target;
+use serde::de::IgnoredAny;
+use toolgate_session::{
+    Call, CallId, CheckArguments, Input, Millis, Output, Reach, Schema, Sessions, Settings,
+    SocketId, Token, ViewId,
+};
+
+const LINES: usize = 64;
+
+struct Unchecked;
+
+impl CheckArguments for Unchecked {
+    fn check(&self, _: &Schema, _: &str) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+fuzz_target!(|input: &str| {
+    let mut gate = Sessions::new(Settings::default(), [], Millis(0));
+    let reach = Arc::new(Reach::default());
+    gate.handle(Input::Watch { view: ViewId(1), reach: Arc::clone(&reach) }, Millis(0));
+    for socket in [SocketId(0), SocketId(1)] {
+        gate.handle(Input::Opened { socket, token: Arc::new(Token::default()) }, Millis(0));
+    }
+    for (n, line) in (0..).zip(input.lines().take(LINES)) {
+        let now = Millis(n * 500);
+        let outputs = gate.handle(Input::Frame { socket: SocketId(n % 2), text: line }, now);
+        check(&outputs.list);
+        for name in ["find", "execute_query"] {
+            if let Ok(target) = gate.resolve(name, Some(line), &reach, &Unchecked) {
+                assert!(target.arguments.starts_with('{') && is_json(&target.arguments));
+                let call = Call { call: CallId(n), target, random: 0 };
+                check(&gate.handle(Input::Call(call), now).list);
+            }
+        }
+    }
+    for tool in gate.published(&reach).tools {
+        assert!(is_json(&tool.json), "{}", tool.json);
+    }
+});
+
+fn check(outputs: &[Output]) {
+    for output in outputs {
+        match output {
+            Output::Send { frame, .. } => assert!(is_json(std::str::from_utf8(frame).unwrap())),
+            Output::Answer(answer) => {
+                if let Ok(result) = &answer.result {
+                    assert!(is_json(&result.json), "{}", result.json);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn is_json(text: &str) -> bool {
+    serde_json::from_str::<IgnoredAny>(text).is_ok()
+}
