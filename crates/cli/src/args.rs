@@ -4,8 +4,12 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+mod audit;
 mod policy;
 
+pub(crate) use audit::{
+    AuditArgs, AuditVerb, DataArgs, ListArgs, OneOutput, RowsOutput, ShowArgs, TailArgs, VerifyArgs,
+};
 pub(crate) use policy::{
     CheckArgs, ExplainArgs, ExplainOutput, FmtArgs, ImportArgs, PolicyArgs, PolicyCheckOutput,
     PolicyVerb, TestArgs, TestOutput,
@@ -30,6 +34,8 @@ pub(crate) enum Verb {
     Config(ConfigArgs),
     /// Check, test, explain, format and import policies
     Policy(PolicyArgs),
+    /// Verify and read the audit, with or without a running gateway
+    Audit(AuditArgs),
     /// Print the version
     Version,
 }

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod args;
+mod audit;
 mod config;
 mod exit;
 mod log;
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
         Verb::Serve(args) => serve::run(&args),
         Verb::Config(args) => config::run(&args),
         Verb::Policy(args) => policy::run(&args),
+        Verb::Audit(args) => audit::run(&args),
         Verb::Version => version::run(),
     };
     exit::code(done)

@@ -16,6 +16,8 @@ mod source;
 mod test;
 mod write;
 
+pub(crate) use problems::visible;
+
 use toolgate_policy::json_schema;
 
 use crate::args::{PolicyArgs, PolicyVerb};

@@ -62,7 +62,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Done> {
         return Err(exit::Usage(why.to_owned()).into());
     }
     fd_limit::raise();
-    let data = DataFolder::open(data_path(args, &config)?, &random::token)?;
+    let data = DataFolder::open(data_path(args.data.as_deref(), &config)?, &random::token)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
@@ -151,8 +151,16 @@ async fn serve(
     Ok(Done::Ok)
 }
 
-fn data_path(args: &ServeArgs, config: &Config) -> anyhow::Result<PathBuf> {
-    if let Some(path) = args.data.clone().or_else(|| config.data.clone()) {
+/// The data folder as `serve` with the same flags would find it.
+pub(crate) fn find_data(data: Option<&Path>, config: Option<&Path>) -> anyhow::Result<PathBuf> {
+    match data {
+        Some(data) => Ok(data.to_owned()),
+        None => data_path(None, &Source::find(config).load()?),
+    }
+}
+
+fn data_path(data: Option<&Path>, config: &Config) -> anyhow::Result<PathBuf> {
+    if let Some(path) = data.map(Path::to_owned).or_else(|| config.data.clone()) {
         return Ok(path);
     }
     let path = |name| std::env::var_os(name).map(PathBuf::from);

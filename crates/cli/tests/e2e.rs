@@ -27,6 +27,8 @@ mod upstream;
 #[path = "e2e/wire.rs"]
 mod wire;
 
+#[path = "e2e/audit.rs"]
+mod audit;
 #[path = "e2e/canary.rs"]
 mod canary;
 #[path = "e2e/children.rs"]

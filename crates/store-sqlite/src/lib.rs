@@ -1,7 +1,7 @@
 //! A store in SQLite: one file in the data folder, which several processes of one machine may open.
 //!
 //! [`open`] makes or opens a data folder and gives a [`toolgate_store::Engine`] over it;
-//! [`verify`] checks the audit of a folder, with or without a running gateway.
+//! [`Audit`] reads and [`verify`] checks the audit of a folder, with or without a running gateway.
 //!
 //! Invariant: every write is one `BEGIN IMMEDIATE` that reads counters and the head of the chain
 //! from the database. Nothing that decides is remembered from one transaction to the next.
@@ -11,6 +11,7 @@
 //! Start reading at [`open`], then `write` (one transaction), `sync` (durability), `owner` (which
 //! processes live). Statements are in `sql/`, the schema in `sql/migrations/`.
 
+mod audit;
 mod fault;
 mod keys;
 mod owner;
@@ -31,6 +32,7 @@ use jiff::Timestamp;
 use toolgate_audit::{PublicKey, Secret};
 use toolgate_store::{Engine, Fault, Settings, Tell};
 
+pub use audit::Audit;
 pub use schema::VERSION as SCHEMA_VERSION;
 pub use sync::SyncFile;
 pub use verify::verify;

@@ -65,6 +65,15 @@ pub(crate) fn open_reader(folder: &Path) -> Result<Connection, Fault> {
     let connection = connect(&file(folder), OpenFlags::SQLITE_OPEN_READ_WRITE)
         .or_else(|_| connect(&file(folder), OpenFlags::SQLITE_OPEN_READ_ONLY))?;
     connection.pragma_update(None, "query_only", true).or_fault()?;
+    of_this_version(connection)
+}
+
+/// A connection for whoever looks at the folder from outside: closing it never writes the log back.
+pub(crate) fn open_outside(folder: &Path) -> Result<Connection, Fault> {
+    of_this_version(connect(&file(folder), OpenFlags::SQLITE_OPEN_READ_ONLY)?)
+}
+
+fn of_this_version(connection: Connection) -> Result<Connection, Fault> {
     match version(&connection)? {
         VERSION => Ok(connection),
         other => Err(wrong_version(other)),

@@ -1,6 +1,7 @@
 //! The statements, one file each.
 
 pub(crate) const APPEND: &str = include_str!("../sql/append.sql");
+pub(crate) const CALL_BETWEEN: &str = include_str!("../sql/call_between.sql");
 pub(crate) const CHECKPOINT_ADD: &str = include_str!("../sql/checkpoint_add.sql");
 pub(crate) const CHECKPOINT_ALL: &str = include_str!("../sql/checkpoint_all.sql");
 pub(crate) const CHECKPOINT_LAST: &str = include_str!("../sql/checkpoint_last.sql");

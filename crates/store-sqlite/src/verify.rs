@@ -18,7 +18,7 @@ use crate::{
 /// `elsewhere` are checkpoints that were kept outside the folder.
 pub fn verify(folder: &Path, elsewhere: Vec<Checkpoint>) -> Result<Report, Fault> {
     let key = keys::public_key(folder)?;
-    let connection = schema::open_reader(folder)?;
+    let connection = schema::open_outside(folder)?;
     let stored = checkpoints(&connection)?;
     let mut verifier = Verifier::new(&key, stored.into_iter().chain(elsewhere));
     let mut statement = connection.prepare(sql::ROWS_ALL).or_fault()?;

@@ -57,7 +57,7 @@ pub(super) fn number(count: usize, what: &str) -> String {
 }
 
 /// What a document says must not speak to the terminal: control characters are spelled out.
-pub(super) fn visible(text: &str) -> String {
+pub(crate) fn visible(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
         if c.is_control() && c != '\n' {

@@ -1,0 +1,1 @@
+SELECT DISTINCT call_id FROM audit WHERE call_id BETWEEN ?1 AND ?2 ORDER BY call_id LIMIT 2
