@@ -32,6 +32,11 @@ pub(crate) fn visit(door: &Door, animals: &[Animal], instances: &str) {
     let mark = mark();
     let endless = Endless::start(Duration::from_millis(1)).unwrap();
     let mut gate = Gate::start(&config(animals, instances, &mark, &endless));
+    // The store opens some of its files with the first call.
+    use_healthy(door, &gate, HEALTHY_AGENTS, &AtomicBool::new(true));
+    if instances != "shared" {
+        eventually("the first visitor has left", || children(gate.pid()).is_empty().then_some(()));
+    }
     let files_before = files(gate.pid());
 
     let (over, open) = (&AtomicBool::new(false), &gate);
