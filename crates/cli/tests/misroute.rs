@@ -86,7 +86,7 @@ async fn run() {
 fn config(url: &str, seed: u64) -> String {
     let program = std::env::current_exe().unwrap();
     format!(
-        "servers:\n  child: {{ command: '{}', args: [{ASKED}, shuffling, --amount, '{seed}'], \
+        "audit: {{ durability: off }}\nservers:\n  child: {{ command: '{}', args: [{ASKED}, shuffling, --amount, '{seed}'], \
          instances: shared }}\n  web: {{ url: '{url}' }}\n",
         program.display()
     )
