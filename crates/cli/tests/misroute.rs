@@ -37,11 +37,13 @@ use crate::gate::Gate;
 const CLIENTS: u64 = 1000;
 const ANSWERS: u64 = 100_000;
 
-/// Where clients reach the servers, one after the other. On the endpoint for all servers the tools
-/// are called `child__echo` and `web__echo`.
-const SERVERS: [Server; 2] = [
+/// Where clients reach the servers, one after the other: half of them each at its own endpoint,
+/// half at the one for all servers.
+const SERVERS: [Server; 4] = [
     Server { path: "/mcp/child", tool: "echo", gives_all: false },
     Server { path: "/mcp/web", tool: "echo", gives_all: true },
+    Server { path: "/mcp", tool: "child__echo", gives_all: false },
+    Server { path: "/mcp", tool: "web__echo", gives_all: true },
 ];
 
 fn main() -> ExitCode {
@@ -84,7 +86,7 @@ async fn run() {
 fn config(url: &str, seed: u64) -> String {
     let program = std::env::current_exe().unwrap();
     format!(
-        "servers:\n  child: {{ command: '{}', args: [{ASKED}, shuffling, --amount, '{seed}'], \
+        "audit: {{ durability: off }}\nservers:\n  child: {{ command: '{}', args: [{ASKED}, shuffling, --amount, '{seed}'], \
          instances: shared }}\n  web: {{ url: '{url}' }}\n",
         program.display()
     )

@@ -178,18 +178,6 @@ impl List {
         self.names.contains(own)
     }
 
-    /// The entries that are to be seen, by the server's own names, from entry `from` on.
-    pub(crate) fn only(&self, from: usize, is_shown: impl Fn(&str) -> bool) -> Bytes {
-        let mut text = BytesMut::new();
-        for entry in self.entries.iter().skip(from).filter(|entry| is_shown(&entry.own)) {
-            if !text.is_empty() {
-                text.extend_from_slice(b",");
-            }
-            text.extend_from_slice(self.text.get(entry.place.clone()).unwrap_or_default());
-        }
-        text.freeze()
-    }
-
     /// As many entries as fit into `room` bytes, at least one, from entry `from` on: their text,
     /// and the entry that comes next if there are more.
     pub(crate) fn page(&self, from: usize, room: usize) -> (Bytes, Option<usize>) {
@@ -202,6 +190,29 @@ impl List {
         let next = fit.max(from + 1);
         let end = self.entries.get(next - 1).map_or(start, |entry| entry.place.end);
         (self.text.slice(start..end), (next < self.entries.len()).then_some(next))
+    }
+
+    /// The same of those entries alone that are to be seen, by the server's own names.
+    pub(crate) fn page_of(
+        &self,
+        from: usize,
+        room: usize,
+        is_shown: impl Fn(&str) -> bool,
+    ) -> (Bytes, Option<usize>) {
+        let mut text = BytesMut::new();
+        for (index, entry) in self.entries.iter().enumerate().skip(from) {
+            if !is_shown(&entry.own) {
+                continue;
+            }
+            if !text.is_empty() && text.len() + entry.place.len() >= room {
+                return (text.freeze(), Some(index));
+            }
+            if !text.is_empty() {
+                text.extend_from_slice(b",");
+            }
+            text.extend_from_slice(self.text.get(entry.place.clone()).unwrap_or_default());
+        }
+        (text.freeze(), None)
     }
 }
 
@@ -333,6 +344,14 @@ mod tests {
         let names: Vec<_> = (0..10).map(|n| format!(r#"{{"name":"t{n}"}}"#)).collect();
         let list = list(Kind::Tools, &[&format!(r#"{{"tools":[{}]}}"#, names.join(","))]);
         let entry = r#"{"name":"files__t0"}"#.len();
+        let every = |_: &str| true;
+        assert_eq!(list.page_of(3, 1, every), list.page(3, 1));
+        assert_eq!(list.page_of(0, usize::MAX, every), list.page(0, usize::MAX));
+        let odd = list.page_of(0, 2 * entry + 2, |own| !own.ends_with(['0', '2', '4', '6', '8']));
+        assert_eq!(
+            odd,
+            (bytes::Bytes::from(r#"{"name":"files__t1"},{"name":"files__t3"}"#), Some(5))
+        );
         for (room, expected) in [(0, 1), (entry, 1), (2 * entry, 1), (2 * entry + 1, 2), (900, 10)]
         {
             let (mut from, mut seen, mut pages) = (0, Vec::new(), 0);

@@ -66,7 +66,7 @@ fn write(raw: &str, depth: usize, out: &mut String) -> Result<(), NotCanonical> 
             let mut first = true;
             while let Some(item) = items.next_element()? {
                 separate(&mut first, out);
-                write(item, depth, out)?;
+                write(item.text, depth, out)?;
             }
             out.push(']');
         }
@@ -80,7 +80,7 @@ fn write_object(raw: &str, depth: usize, out: &mut String) -> Result<(), NotCano
     let mut items = Items::of(raw, b'{')?;
     let mut members = Vec::new();
     while let Some(member) = items.next_member()? {
-        members.push((member.key()?, member.value));
+        members.push((member.key()?, member.value.text));
     }
     members.sort_by(|(a, _), (b, _)| a.encode_utf16().cmp(b.encode_utf16()));
     if members.windows(2).any(|pair| matches!(pair, [(a, _), (b, _)] if a == b)) {

@@ -18,7 +18,9 @@ use jiff::Timestamp;
 
 use crate::{
     Call, Class, Contribution, Effect, Lifted, Policy, Refusal, Reservation, Shadowed, Usage,
-    Verdict, model::Approve, policy::Entries, truth::Facts,
+    Verdict,
+    model::{Approve, Entry},
+    truth::Facts,
 };
 use say::Said;
 
@@ -32,7 +34,7 @@ pub fn decide(policy: &Policy, call: &Call<'_>, usage: &dyn Usage, now: Timestam
         usage,
         now,
         facts: &facts,
-        entries,
+        entries: &entries,
         said: None,
         would: None,
         rules: smallvec::SmallVec::new(),
@@ -59,7 +61,8 @@ struct Engine<'p, 'a, 'f> {
     usage: &'a dyn Usage,
     now: Timestamp,
     facts: &'f Facts<'a>,
-    entries: Entries<'p>,
+    /// Borrowed, so that steps can walk over them while they change the rest.
+    entries: &'f [&'p Entry],
     /// The first thing an enforced rule said.
     said: Option<Said>,
     /// The first thing a rule in shadow said.

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
 use crate::model::ToolKey;
@@ -12,9 +13,13 @@ use crate::model::ToolKey;
 /// Positions of matching keys, ascending.
 pub(crate) type Matches = SmallVec<[usize; 8]>;
 
+/// Keys by a text. The texts are the operator's own, so nobody can choose them to collide, and a
+/// hash that is fixed and quick will do: one is made for every call.
+type ByText = HashMap<String, Vec<usize>, FixedState>;
+
 #[derive(Debug, Default)]
 pub(crate) struct Index {
-    exact: HashMap<String, Vec<usize>>,
+    exact: ByText,
     prefixed: Bucket,
     suffixed: Bucket,
     rest: Vec<usize>,
@@ -23,7 +28,7 @@ pub(crate) struct Index {
 /// Keys by a literal of some length.
 #[derive(Debug, Default)]
 struct Bucket {
-    by_text: HashMap<String, Vec<usize>>,
+    by_text: ByText,
     lengths: Vec<usize>,
 }
 
@@ -48,20 +53,28 @@ impl Index {
     /// Candidates; the caller checks each key, server part included.
     pub(crate) fn candidates(&self, tool: &str) -> Matches {
         let mut found = Matches::new();
-        found.extend(self.exact.get(tool).into_iter().flatten().copied());
+        take(&self.exact, tool, &mut found);
         for length in &self.prefixed.lengths {
             if let Some(head) = tool.get(..*length) {
-                found.extend(self.prefixed.by_text.get(head).into_iter().flatten().copied());
+                take(&self.prefixed.by_text, head, &mut found);
             }
         }
         for length in &self.suffixed.lengths {
             if let Some(tail) = tool.len().checked_sub(*length).and_then(|at| tool.get(at..)) {
-                found.extend(self.suffixed.by_text.get(tail).into_iter().flatten().copied());
+                take(&self.suffixed.by_text, tail, &mut found);
             }
         }
-        found.extend(self.rest.iter().copied());
+        if !self.rest.is_empty() {
+            found.extend_from_slice(&self.rest);
+        }
         found.sort_unstable();
         found
+    }
+}
+
+fn take(from: &ByText, text: &str, found: &mut Matches) {
+    if let Some(places) = from.get(text) {
+        found.extend_from_slice(places);
     }
 }
 

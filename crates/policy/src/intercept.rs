@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use crate::{
     Amount,
-    json::{self, Malformed, Value},
+    json::{self, Malformed, Raw, Value},
     model::{Op, Operand, Rule, RuleCondition, RulePath, Scalar},
     mutant::{self, Mutant},
     number::Number,
@@ -50,12 +50,12 @@ fn lookup<'a>(facts: &Facts<'a>, names: &[String]) -> Result<Option<Value<'a>>, 
     let Some((first, rest)) = names.split_first() else { return Ok(None) };
     let mut raw = facts.arguments.get(first)?;
     for name in rest {
-        raw = match raw.map(Value::read).transpose()? {
+        raw = match raw.map(Raw::read).transpose()? {
             Some(Value::Object(object)) => json::member(object, name)?,
             _ => None,
         };
     }
-    raw.map(Value::read).transpose()
+    raw.map(Raw::read).transpose()
 }
 
 fn compare(condition: &RuleCondition, value: Option<&Value<'_>>) -> Result<bool, Malformed> {
@@ -71,7 +71,7 @@ fn compare(condition: &RuleCondition, value: Option<&Value<'_>>) -> Result<bool,
         (Op::Lt | Op::Lte | Op::Gt | Op::Gte, Operand::Scalar(Scalar::Number(wanted))) => {
             match value {
                 Value::Number(text) => {
-                    numbers(text, wanted).is_some_and(|o| ordered(condition.op, o))
+                    Number::compare_texts(text, wanted).is_some_and(|o| ordered(condition.op, o))
                 }
                 _ => false,
             }
@@ -85,7 +85,7 @@ fn compare(condition: &RuleCondition, value: Option<&Value<'_>>) -> Result<bool,
             (Value::List(raw), wanted) => {
                 let mut items = json::elements(raw)?;
                 while let Some(item) = items.next_element()? {
-                    if equal(&Value::read(item)?, wanted) {
+                    if equal(&item.read()?, wanted) {
                         return Ok(true);
                     }
                 }
@@ -97,14 +97,10 @@ fn compare(condition: &RuleCondition, value: Option<&Value<'_>>) -> Result<bool,
     })
 }
 
-fn numbers(a: &str, b: &str) -> Option<Ordering> {
-    Some(Number::parse(a)?.compare(&Number::parse(b)?))
-}
-
 /// Two numbers by value, everything else by its printed text: `5` equals `"5"`.
 fn equal(value: &Value<'_>, wanted: &Scalar) -> bool {
     if let (Value::Number(a), Scalar::Number(b)) = (value, wanted) {
-        return numbers(a, b) == Some(Ordering::Equal);
+        return Number::compare_texts(a, b) == Some(Ordering::Equal);
     }
     let printed = match value {
         Value::Null => "<nil>".to_owned(),

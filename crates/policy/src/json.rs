@@ -4,12 +4,20 @@
 //! not JSON gives [`Malformed`], and so does an object that has the wanted key twice: a reader
 //! behind the gate might take the other one.
 //!
+//! What the walk over an object or list learns of a value is found once per walk (where it
+//! ends, whether it has escapes), kept in [`Raw`], and not found out again.
+//!
 //! Invariant: no panic and no unbounded recursion on any input.
+//! Start at [`Arguments`], then [`Items`]; `scan` finds where things end.
+
+mod scan;
 
 use std::{borrow::Cow, cell::OnceCell};
 
-use memchr::{memchr, memchr2};
+use memchr::memchr;
 use smallvec::SmallVec;
+
+use scan::{blanks, string_end, trim, value_end};
 
 /// A JSON value, read one level deep.
 #[derive(Clone, Debug)]
@@ -31,29 +39,52 @@ pub(crate) enum Value<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
+/// A value as it stands in an object or list, without blanks around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Raw<'a> {
+    pub(crate) text: &'a str,
+    /// It is a string with escapes.
+    escaped: bool,
+}
+
 impl<'a> Value<'a> {
-    /// Reads the value that `raw` holds.
-    pub(crate) fn read(raw: &'a str) -> Result<Self, Malformed> {
-        let raw = raw.trim_matches(BLANKS);
-        match raw.as_bytes().first().ok_or(Malformed)? {
-            b'n' if raw == "null" => Ok(Value::Null),
-            b't' if raw == "true" => Ok(Value::Bool(true)),
-            b'f' if raw == "false" => Ok(Value::Bool(false)),
+    /// Reads the value that `text` holds.
+    pub(crate) fn read(text: &'a str) -> Result<Self, Malformed> {
+        let text = trim(text);
+        if !text.starts_with('"') {
+            return Raw { text, escaped: false }.read();
+        }
+        let (end, escaped) = string_end(text.as_bytes(), 0)?;
+        if end == text.len() { Raw { text, escaped }.read() } else { Err(Malformed) }
+    }
+}
+
+impl<'a> Raw<'a> {
+    /// What the value is.
+    pub(crate) fn read(self) -> Result<Value<'a>, Malformed> {
+        let text = self.text;
+        match text.as_bytes().first().ok_or(Malformed)? {
+            b'n' if text == "null" => Ok(Value::Null),
+            b't' if text == "true" => Ok(Value::Bool(true)),
+            b'f' if text == "false" => Ok(Value::Bool(false)),
             b'"' => {
-                let end = skip_string(raw.as_bytes(), 0)?;
-                let inner = raw.get(1..end - 1).ok_or(Malformed)?;
-                if end == raw.len() { unescape(inner).map(Value::String) } else { Err(Malformed) }
+                let inner = text.get(1..text.len() - 1).ok_or(Malformed)?;
+                if self.escaped {
+                    unescape(inner).map(Value::String)
+                } else {
+                    Ok(Value::String(Cow::Borrowed(inner)))
+                }
             }
-            b'[' => Ok(Value::List(raw)),
-            b'{' => Ok(Value::Object(raw)),
-            b'-' | b'0'..=b'9' => Ok(Value::Number(raw)),
+            b'[' => Ok(Value::List(text)),
+            b'{' => Ok(Value::Object(text)),
+            b'-' | b'0'..=b'9' => Ok(Value::Number(text)),
             _ => Err(Malformed),
         }
     }
 }
 
 /// The value of `name` in a raw object; `None` if it has none.
-pub(crate) fn member<'a>(object: &'a str, name: &str) -> Result<Option<&'a str>, Malformed> {
+pub(crate) fn member<'a>(object: &'a str, name: &str) -> Result<Option<Raw<'a>>, Malformed> {
     let mut found = None;
     let mut items = Items::of(object, b'{')?;
     while let Some(item) = items.next_member()? {
@@ -81,7 +112,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// The raw value of a top-level argument.
-    pub(crate) fn get(&self, name: &str) -> Result<Option<&'a str>, Malformed> {
+    pub(crate) fn get(&self, name: &str) -> Result<Option<Raw<'a>>, Malformed> {
         let members = self.members.get_or_init(|| index(self.raw)).as_ref().map_err(|e| *e)?;
         let mut found = None;
         for member in members {
@@ -94,11 +125,11 @@ impl<'a> Arguments<'a> {
 }
 
 fn index(raw: &str) -> Result<SmallVec<[Member<'_>; 12]>, Malformed> {
-    let raw = raw.trim_matches(BLANKS);
+    let raw = trim(raw);
     let mut members = SmallVec::new();
     if !raw.starts_with('{') {
         // Not an object: nothing in it has a name. Still refuse what is not JSON at all.
-        let end = skip_value(raw.as_bytes(), 0)?;
+        let (end, _) = value_end(raw.as_bytes(), 0)?;
         return if end == raw.len() { Ok(members) } else { Err(Malformed) };
     }
     let mut items = Items::of(raw, b'{')?;
@@ -112,8 +143,9 @@ fn index(raw: &str) -> Result<SmallVec<[Member<'_>; 12]>, Malformed> {
 #[derive(Clone, Copy)]
 pub(crate) struct Member<'a> {
     key: &'a str,
+    /// The key has escapes.
     escaped: bool,
-    pub(crate) value: &'a str,
+    pub(crate) value: Raw<'a>,
 }
 
 impl<'a> Member<'a> {
@@ -136,7 +168,7 @@ pub(crate) struct Items<'a> {
 
 impl<'a> Items<'a> {
     pub(crate) fn of(text: &'a str, open: u8) -> Result<Self, Malformed> {
-        let text = text.trim_matches(BLANKS);
+        let text = trim(text);
         if text.as_bytes().first() != Some(&open) {
             return Err(Malformed);
         }
@@ -170,7 +202,7 @@ impl<'a> Items<'a> {
         if bytes.get(self.at) != Some(&b'"') {
             return Err(Malformed);
         }
-        let end = skip_string(bytes, self.at)?;
+        let (end, escaped) = string_end(bytes, self.at)?;
         let key = self.text.get(self.at + 1..end - 1).ok_or(Malformed)?;
         let colon = blanks(bytes, end);
         if bytes.get(colon) != Some(&b':') {
@@ -178,73 +210,18 @@ impl<'a> Items<'a> {
         }
         self.at = blanks(bytes, colon + 1);
         let value = self.take_value()?;
-        Ok(Some(Member { key, escaped: memchr(b'\\', key.as_bytes()).is_some(), value }))
+        Ok(Some(Member { key, escaped, value }))
     }
 
-    pub(crate) fn next_element(&mut self) -> Result<Option<&'a str>, Malformed> {
+    pub(crate) fn next_element(&mut self) -> Result<Option<Raw<'a>>, Malformed> {
         if self.advance()? { self.take_value().map(Some) } else { Ok(None) }
     }
 
-    fn take_value(&mut self) -> Result<&'a str, Malformed> {
-        let end = skip_value(self.text.as_bytes(), self.at)?;
-        let value = self.text.get(self.at..end).ok_or(Malformed)?;
+    fn take_value(&mut self) -> Result<Raw<'a>, Malformed> {
+        let (end, escaped) = value_end(self.text.as_bytes(), self.at)?;
+        let text = self.text.get(self.at..end).ok_or(Malformed)?;
         self.at = end;
-        Ok(value)
-    }
-}
-
-const BLANKS: [char; 4] = [' ', '\t', '\n', '\r'];
-
-fn blanks(bytes: &[u8], mut at: usize) -> usize {
-    while matches!(bytes.get(at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
-        at += 1;
-    }
-    at
-}
-
-/// One past the closing quote of the string that opens at `at`.
-fn skip_string(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
-    let mut at = at + 1;
-    loop {
-        let rest = bytes.get(at..).ok_or(Malformed)?;
-        let stop = memchr2(b'"', b'\\', rest).ok_or(Malformed)?;
-        if rest.get(stop) == Some(&b'"') {
-            return Ok(at + stop + 1);
-        }
-        at += stop + 2;
-    }
-}
-
-/// One past the value that begins at `at`. Nested brackets are counted, not parsed.
-fn skip_value(bytes: &[u8], at: usize) -> Result<usize, Malformed> {
-    match bytes.get(at).ok_or(Malformed)? {
-        b'"' => skip_string(bytes, at),
-        b'{' | b'[' => {
-            let (mut at, mut depth) = (at, 0usize);
-            loop {
-                match bytes.get(at).ok_or(Malformed)? {
-                    b'"' => {
-                        at = skip_string(bytes, at)?;
-                        continue;
-                    }
-                    b'{' | b'[' => depth += 1,
-                    b'}' | b']' => depth -= 1,
-                    _ => {}
-                }
-                at += 1;
-                if depth == 0 {
-                    return Ok(at);
-                }
-            }
-        }
-        _ => {
-            let end = bytes
-                .iter()
-                .skip(at)
-                .position(|b| matches!(b, b',' | b'}' | b']' | b' ' | b'\t' | b'\n' | b'\r' | b':'))
-                .map_or(bytes.len(), |n| at + n);
-            if end == at { Err(Malformed) } else { Ok(end) }
-        }
+        Ok(Raw { text, escaped })
     }
 }
 

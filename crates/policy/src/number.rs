@@ -45,6 +45,15 @@ impl<'a> Number<'a> {
         Some(Self { negative, whole, fraction, zeros, magnitude })
     }
 
+    /// How two spellings compare by value; `None` if one of them is no number.
+    pub(crate) fn compare_texts(a: &str, b: &str) -> Option<Ordering> {
+        // Most numbers are short and whole, and the machine compares those by itself.
+        if let (Some(a), Some(b)) = (short_integer(a), short_integer(b)) {
+            return Some(a.cmp(&b));
+        }
+        Some(Number::parse(a)?.compare(&Number::parse(b)?))
+    }
+
     fn is_zero(&self) -> bool {
         self.zeros == self.whole.len() + self.fraction.len()
     }
@@ -110,6 +119,28 @@ impl<'a> Number<'a> {
         out.extend(digits.into_iter().chain(std::iter::repeat(b'0')).take(length).map(char::from));
         Some(out)
     }
+}
+
+/// The value of a JSON number without fraction and exponent that surely fits.
+fn short_integer(text: &str) -> Option<i64> {
+    let (negative, digits) = match text.as_bytes() {
+        [b'-', digits @ ..] => (true, digits),
+        digits => (false, digits),
+    };
+    match digits {
+        // No JSON, or zero itself; eighteen digits always fit.
+        [] | [b'0', _, ..] => return None,
+        long if long.len() > 18 => return None,
+        _ => {}
+    }
+    let mut value = 0_i64;
+    for digit in digits {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        value = value * 10 + i64::from(digit - b'0');
+    }
+    Some(if negative { -value } else { value })
 }
 
 fn sign(less: bool) -> Ordering {

@@ -87,7 +87,7 @@ impl Policy {
 
 fn is_error(result: &str) -> Result<bool, Malformed> {
     Ok(match json::member(result, "isError")? {
-        Some(raw) => !matches!(Value::read(raw)?, Value::Bool(false)),
+        Some(raw) => !matches!(raw.read()?, Value::Bool(false)),
         None => false,
     })
 }
@@ -95,15 +95,15 @@ fn is_error(result: &str) -> Result<bool, Malformed> {
 /// In `structuredContent`, else in a text block that is a JSON object.
 fn in_result(result: &str, path: &Path) -> Option<String> {
     if let Ok(Some(structured)) = json::member(result, "structuredContent")
-        && let Some(value) = at(structured, &path.segments)
+        && let Some(value) = at(structured.text, &path.segments)
     {
         return Some(value);
     }
     let content = json::member(result, "content").ok()??;
-    let mut blocks = json::elements(content).ok()?;
+    let mut blocks = json::elements(content.text).ok()?;
     while let Some(block) = blocks.next_element().ok()? {
-        let Ok(Some(text)) = json::member(block, "text") else { continue };
-        let Ok(Value::String(text)) = Value::read(text) else { continue };
+        let Ok(Some(text)) = json::member(block.text, "text") else { continue };
+        let Ok(Value::String(text)) = text.read() else { continue };
         if let Some(value) = at(&text, &path.segments) {
             return Some(value);
         }
@@ -115,13 +115,13 @@ fn at(object: &str, segments: &[Segment]) -> Option<String> {
     let mut raw = object;
     for segment in segments {
         raw = match (segment, Value::read(raw).ok()?) {
-            (Segment::Key(name), Value::Object(object)) => json::member(object, name).ok()??,
+            (Segment::Key(name), Value::Object(object)) => json::member(object, name).ok()??.text,
             (Segment::Index(index), Value::List(list)) => {
                 let mut items = json::elements(list).ok()?;
                 for _ in 0..*index {
                     items.next_element().ok()??;
                 }
-                items.next_element().ok()??
+                items.next_element().ok()??.text
             }
             _ => return None,
         };

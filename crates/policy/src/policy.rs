@@ -179,8 +179,12 @@ impl Policy {
                 entries.push(entry);
             }
         }
-        entries.extend(self.class(class));
-        entries.extend(&self.document.all_tools);
+        if let Some(entry) = self.class(class) {
+            entries.push(entry);
+        }
+        if let Some(entry) = &self.document.all_tools {
+            entries.push(entry);
+        }
         entries
     }
 

@@ -9,7 +9,7 @@ use jiff::{Timestamp, tz::TimeZone};
 
 use crate::{
     Call, Usage, host,
-    json::{self, Arguments, Malformed, Value},
+    json::{self, Arguments, Malformed, Raw, Value},
     model::{Condition, Op, Operand, Scalar, Test},
     mutant::{self, Mutant},
     number::Number,
@@ -98,7 +98,7 @@ impl<'a> Facts<'a> {
                 let Some((Segment::Key(name), rest)) = path.segments.split_first() else {
                     return Ok((None, &[]));
                 };
-                let value = self.arguments.get(name)?.map(Value::read).transpose()?;
+                let value = self.arguments.get(name)?.map(Raw::read).transpose()?;
                 return Ok((value, rest));
             }
             Root::GrantLabel => text(Some(self.call.grant)),
@@ -153,9 +153,9 @@ impl<'a> Facts<'a> {
             (Op::NotIn, Operand::List(list)) => truth(!list.iter().any(|w| equal(value, w))),
             (Op::Lt | Op::Lte | Op::Gt | Op::Gte, Operand::Scalar(Scalar::Number(wanted))) => {
                 let Value::Number(text) = value else { return fault("is not a number") };
-                match (Number::parse(text), Number::parse(wanted)) {
-                    (Some(a), Some(b)) => truth(ordered(condition.op, a.compare(&b))),
-                    _ => fault("is a number out of range"),
+                match Number::compare_texts(text, wanted) {
+                    Some(ordering) => truth(ordered(condition.op, ordering)),
+                    None => fault("is a number out of range"),
                 }
             }
             (Op::Exists, Operand::Flag(wanted)) => truth(*wanted),
@@ -252,24 +252,33 @@ fn absent(condition: &Condition, side: Side, depth: usize) -> Truth<'_> {
 
 /// Follows the steps; `[any]` and `[all]` ask the rest of every element.
 fn walk<'a, 'p>(
-    value: Option<Value<'a>>,
-    segments: &[Segment],
-    leaf: &dyn Fn(Option<Value<'a>>) -> Truth<'p>,
+    mut value: Option<Value<'a>>,
+    mut segments: &[Segment],
+    leaf: &impl Fn(Option<Value<'a>>) -> Truth<'p>,
 ) -> Result<Truth<'p>, Malformed> {
-    let (Some(value), Some((segment, rest))) = (&value, segments.split_first()) else {
-        return Ok(leaf(value));
-    };
-    let every = match segment {
-        Segment::Any => false,
-        Segment::All => true,
-        segment => return walk(step(value, segment)?, rest, leaf),
-    };
+    while let (Some(at), Some((segment, rest))) = (&value, segments.split_first()) {
+        match segment {
+            Segment::Any => return each(at, rest, false, leaf),
+            Segment::All => return each(at, rest, true, leaf),
+            segment => (value, segments) = (step(at, segment)?, rest),
+        }
+    }
+    Ok(leaf(value))
+}
+
+/// Asks the rest of every element of a list.
+fn each<'a, 'p>(
+    value: &Value<'a>,
+    rest: &[Segment],
+    every: bool,
+    leaf: &impl Fn(Option<Value<'a>>) -> Truth<'p>,
+) -> Result<Truth<'p>, Malformed> {
     let mut fold = Fold::default();
     match value {
         Value::List(raw) => {
             let mut items = json::elements(raw)?;
             while let Some(item) = items.next_element()? {
-                fold.add(walk(Some(Value::read(item)?), rest, leaf)?);
+                fold.add(walk(Some(item.read()?), rest, leaf)?);
             }
         }
         Value::Words(words) => {
@@ -322,14 +331,14 @@ impl<'p> Fold<'p> {
 fn step<'a>(value: &Value<'a>, segment: &Segment) -> Result<Option<Value<'a>>, Malformed> {
     match (value, segment) {
         (Value::Object(raw), Segment::Key(name)) => {
-            json::member(raw, name)?.map(Value::read).transpose()
+            json::member(raw, name)?.map(Raw::read).transpose()
         }
         (Value::List(raw), Segment::Index(index)) => {
             let mut items = json::elements(raw)?;
             let mut left = *index;
             while let Some(item) = items.next_element()? {
                 if left == 0 {
-                    return Value::read(item).map(Some);
+                    return item.read().map(Some);
                 }
                 left -= 1;
             }
@@ -348,10 +357,9 @@ fn equal(value: &Value<'_>, wanted: &Scalar) -> bool {
         (Value::Null, Scalar::Null) => true,
         (Value::Bool(a), Scalar::Bool(b)) => a == b,
         (Value::String(a), Scalar::String(b)) => a == b,
-        (Value::Number(a), Scalar::Number(b)) => match (Number::parse(a), Number::parse(b)) {
-            (Some(a), Some(b)) => a.compare(&b) == Ordering::Equal,
-            _ => false,
-        },
+        (Value::Number(a), Scalar::Number(b)) => {
+            Number::compare_texts(a, b) == Some(Ordering::Equal)
+        }
         _ => false,
     }
 }
@@ -374,7 +382,7 @@ fn contains(value: &Value<'_>, wanted: &Scalar) -> Result<Option<bool>, Malforme
         (Value::List(raw), wanted) => {
             let mut items = json::elements(raw)?;
             while let Some(item) = items.next_element()? {
-                if equal(&Value::read(item)?, wanted) {
+                if equal(&item.read()?, wanted) {
                     return Ok(Some(true));
                 }
             }

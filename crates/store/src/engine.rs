@@ -8,17 +8,17 @@
 //! Invariant: outcomes are never dropped. What cannot be written now is tried again.
 //! Start at [`Engine::start`], then `writer`, then `group`, which is one transaction.
 
+mod desk;
 mod group;
 mod leg;
 mod writer;
 
 use std::{
     fmt,
-    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::{AtomicU64, AtomicUsize, Ordering},
-        mpsc::{Receiver, Sender, channel},
+        mpsc::channel,
     },
     thread,
 };
@@ -26,12 +26,15 @@ use std::{
 use futures_channel::oneshot;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use toolgate_audit::{CallId, Checkpoint, Draft, Row, Signer};
 
 use crate::{
     Answer, Asking, Backend, Change, ChangeError, Ending, Fault, FaultKind, Kept, Look, NotAudited,
     NotReadable, Page, Settled, Snapshot, Status, Store, backend::Reader,
 };
+pub(crate) use desk::Desk;
+use desk::{OnTheSpot, Window};
 use writer::Writer;
 
 /// What a store is started with.
@@ -49,8 +52,8 @@ pub type Tell = dyn Fn(&Checkpoint) + Send;
 
 /// A [`Store`] over any [`Backend`].
 pub struct Engine {
-    writer: Sender<Job>,
-    reader: Sender<Question>,
+    desk: Desk,
+    window: Window,
     shared: Arc<Shared>,
 }
 
@@ -71,7 +74,7 @@ type Reply<T, E> = oneshot::Sender<Result<T, E>>;
 
 /// What the writer is asked to do.
 pub(crate) enum Job {
-    Admit { asking: Box<Asking>, writer: Sender<Job>, reply: Reply<Answer, NotAudited> },
+    Admit { asking: Box<Asking>, desk: Desk, reply: Reply<Answer, NotAudited> },
     Finish(Box<Finish>),
     Deny(Box<Draft>, Reply<(), NotAudited>),
     Record(Box<Draft>, Reply<u64, NotAudited>),
@@ -94,19 +97,28 @@ impl Engine {
     /// `unknown` row.
     pub fn start(backend: impl Backend, settings: Settings, now: Timestamp) -> Result<Self, Fault> {
         let shared = Arc::new(Shared::default());
-        let mut reading = backend.reader()?;
-        let (writer, jobs) = channel();
-        let (reader, questions): (Sender<Question>, Receiver<Question>) = channel();
-        let mut engine = Writer::new(backend, jobs, settings, Arc::clone(&shared), now);
-        engine.recover()?;
-        spawn("store-writer", move || engine.run())?;
-        spawn("store-reader", move || {
-            for question in questions {
-                // A question that fails leaves its asker without an answer, and nobody else.
-                drop(catch_unwind(AssertUnwindSafe(|| question(&mut *reading))));
-            }
-        })?;
-        Ok(Self { writer, reader, shared })
+        let reader = backend.reader()?;
+        let (desk, jobs) = channel();
+        let (window, questions) = channel();
+        let mut writer = Writer::new(backend, jobs, settings, Arc::clone(&shared), now);
+        writer.recover()?;
+        spawn("store-writer", move || writer.run())?;
+        spawn("store-reader", move || desk::answer_all(questions, reader))?;
+        Ok(Self { desk: Desk::Thread(desk), window: Window::Thread(window), shared })
+    }
+
+    /// Does everything on the spot, without threads: for data that never waits for a disk.
+    pub fn on_the_spot(
+        backend: impl Backend,
+        settings: Settings,
+        now: Timestamp,
+    ) -> Result<Self, Fault> {
+        let shared = Arc::new(Shared::default());
+        let window = Window::Here(Mutex::new(backend.reader()?));
+        let mut writer = Writer::new(backend, channel().1, settings, Arc::clone(&shared), now);
+        writer.recover()?;
+        let worker = OnTheSpot::new(writer, Arc::clone(&shared));
+        Ok(Self { desk: Desk::Here(Arc::new(worker)), window, shared })
     }
 
     fn write<T: Send + 'static, E: Send + 'static>(
@@ -120,8 +132,7 @@ impl Engine {
             return Box::pin(std::future::ready(Err(refuse(fault))));
         }
         let (reply, answered) = oneshot::channel();
-        // A writer that is gone drops the reply, which answers.
-        drop(self.writer.send(job(reply)));
+        self.desk.put(job(reply));
         answer(answered, refuse)
     }
 
@@ -133,15 +144,15 @@ impl Engine {
         let question: Question = Box::new(move |reader| {
             drop(reply.send(question(reader).map_err(NotReadable)));
         });
-        drop(self.reader.send(question));
+        self.window.put(question);
         answer(answered, NotReadable)
     }
 }
 
 impl Store for Engine {
     fn admit(&self, asking: Asking) -> BoxFuture<'static, Result<Answer, NotAudited>> {
-        let (asking, writer) = (Box::new(asking), self.writer.clone());
-        self.write(NotAudited, |reply| Job::Admit { asking, writer, reply })
+        let (asking, desk) = (Box::new(asking), self.desk.clone());
+        self.write(NotAudited, |reply| Job::Admit { asking, desk, reply })
     }
 
     fn deny(&self, denial: Draft) -> BoxFuture<'static, Result<(), NotAudited>> {
@@ -158,7 +169,7 @@ impl Store for Engine {
     }
 
     fn touch(&self, grant: Arc<str>, now: Timestamp) {
-        drop(self.writer.send(Job::Touch(grant, now)));
+        self.desk.put(Job::Touch(grant, now));
     }
 
     fn generation(&self) -> u64 {
@@ -199,12 +210,12 @@ impl Store for Engine {
     }
 
     fn tick(&self, now: Timestamp) {
-        drop(self.writer.send(Job::Tick(now)));
+        self.desk.put(Job::Tick(now));
     }
 
     fn close(&self, now: Timestamp) -> BoxFuture<'static, Result<(), NotAudited>> {
         let (reply, answered) = oneshot::channel();
-        drop(self.writer.send(Job::Close(now, reply)));
+        self.desk.put(Job::Close(now, reply));
         answer(answered, NotAudited)
     }
 }

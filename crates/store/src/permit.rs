@@ -7,7 +7,7 @@
 //! Invariant: only this crate makes them, none can be cloned, so one intent sends at most once.
 //! Invariant: every admitted call gets an outcome row. A ticket that is dropped writes `unknown`.
 
-use std::{fmt, sync::mpsc::Sender};
+use std::fmt;
 
 use futures_util::future::BoxFuture;
 use toolgate_audit::{CallId, Draft};
@@ -15,7 +15,7 @@ use toolgate_policy::Verdict;
 
 use crate::{
     Ending, NotAudited, Settled,
-    engine::{Finish, Job, answer},
+    engine::{Desk, Finish, Job, answer},
 };
 
 /// A call whose counters are taken and whose intent is written.
@@ -40,7 +40,7 @@ pub struct Permit {
 pub struct Ticket {
     /// Taken out when the outcome is given.
     call: Option<Box<Draft>>,
-    writer: Sender<Job>,
+    desk: Desk,
 }
 
 impl Admitted {
@@ -49,9 +49,9 @@ impl Admitted {
         intent: Draft,
         seq: u64,
         verdict: Box<Verdict>,
-        writer: Sender<Job>,
+        desk: Desk,
     ) -> Self {
-        let ticket = Ticket { call: Some(Box::new(intent)), writer };
+        let ticket = Ticket { call: Some(Box::new(intent)), desk };
         Self { permit: Permit { call_id }, ticket, seq, verdict }
     }
 
@@ -108,7 +108,7 @@ impl Ticket {
         if let Some(intent) = self.call.take() {
             let finish = Finish { intent, ending, reply };
             // If the writer is gone, the next start finds the intent and writes `unknown`.
-            drop(self.writer.send(Job::Finish(Box::new(finish))));
+            self.desk.put(Job::Finish(Box::new(finish)));
         }
     }
 }

@@ -185,6 +185,7 @@ impl Setup {
 
 const CONFIG: &str = "\
 version: 1
+audit: { durability: off }
 listen: { mcp: 127.0.0.1:0, sessions: 127.0.0.1:0, admin: 127.0.0.1:0 }
 servers:
 ";

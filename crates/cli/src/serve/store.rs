@@ -32,7 +32,7 @@ pub(crate) fn open(folder: &Path, audit: &AuditConfig) -> anyhow::Result<(Arc<dy
                 "`audit.durability` is off: NOTHING is written down, and limits are forgotten at \
                  a restart"
             );
-            let engine = Engine::start(Memory::without_rows(), Settings::default(), now)?;
+            let engine = Engine::on_the_spot(Memory::without_rows(), Settings::default(), now)?;
             return Ok((Arc::new(engine), Secret(random::bytes()?)));
         }
     };

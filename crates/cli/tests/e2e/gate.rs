@@ -75,6 +75,13 @@ impl Home {
         command
     }
 
+    /// Everything in the default data folder, as far as it is text.
+    pub(crate) fn data_text(&self) -> String {
+        let files = fs::read_dir(self.path(".local/share/toolgate")).unwrap();
+        let files = files.map(|file| file.unwrap().path()).filter(|path| path.is_file());
+        files.map(|path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned()).collect()
+    }
+
     /// Runs a command that ends by itself.
     pub(crate) fn run(&self, words: &[&str]) -> Output {
         self.command(words).output().unwrap()

@@ -330,6 +330,6 @@ fn too_many_agent_sessions() {
 fn initialize_for_a_server_that_is_not_there() {
     let gate = Gate::start("");
     check(&initialize(&gate, "nobody", "2025-11-25"), 404, -32600, "`servers`");
-    let head = post_head(&gate.mcp(), "/mcp", "Content-Type: application/json\r\n");
+    let head = post_head(&gate.mcp(), "/mcp/", "Content-Type: application/json\r\n");
     check(&ask(&gate.mcp(), &format!("{head}Content-Length: 2\r\n\r\n{{}}")), 404, -32600, "/mcp/");
 }

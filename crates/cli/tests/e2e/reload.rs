@@ -102,8 +102,8 @@ fn an_invalid_file_never_becomes_active() {
     assert_eq!(get(&gate.mcp(), "/mcp/other").status, 404);
 
     // What would not be started with is not gone on with.
-    gate.configure(&format!("local: off\nservers:\n{}", peer.entry("after", "")));
-    gate.log.wait_for("`local: off` is not supported");
+    gate.configure(&format!("behind_proxy: [10.0.0.0/8]\nservers:\n{}", peer.entry("after", "")));
+    gate.log.wait_for("`behind_proxy` is not supported");
     assert_eq!(agent.says("mode"), "before");
 
     // A file that is gone for good changes nothing either.

@@ -208,17 +208,13 @@ fn doors_that_would_stand_open() {
 #[test]
 fn what_this_version_cannot_honour_is_not_ignored() {
     let cases = [
-        ("grants: [{ label: a, token: env:TOKEN }]", "`grants`"),
         ("people: [{ name: a, token: env:TOKEN, roles: [viewer] }]", "`people`"),
-        ("policies: { p: { file: p.yaml } }", "`policies`"),
         ("tls: { cert: a.pem, key: b.pem }", "`tls`"),
         ("behind_proxy: [10.0.0.0/8]", "`behind_proxy`"),
-        ("local: off", "`local: off`"),
     ];
     for (config, what) in cases {
         let home = Home::new();
         home.configure(&format!("version: 1\n{LISTEN}\n{config}\n"));
-        fs::write(home.path("p.yaml"), "version: 1\n").unwrap();
         let mut command = home.command(&["serve", "--ready-json"]);
         command.env("TOKEN", "a-token-of-more-than-twenty-characters");
         let (status, said) = Gate::run(home, command).err().unwrap();

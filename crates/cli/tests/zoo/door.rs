@@ -13,9 +13,9 @@ pub(crate) struct Door {
     pub(crate) all_at: Option<&'static str>,
 }
 
-/// The doors that every trial is made at. The endpoint for all servers is
-/// `Door { name: "all", all_at: Some("/mcp") }`.
-pub(crate) const DOORS: &[Door] = &[Door { name: "single", all_at: None }];
+/// The doors that every trial is made at.
+pub(crate) const DOORS: &[Door] =
+    &[Door { name: "single", all_at: None }, Door { name: "all", all_at: Some("/mcp") }];
 
 /// An agent at a door, who uses one server.
 pub(crate) struct Visitor {

@@ -77,7 +77,7 @@ fn page(
                 !grant.hides(kind, link.server(), own, now)
                     && !is_shadowed(session, links, kind, link, own)
             };
-            (list.only(entry, is_shown), None)
+            list.page_of(entry, room, is_shown)
         } else {
             list.page(entry, room)
         };

@@ -6,8 +6,8 @@
 //!
 //! Invariant: a survey that fails leaves what was kept.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -46,6 +46,16 @@ impl Survey {
         self.due.fetch_or(bits, Ordering::AcqRel);
     }
 
+    /// Whether nothing is due; then somebody else may begin anew.
+    fn is_done(&self) -> bool {
+        if self.due.load(Ordering::Acquire) != 0 {
+            return false;
+        }
+        self.running.store(false, Ordering::Release);
+        // Something may have become due between the two lines.
+        self.due.load(Ordering::Acquire) == 0 || self.running.swap(true, Ordering::AcqRel)
+    }
+
     fn take(&self) -> Vec<Kind> {
         let due = self.due.swap(0, Ordering::AcqRel);
         Kind::ALL.into_iter().filter(|kind| due & bit(*kind) != 0).collect()
@@ -62,32 +72,24 @@ impl Link {
             return;
         }
         self.server.offers.asked(Instant::now());
-        let me = Arc::clone(self);
-        // Not tracked: nobody waits for it, and a stop ends it with its link.
-        tokio::spawn(async move { me.run_surveys().await });
+        // Not tracked: nobody waits for it. Between two surveys it holds nothing, so that a link
+        // that nobody else holds ends, however much its server has to say.
+        tokio::spawn(run_surveys(Weak::clone(&self.me)));
     }
 
-    async fn run_surveys(self: Arc<Self>) {
-        loop {
-            let began = Instant::now();
-            if self.survey.due.load(Ordering::Acquire) == 0 {
-                self.survey.running.store(false, Ordering::Release);
-                // Somebody may have come between the two lines.
-                if self.survey.due.load(Ordering::Acquire) == 0
-                    || self.survey.running.swap(true, Ordering::AcqRel)
-                {
-                    return;
-                }
-                continue;
-            }
-            if let Err(failure) = self.survey_once().await {
-                let why = failure.what(self.server.name());
-                tracing::debug!(server = self.server.name(), why, "its lists could not be had");
-                self.survey.take();
-            }
-            self.server.offers.settle();
-            sleep(SPACING.max(began.elapsed() * REST)).await;
+    /// Asks for what is due; how long to rest after that, or none if nothing was due.
+    async fn next_survey(self: Arc<Self>) -> Option<Duration> {
+        let began = Instant::now();
+        if self.survey.is_done() {
+            return None;
         }
+        if let Err(failure) = self.survey_once().await {
+            let why = failure.what(self.server.name());
+            tracing::debug!(server = self.server.name(), why, "its lists could not be had");
+            self.survey.take();
+        }
+        self.server.offers.settle();
+        Some(SPACING.max(began.elapsed() * REST))
     }
 
     async fn survey_once(self: &Arc<Self>) -> Result<(), Failure> {
@@ -169,6 +171,15 @@ impl Link {
             Err(error) => return Err(error.into()),
         }
         answer.await.unwrap_or_else(|_| Err(Failure::Lost { why: "it went away".to_owned() }))
+    }
+}
+
+async fn run_surveys(link: Weak<Link>) {
+    while let Some(link) = link.upgrade() {
+        match link.next_survey().await {
+            Some(rest) => sleep(rest).await,
+            None => return,
+        }
     }
 }
 

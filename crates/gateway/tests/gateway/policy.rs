@@ -183,7 +183,7 @@ async fn every_call_stands_in_the_audit_with_its_end_and_without_its_values() {
     ];
     assert_eq!(told, expected);
     let text: String = rows.iter().map(toolgate_audit::Row::to_json).collect();
-    assert!(text.contains(r#"[\"id\"]"#) && !text.contains("secret-7"), "{text}");
+    assert!(text.contains(r#""argument_keys":["id"]"#) && !text.contains("secret-7"), "{text}");
     assert!(text.contains(r#""via":"/mcp/files""#) && text.contains(r#""client":"a""#), "{text}");
 }
 

@@ -21,7 +21,7 @@ impl<'p> Engine<'p, '_, '_> {
     }
 
     pub(super) fn step_repeats(&mut self) {
-        for entry in self.entries.clone() {
+        for &entry in self.entries {
             let Some(repeats) = &entry.repeats else { continue };
             let Some(digest) = self.digest() else {
                 self.unreadable(entry, &repeats.rule);
@@ -103,7 +103,7 @@ impl<'p> Engine<'p, '_, '_> {
     pub(super) fn step_limits(&mut self) {
         let mut applied = Vec::new();
         let mut spent = Vec::new();
-        for entry in self.entries.clone() {
+        for &entry in self.entries {
             let shadow = self.shadow(entry);
             let rules = entry.rules.iter().filter_map(|rule| rule.limit.as_ref());
             for limit in entry.limits.iter().chain(rules) {
@@ -143,7 +143,7 @@ impl<'p> Engine<'p, '_, '_> {
     }
 
     fn step_concurrency(&mut self) {
-        for entry in self.entries.clone() {
+        for &entry in self.entries {
             let Some(limit) = &entry.concurrency else { continue };
             let shadow = self.shadow(entry);
             let key = limit::in_flight_key(self.policy, &entry.pointer, limit, self.call);

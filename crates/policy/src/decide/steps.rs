@@ -11,7 +11,6 @@ use crate::{
     model::{Action, Entry, Predicate, RuleKind},
     mutant::{self, Mutant},
     path::Root,
-    policy::Entries,
     truth::{Facts, Side, Truth},
 };
 
@@ -19,7 +18,7 @@ pub(super) const CHANGE: &str = "change the arguments before you retry";
 const STOP: &str = "do not retry";
 
 /// Whether the tool is hidden, and whether rules in shadow would hide it.
-pub(super) fn hidden(policy: &Policy, entries: &Entries<'_>, facts: &Facts<'_>) -> (bool, bool) {
+pub(super) fn hidden(policy: &Policy, entries: &[&Entry], facts: &Facts<'_>) -> (bool, bool) {
     let mut would = false;
     if policy.hides(facts.call.server, facts.call.tool) {
         return (true, would);
@@ -50,7 +49,7 @@ impl Engine<'_, '_, '_> {
     }
 
     pub(super) fn step_hidden(&mut self) -> bool {
-        let (hidden, would) = hidden(self.policy, &self.entries, self.facts);
+        let (hidden, would) = hidden(self.policy, self.entries, self.facts);
         let rule = Arc::clone(&self.policy.words.hidden);
         let tool = self.call.tool;
         let said = || {
@@ -95,7 +94,7 @@ impl Engine<'_, '_, '_> {
     }
 
     pub(super) fn step_actions(&mut self) {
-        for entry in self.entries.clone() {
+        for &entry in self.entries {
             if entry.action != Some(Action::Deny)
                 || (mutant::on(Mutant::ApprovalLiftsDeny)
                     && self.call.approval == Approval::Approved)
@@ -111,7 +110,7 @@ impl Engine<'_, '_, '_> {
     }
 
     pub(super) fn step_require(&mut self) {
-        for entry in self.entries.clone() {
+        for &entry in self.entries {
             let class = entry.pointer.starts_with("/classes");
             if mutant::on(Mutant::RequireSkipsClass) && class {
                 continue;
@@ -129,7 +128,7 @@ impl Engine<'_, '_, '_> {
     }
 
     pub(super) fn step_deny_if(&mut self) {
-        for entry in self.entries.clone() {
+        for &entry in self.entries {
             for predicate in &entry.deny_if {
                 if self.skips(predicate) {
                     continue;
@@ -165,7 +164,7 @@ impl Engine<'_, '_, '_> {
             let key = limit::state_key(policy, entry, counter, window);
             usage.used(&key, window.calendar(now, &jiff::tz::TimeZone::UTC))
         };
-        for entry in self.entries.clone() {
+        for &entry in self.entries {
             let shadow = self.shadow(entry);
             for rule in &entry.rules {
                 if self.call.arguments.is_none() && intercept::reads_arguments(rule) {
@@ -194,7 +193,7 @@ impl Engine<'_, '_, '_> {
 
     /// Collects what holds; a predicate without truth denies.
     pub(super) fn step_approve(&mut self) {
-        for entry in self.entries.clone() {
+        for &entry in self.entries {
             let shadow = self.shadow(entry);
             if let Some(approve) = &entry.approve {
                 self.holds.push((approve, Arc::clone(&approve.rule), shadow));

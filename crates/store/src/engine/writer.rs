@@ -123,7 +123,10 @@ impl<B: Backend> Writer<B> {
     }
 
     /// Writes a group and answers it; gives back the answer to a wish to close.
-    fn write(&mut self, mut jobs: Vec<Job>) -> Option<(super::Reply<(), NotAudited>, Closed)> {
+    pub(super) fn write(
+        &mut self,
+        mut jobs: Vec<Job>,
+    ) -> Option<(super::Reply<(), NotAudited>, Closed)> {
         let mut done = Vec::with_capacity(jobs.len());
         let backlog = std::mem::take(&mut self.backlog);
         let mut old = Vec::with_capacity(backlog.len());
@@ -183,11 +186,11 @@ impl<B: Backend> Writer<B> {
     }
 }
 
-type Closed = Result<(), NotAudited>;
+pub(super) type Closed = Result<(), NotAudited>;
 
 impl Job {
     /// Counts among those that wait for the writer.
-    fn waits(&self) -> bool {
+    pub(super) fn waits(&self) -> bool {
         matches!(self, Job::Admit { .. } | Job::Deny(..) | Job::Record(..) | Job::Change(..))
     }
 
@@ -204,9 +207,9 @@ impl Job {
 /// Tells whoever asked; they may be gone, which is fine.
 fn answer(job: Job, done: Done) -> Option<(super::Reply<(), NotAudited>, Closed)> {
     match (job, done) {
-        (Job::Admit { writer, reply, .. }, Done::Admitted { call_id, intent, seq, verdict }) => {
+        (Job::Admit { desk, reply, .. }, Done::Admitted { call_id, intent, seq, verdict }) => {
             // An answer that nobody hears drops its ticket, which writes `unknown`.
-            let admitted = Admitted::new(call_id, *intent, seq, verdict, writer);
+            let admitted = Admitted::new(call_id, *intent, seq, verdict, desk);
             drop(reply.send(Ok(Answer::Admitted(admitted))));
         }
         (Job::Admit { reply, .. }, Done::Refused(verdict)) => {

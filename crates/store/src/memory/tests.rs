@@ -9,18 +9,22 @@ use crate::{
 use jiff::Timestamp;
 
 #[derive(Debug, Default)]
-struct InMemory(Mutex<Option<Memory>>);
+struct InMemory {
+    memory: Mutex<Option<Memory>>,
+    on_the_spot: bool,
+}
 
 impl Place for InMemory {
     fn open(&self, now: Timestamp) -> Arc<dyn Store> {
         let memory = Memory::default();
-        *self.0.lock().unwrap() = Some(memory.clone());
+        *self.memory.lock().unwrap() = Some(memory.clone());
         let settings = Settings { signer: Some(signer()), on_checkpoint: None };
-        Arc::new(Engine::start(memory, settings, now).unwrap())
+        let start = if self.on_the_spot { Engine::on_the_spot } else { Engine::start };
+        Arc::new(start(memory, settings, now).unwrap())
     }
 
     fn set_broken(&self, broken: bool) {
-        self.0.lock().unwrap().as_ref().unwrap().set_broken(broken);
+        self.memory.lock().unwrap().as_ref().unwrap().set_broken(broken);
     }
 
     fn is_durable(&self) -> bool {
@@ -28,4 +32,12 @@ impl Place for InMemory {
     }
 }
 
-conformance!(InMemory::default());
+mod with_threads {
+    use super::*;
+    conformance!(InMemory::default());
+}
+
+mod on_the_spot {
+    use super::*;
+    conformance!(InMemory { on_the_spot: true, ..InMemory::default() });
+}
