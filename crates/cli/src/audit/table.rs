@@ -23,12 +23,11 @@ pub(super) fn row(row: &Row) -> String {
 }
 
 fn line(cells: [&str; 7], rule: &str) -> String {
-    let mut line = String::new();
-    for (cell, width) in cells.into_iter().zip(WIDTHS) {
+    let cells = cells.into_iter().zip(WIDTHS).map(|(cell, width)| {
         let cell = begin(&cell.replace('\n', " "), width);
-        line.push_str(&format!("{cell:<width$} "));
-    }
-    line.push_str(&end(&rule.replace('\n', " "), RULE));
+        format!("{cell:<width$} ")
+    });
+    let line: String = cells.chain([end(&rule.replace('\n', " "), RULE)]).collect();
     format!("{}\n", line.trim_end())
 }
 
