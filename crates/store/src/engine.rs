@@ -34,7 +34,7 @@ use crate::{
     NotReadable, Page, Settled, Snapshot, Status, Store, backend::Reader,
 };
 pub(crate) use desk::Desk;
-use desk::{OnTheSpot, Window};
+use desk::{OnTheSpot, Window, Worker};
 use writer::Writer;
 
 /// What a store is started with.
@@ -114,11 +114,12 @@ impl Engine {
         now: Timestamp,
     ) -> Result<Self, Fault> {
         let shared = Arc::new(Shared::default());
-        let window = Window::Here(Mutex::new(backend.reader()?));
+        let reader = Mutex::new(backend.reader()?);
         let mut writer = Writer::new(backend, channel().1, settings, Arc::clone(&shared), now);
         writer.recover()?;
-        let worker = OnTheSpot::new(writer, Arc::clone(&shared));
-        Ok(Self { desk: Desk::Here(Arc::new(worker)), window, shared })
+        let worker: Arc<dyn Worker> = Arc::new(OnTheSpot::new(writer, Arc::clone(&shared)));
+        let window = Window::Here(reader, Arc::clone(&worker));
+        Ok(Self { desk: Desk::Here(worker), window, shared })
     }
 
     fn write<T: Send + 'static, E: Send + 'static>(

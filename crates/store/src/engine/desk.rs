@@ -30,14 +30,16 @@ pub(crate) enum Desk {
 pub(super) enum Window {
     /// The reader thread answers.
     Thread(Sender<Question>),
-    /// They are answered at once.
-    Here(Mutex<Box<dyn Reader>>),
+    /// They are answered at once, after what could not be written before.
+    Here(Mutex<Box<dyn Reader>>, Arc<dyn Worker>),
 }
 
 /// Does a job on the spot.
 pub(crate) trait Worker: Send + Sync {
     /// Does it, and answers whoever asked.
     fn work(&self, job: Job);
+    /// Writes what could not be written before; no thread is there to try it by itself.
+    fn try_again(&self);
 }
 
 /// A writer that works wherever it is needed; gone once the store is closed.
@@ -58,7 +60,10 @@ impl Window {
     pub(super) fn put(&self, question: Question) {
         match self {
             Window::Thread(reader) => drop(reader.send(question)),
-            Window::Here(reader) => ask(question, &mut **reader.lock()),
+            Window::Here(reader, worker) => {
+                worker.try_again();
+                ask(question, &mut **reader.lock());
+            }
         }
     }
 }
@@ -80,6 +85,12 @@ impl<B: Backend> Worker for OnTheSpot<B> {
             // What was kept must be free before anybody hears that it is.
             *writer = None;
             drop(reply.send(result));
+        }
+    }
+
+    fn try_again(&self) {
+        if let Some(writer) = self.0.lock().as_mut().filter(|writer| writer.owes()) {
+            drop(writer.write(Vec::new()));
         }
     }
 }

@@ -122,6 +122,11 @@ impl<B: Backend> Writer<B> {
         Some(jobs)
     }
 
+    /// Whether there are outcomes that could not be written yet.
+    pub(super) fn owes(&self) -> bool {
+        !self.backlog.is_empty()
+    }
+
     /// Writes a group and answers it; gives back the answer to a wish to close.
     pub(super) fn write(
         &mut self,
