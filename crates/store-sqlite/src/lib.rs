@@ -1,7 +1,7 @@
 //! A store in SQLite: one file in the data folder, which several processes of one machine may open.
 //!
 //! [`open`] makes or opens a data folder and gives a [`toolgate_store::Engine`] over it;
-//! [`Audit`] reads and [`verify`] checks the audit of a folder, with or without a running gateway.
+//! [`Audit`] reads and [`verify()`] checks the audit of a folder, with or without a running gateway.
 //!
 //! Invariant: every write is one `BEGIN IMMEDIATE` that reads counters and the head of the chain
 //! from the database. Nothing that decides is remembered from one transaction to the next.
