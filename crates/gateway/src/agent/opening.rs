@@ -1,0 +1,81 @@
+//! What an agent session is made of when it is opened.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::{Arc, OnceLock};
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+use toolgate_audit::Hash;
+use toolgate_mcp::{peek, text};
+
+use super::AgentSession;
+use crate::access::Grant;
+use crate::admission::{Admission, Sender};
+use crate::endpoint::Endpoint;
+use crate::outlet::Outlet;
+use crate::pace::Pace;
+use crate::sight::Sight;
+use crate::streams::Streams;
+use crate::wishes::Wishes;
+
+/// What an agent session is opened with.
+pub(crate) struct Opening {
+    pub(crate) id: String,
+    pub(crate) key: u64,
+    pub(crate) endpoint: Endpoint,
+    /// The `params` of its `initialize`.
+    pub(crate) params: Bytes,
+    pub(crate) grant: Arc<Grant>,
+}
+
+impl AgentSession {
+    pub(crate) fn new(
+        opening: Opening,
+        tasks: TaskTracker,
+        pace: Arc<Pace>,
+        admission: Arc<Admission>,
+    ) -> Arc<Self> {
+        let Opening { id, key, endpoint, params, grant } = opening;
+        let client = std::str::from_utf8(&params).ok().and_then(|params| {
+            Some(text(peek(params, &["clientInfo", "name"]).ok()??)?.as_ref().into())
+        });
+        let via = match &endpoint {
+            Endpoint::All => "/mcp".into(),
+            Endpoint::Server(server) => format!("/mcp/{server}").into(),
+        };
+        let agent_session = public(&id);
+        Arc::new(Self {
+            id,
+            key,
+            endpoint,
+            opening: params,
+            sender: Sender { grant: Arc::clone(&grant), agent_session, client, via },
+            grant: ArcSwap::new(grant),
+            admission,
+            version: OnceLock::new(),
+            links: ArcSwap::default(),
+            former: Mutex::default(),
+            general: Arc::new(Outlet::new(0)),
+            streams: Mutex::new(Streams::default()),
+            next_stream: AtomicU64::new(1),
+            asked: Mutex::new(HashMap::new()),
+            next_asked: AtomicU64::new(1),
+            wishes: Wishes::default(),
+            sight: Sight::default(),
+            listening: AtomicBool::new(false),
+            readers: AtomicUsize::new(0),
+            last_use: Mutex::new(Instant::now()),
+            tasks,
+            pace,
+        })
+    }
+}
+
+/// What others may know an agent session by: its id is a secret of the agent's.
+fn public(id: &str) -> Arc<str> {
+    Hash::of(id.as_bytes()).to_string().get(..16).unwrap_or_default().into()
+}
