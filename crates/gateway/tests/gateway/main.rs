@@ -20,6 +20,8 @@ mod answers;
 mod cancel;
 mod detached;
 mod ending;
+mod faults;
+mod faulty;
 mod ids;
 mod life;
 mod opening;
