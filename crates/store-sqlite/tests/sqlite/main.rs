@@ -9,6 +9,7 @@ mod kill;
 mod place;
 mod processes;
 mod tamper;
+mod vandal;
 
 use place::Folder;
 use toolgate_store::conformance;
