@@ -63,8 +63,9 @@ async fn the_four_closing_documents_hold_over_http() {
     let clock = Arc::new(Still(Mutex::new("2026-11-16T12:00:07Z".parse().unwrap())));
     let address = serve(&folder.path().join("data"), &upstream.url, Arc::clone(&clock) as _).await;
     let set = |time: &str| *clock.0.lock().unwrap() = time.parse().unwrap();
-    for (tool, max) in TOOLS {
-        set("2026-11-16T12:00:07Z");
+    // Time only goes on, so each tool has minutes of its own.
+    for ((tool, max), minute) in TOOLS.into_iter().zip((10..).step_by(2)) {
+        set(&format!("2026-11-16T12:{minute}:07Z"));
         let open = |who: &str| {
             let (address, token) = (address.clone(), format!("{tool}-{who}"));
             async move { Agent::open(&address, "/mcp/desk", Some(&token)).await.unwrap() }
@@ -75,12 +76,12 @@ async fn the_four_closing_documents_hold_over_http() {
         }
         refused(&mut agent, tool, 53).await;
         assert_eq!(other.call(tool, "1").await.unwrap(), Said::Done("1".into()));
-        set("2026-11-16T12:00:59Z");
+        set(&format!("2026-11-16T12:{minute}:59Z"));
         refused(&mut agent, tool, 1).await;
         // A step back refills nothing.
         set("2026-11-16T11:59:00Z");
         refused(&mut agent, tool, 1).await;
-        set("2026-11-16T12:01:00Z");
+        set(&format!("2026-11-16T12:{}:00Z", minute + 1));
         for _ in 0..max {
             assert_eq!(agent.call(tool, "2").await.unwrap(), Said::Done("2".into()));
         }
