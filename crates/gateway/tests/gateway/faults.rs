@@ -4,9 +4,10 @@
 //! agent hears of it, and a neighbour whose call runs meanwhile notices nothing.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use toolgate_audit::Kind;
-use toolgate_gateway::{Server, ServerMetrics};
+use toolgate_gateway::{Server, ServerMetrics, ServerSettings};
 use toolgate_mcp::peek;
 use toolgate_store::Store;
 
@@ -140,7 +141,9 @@ async fn check(case: &Case) -> Vec<String> {
     });
     let metrics: ServerMetrics = bed.metrics().of_server("files");
     let faulty = Arc::new(Server::new(settings("files"), connector, metrics));
-    bed.apply([faulty, bed.played(settings("other"), &other)]);
+    // The neighbour's call waits for as long as the fault lasts.
+    let patient = ServerSettings { timeout: Duration::from_hours(1), ..settings("other") };
+    bed.apply([faulty, bed.played(patient, &other)]);
 
     let agent = bed.open("files", INITIALIZE).await.unwrap();
     let neighbour = bed.open("other", INITIALIZE).await.unwrap();
