@@ -11,6 +11,7 @@
 )]
 
 mod bed;
+mod client;
 mod office;
 mod player;
 mod script;
@@ -24,6 +25,8 @@ mod faults;
 mod faulty;
 mod ids;
 mod life;
+mod modern;
+mod modern_listen;
 mod opening;
 mod pass;
 mod policy;
