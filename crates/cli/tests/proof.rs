@@ -9,7 +9,6 @@
 //! `TOOLGATE_SEED` repeats a run whose seed was printed, as far as chance is ours.
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,

@@ -38,7 +38,6 @@ fn a_data_folder_that_cannot_be_written_ends_the_start_with_the_reason() {
 /// The disk fills up under a running gateway: what cannot be written is not sent, the agent is told
 /// so, and all goes on by itself when there is room again.
 #[test]
-#[expect(clippy::print_stdout, reason = "a machine that cannot do it says so")]
 fn a_full_disk_stops_calls_and_nothing_else() {
     let home = Home::new();
     let data = home.path("data");

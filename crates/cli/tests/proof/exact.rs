@@ -129,7 +129,9 @@ async fn a_limit_of_n_admits_n_to_four_processes_and_over_restarts() {
         let limit = LIMITS[dice.below(LIMITS.len())];
         let tool = format!("t{limit}x{trial}");
         let before = upstream.count();
-        clients.iter_mut().for_each(|clients| clients.go(&tool));
+        for clients in &mut clients {
+            clients.go(&tool);
+        }
         let restart = trial % RESTARTS == RESTARTS - 1;
         let killed = restart && dice.one_in(2);
         if restart {

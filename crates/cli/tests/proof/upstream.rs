@@ -78,11 +78,12 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
 async fn read(stream: &mut BufReader<TcpStream>) -> io::Result<(String, String)> {
     let (mut head, mut length) = (String::new(), 0);
     loop {
-        let start = head.len();
-        if stream.read_line(&mut head).await? == 0 {
+        let mut line = String::new();
+        if stream.read_line(&mut line).await? == 0 {
             return Err(ErrorKind::UnexpectedEof.into());
         }
-        let line = head[start..].trim_end().to_ascii_lowercase();
+        head.push_str(&line);
+        let line = line.trim_end().to_ascii_lowercase();
         if line.is_empty() {
             break;
         }
