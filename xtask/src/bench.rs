@@ -10,6 +10,7 @@
 //! Invariant: arrangements that are compared run in turn in the same minute, never one run against
 //! the figures of another.
 
+mod all;
 mod arena;
 mod instructions;
 mod machine;
@@ -70,6 +71,8 @@ enum Server {
 const MANY_TOOLS: &str = "10000";
 const MEMORY: &str = "memory";
 const START: &str = "start";
+const ALL: &str = "all";
+const ZOO: &str = "zoo";
 const MEMORY_AIM_MIB: f64 = 15.0;
 const START_AIM_MS: f64 = 50.0;
 
@@ -185,15 +188,15 @@ fn measure_all(options: &Options) -> Result<Vec<Row>> {
         rows.extend(measure::idle_memory(&arena, extent.idle)?);
     }
     let scenarios: Vec<_> = SCENARIOS.iter().filter(|s| options.wants(s.name)).collect();
-    if scenarios.is_empty() {
-        return Ok(rows);
+    if !scenarios.is_empty() {
+        let setup = arena.open().context("setting up the three arrangements")?;
+        for scenario in scenarios {
+            table::say(&format!("measuring {} ...", scenario.name));
+            rows.push(measure::compare(&arena, &setup, scenario, &extent));
+        }
+        rows.push(measure::memory_after_load(&setup)?);
     }
-    let setup = arena.open().context("setting up the three arrangements")?;
-    for scenario in scenarios {
-        table::say(&format!("measuring {} ...", scenario.name));
-        rows.push(measure::compare(&arena, &setup, scenario, &extent));
-    }
-    rows.push(measure::memory_after_load(&setup)?);
+    rows.extend(all::rows(&arena, &extent, &|name| options.wants(name))?);
     Ok(rows)
 }
 
@@ -208,7 +211,8 @@ impl Options {
                 "--quick" => options.quick = true,
                 "--only" => {
                     let name = rest.next().context("`--only` needs a name")?;
-                    let known = || SCENARIOS.iter().map(|s| s.name).chain([MEMORY, START]);
+                    let known =
+                        || SCENARIOS.iter().map(|s| s.name).chain([MEMORY, START, ALL, ZOO]);
                     if !known().any(|known| known == *name) {
                         let all: Vec<_> = known().collect();
                         bail!("no measurement is called `{name}`; there are {}", all.join(", "));

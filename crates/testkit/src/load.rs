@@ -34,6 +34,8 @@ pub struct Plan {
     pub url: Uri,
     /// Which request to repeat.
     pub ask: Ask,
+    /// What stands before the tools' names there.
+    pub prefix: String,
     /// How many clients, each with its own connection and session.
     pub clients: usize,
     /// When each client stops.
@@ -67,7 +69,7 @@ pub async fn run(plan: &Plan) -> Result<Report> {
         let client = Client::connect(&plan.url).await;
         clients.push(client.with_context(|| format!("client {number} at `{}`", plan.url))?);
     }
-    let asker = Arc::new(Asker::new(plan.ask));
+    let asker = Arc::new(Asker::new(plan.ask, &plan.prefix));
     let started = Instant::now();
     let mut running = JoinSet::new();
     for (number, client) in clients.into_iter().enumerate() {
