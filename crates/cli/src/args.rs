@@ -6,6 +6,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 
 mod audit;
 mod policy;
+mod tool;
 
 pub(crate) use audit::{
     AuditArgs, AuditVerb, DataArgs, ListArgs, OneOutput, RowsOutput, ShowArgs, TailArgs, VerifyArgs,
@@ -14,6 +15,7 @@ pub(crate) use policy::{
     CheckArgs, ExplainArgs, ExplainOutput, FmtArgs, ImportArgs, PolicyArgs, PolicyCheckOutput,
     PolicyVerb, TestArgs, TestOutput,
 };
+pub(crate) use tool::{AsAgentArgs, ToolArgs, ToolCallArgs, ToolListArgs, ToolShowArgs, ToolVerb};
 
 /// The gate between AI agents and every MCP tool they may use
 #[derive(Debug, Parser)]
@@ -36,6 +38,8 @@ pub(crate) enum Verb {
     Policy(PolicyArgs),
     /// Verify and read the audit, with or without a running gateway
     Audit(AuditArgs),
+    /// List, show and call tools as an agent would
+    Tool(ToolArgs),
     /// Print the version
     Version,
 }

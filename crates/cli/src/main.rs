@@ -17,6 +17,7 @@ mod log;
 mod policy;
 mod print;
 mod serve;
+mod tool;
 mod version;
 
 use args::{Args, Verb};
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Verb::Config(args) => config::run(&args),
         Verb::Policy(args) => policy::run(&args),
         Verb::Audit(args) => audit::run(&args),
+        Verb::Tool(args) => tool::run(&args),
         Verb::Version => version::run(),
     };
     exit::code(done)

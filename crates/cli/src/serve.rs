@@ -111,6 +111,7 @@ async fn serve(
     // Whoever hears that it is ready may edit the configuration at once.
     let active = Active { config, text, policies, local_policy: args.policy.clone(), secret };
     let mut reload = Reload::new(source, active, wiring, Arc::clone(&gateway), served);
+    data.announce(&bound.ready_line())?;
     ready.store(true, Ordering::Relaxed);
     print::err(&announcement);
     if args.ready_json {

@@ -59,3 +59,5 @@ mod resumption;
 mod start;
 #[path = "e2e/stop.rs"]
 mod stop;
+#[path = "e2e/tool.rs"]
+mod tool;

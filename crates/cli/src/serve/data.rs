@@ -42,21 +42,37 @@ impl DataFolder {
         self.path.join("admin.token")
     }
 
+    /// Writes down where this gateway is reached, for the verbs that ask a running one.
+    pub(crate) fn announce(&self, ready_line: &str) -> anyhow::Result<()> {
+        self.write_private("serve.json", ready_line)
+    }
+
     fn ensure_admin_token(&self, make_token: MakeToken<'_>) -> anyhow::Result<()> {
-        let path = self.admin_token();
-        if path.exists() {
+        if self.admin_token().exists() {
             return Ok(());
         }
-        // Written elsewhere first: a token is there whole or not at all.
-        let new = self.path.join("admin.token.new");
+        self.write_private("admin.token", &make_token()?)
+    }
+
+    /// Written elsewhere first: a file is there whole or not at all.
+    fn write_private(&self, name: &str, line: &str) -> anyhow::Result<()> {
+        let (path, new) = (self.path.join(name), self.path.join(format!("{name}.new")));
         let cannot = || format!("cannot write `{}`", path.display());
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
         let mut file = options.open(&new).with_context(cannot)?;
-        writeln!(file, "{}", make_token()?)
+        writeln!(file, "{line}")
             .and_then(|()| file.sync_all())
             .and_then(|()| std::fs::rename(&new, &path))
             .with_context(cannot)
+    }
+}
+
+impl Drop for DataFolder {
+    fn drop(&mut self) {
+        // Still locked, so this is our own. One that cannot be removed misleads nobody for long:
+        // nothing answers at the address in it.
+        drop(std::fs::remove_file(self.path.join("serve.json")));
     }
 }
 
@@ -119,7 +135,13 @@ mod tests {
         let second = DataFolder::open(path.clone(), &token).err().unwrap().to_string();
         assert!(second.contains(&format!("(pid {})", std::process::id())), "{second}");
 
+        folder.announce("{\"ready\":true}").unwrap();
+        let announced = path.join("serve.json");
+        assert_eq!(fs::read_to_string(&announced).unwrap(), "{\"ready\":true}\n");
+        assert_eq!(mode(&announced), 0o600);
+
         drop(folder);
+        assert!(!announced.exists(), "nobody is there any more");
         let other_token = || Ok("tg_other".to_owned());
         let folder = DataFolder::open(path, &other_token).unwrap();
         let kept = fs::read_to_string(folder.admin_token()).unwrap();

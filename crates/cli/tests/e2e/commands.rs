@@ -46,6 +46,9 @@ fn wrong_usage_is_64() {
         (&["policy", "fmt", "--check", "--write", "a"], "--write"),
         (&["policy", "import"], "<FILE>"),
         (&["policy", "schema", "stray"], "stray"),
+        (&["tool"], "Usage: toolgate tool"),
+        (&["tool", "show"], "<TOOL>"),
+        (&["tool", "list", "-o", "xml"], "xml"),
         (&["version", "stray"], "stray"),
     ];
     for (words, expected) in cases {
@@ -75,6 +78,10 @@ fn help_texts() {
         ("policy-fmt", &["policy", "fmt", "--help"]),
         ("policy-import", &["policy", "import", "--help"]),
         ("policy-schema", &["policy", "schema", "--help"]),
+        ("tool", &["tool", "--help"]),
+        ("tool-list", &["tool", "list", "--help"]),
+        ("tool-show", &["tool", "show", "--help"]),
+        ("tool-call", &["tool", "call", "--help"]),
     ] {
         let (code, stdout, stderr) = run(&home, words);
         assert_eq!((code, stderr.as_str()), (Some(0), ""), "{words:?}");
