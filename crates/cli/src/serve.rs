@@ -21,6 +21,7 @@ use crate::exit::Done;
 use crate::{exit, log, print};
 
 mod access;
+mod cache_file;
 mod data;
 mod fd_limit;
 mod listeners;

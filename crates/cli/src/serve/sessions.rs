@@ -9,11 +9,12 @@ use jiff::Timestamp;
 use toolgate_config::{Config, Glob, Idle, KindSettings, SchemaConflict, SessionFilter};
 use toolgate_edge::guard::Browsers;
 use toolgate_edge::sessions::{DoorRules, KnownToken, Outside, Switchboard, Tokens};
-use toolgate_gateway::{Clock, Records};
+use toolgate_gateway::{Clock, Note, Records};
 use toolgate_policy::Class;
 use toolgate_session::{self as session, Entry, Millis, Reach, Settings, ToolSettings};
 use toolgate_store::Store;
 
+use super::cache_file::CacheFile;
 use super::{random, wire};
 
 /// Sessions while they are served.
@@ -39,8 +40,14 @@ pub(crate) async fn start(
     if config.listen.sessions.is_none() {
         return Ok(None);
     }
-    let showcase = showcase(config, store.as_ref()).await?;
-    let records = Records::start(Arc::clone(store), clock, Box::new(|| {}));
+    let mut showcase = showcase(config, store.as_ref()).await?;
+    let cache = config.sessions.cache_file.as_deref().and_then(CacheFile::open);
+    let written = cache.as_ref().map(CacheFile::upkeep);
+    let records = Records::start(Arc::clone(store), clock, written.unwrap_or(Box::new(|| {})));
+    for entry in cache.as_ref().map(|cache| cache.new_to(&showcase)).unwrap_or_default() {
+        records.note(Note::Keep(Arc::new(entry.clone())));
+        showcase.push(entry);
+    }
     let notes = records.clone();
     let outside = Outside {
         note: Box::new(move |note| notes.note(note)),
@@ -48,6 +55,9 @@ pub(crate) async fn start(
         unregistered: (wire::bytes(config.limits.connections) / 2).max(1),
     };
     let board = Switchboard::start(settings(config), showcase, now(), outside);
+    if let Some(cache) = &cache {
+        cache.keep_for(&board);
+    }
     Ok(Some(Served { board, records }))
 }
 
