@@ -11,6 +11,8 @@ use crate::print;
 
 /// How often is looked at what it does.
 const LOOK: Duration = Duration::from_millis(100);
+/// How long a goodbye may take.
+const GOODBYE: Duration = Duration::from_secs(5);
 
 pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Done> {
     let DemoVerb::Onec(args) = &args.verb;
@@ -36,12 +38,16 @@ async fn onec(args: &OneCArgs) -> anyhow::Result<Done> {
     ));
     let client = OneC::start(options);
     let mut before = Seen::default();
+    // Made once: a signal that comes between two looks counts too.
+    let mut ended = std::pin::pin!(tokio::signal::ctrl_c());
     loop {
         tokio::select! {
-            ended = tokio::signal::ctrl_c() => {
+            ended = &mut ended => {
                 ended.context("cannot listen to signals")?;
                 client.bye(false);
-                client.ended().await;
+                if tokio::time::timeout(GOODBYE, client.ended()).await.is_err() {
+                    print::err("nobody has heard the goodbye\n");
+                }
                 return Ok(Done::Ok);
             }
             () = tokio::time::sleep(LOOK) => {}

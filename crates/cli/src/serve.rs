@@ -27,6 +27,7 @@ mod fd_limit;
 mod listeners;
 mod random;
 mod reload;
+mod session_metrics;
 mod sessions;
 mod source;
 mod start_text;

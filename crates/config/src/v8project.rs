@@ -2,7 +2,8 @@
 //!
 //! Its settings are put where `toolgate.yaml` has them, each with the place where it stands, so
 //! that problems name the line of the file that people know. What belongs to other programs in
-//! that file is left alone.
+//! that file is left alone. What only `toolgate.yaml` knows may stand under a key `toolgate`, and
+//! counts more.
 //!
 //! Start at [`is_one`] and [`DropIn::translate`].
 
@@ -89,6 +90,9 @@ impl DropIn {
         let grace = find(root, &["mcp", "execution", "shutdown_grace_period_secs"]);
         whole.seconds("shutdown_grace", grace);
 
+        if let Some(own) = find(root, &["toolgate"]) {
+            whole.overlay(own);
+        }
         drop_in.read_idle(manager("idle_timeout_secs"), reader);
         warn_of_path(http("path"), reader);
         drop_in.token = http("auth_token")
@@ -173,6 +177,27 @@ impl Section {
     fn take(&mut self, key: &str, node: Option<&Node>) {
         if let Some(node) = node.filter(|node| !matches!(node.kind, Kind::Null)) {
             self.put(key, node.clone());
+        }
+    }
+
+    /// What stands in `node` takes the place of what is here; mappings are joined.
+    fn overlay(&mut self, node: &Node) {
+        let Kind::Map { entries, .. } = &node.kind else { return };
+        for entry in entries {
+            let known = self.0.iter_mut().find(|known| known.key.text == entry.key.text);
+            let Some(known) = known else {
+                self.0.push(entry.clone());
+                continue;
+            };
+            if let (Kind::Map { entries, .. }, Kind::Map { .. }) =
+                (&mut known.value.kind, &entry.value.kind)
+            {
+                let mut joined = Self(std::mem::take(entries));
+                joined.overlay(&entry.value);
+                *entries = joined.0;
+            } else {
+                known.value = entry.value.clone();
+            }
         }
     }
 

@@ -132,3 +132,18 @@ fn result(done: Result<Value, Failed>) -> Value {
         }),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_may_not_take_their_names_and_definitions_say_theirs() {
+        let taken = toolgate_session::Settings::default().built_ins;
+        for one in TABLE {
+            assert!(taken.iter().any(|name| name == one.name), "{}", one.name);
+            let definition: Value = serde_json::from_str(one.definition).unwrap();
+            assert_eq!(definition["name"], one.name);
+        }
+    }
+}

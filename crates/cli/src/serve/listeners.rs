@@ -19,7 +19,7 @@ use toolgate_edge::sessions::{Door, Switchboard};
 use toolgate_edge::{listen, people};
 use toolgate_gateway::Gateway;
 
-use super::{sessions, wire};
+use super::{session_metrics, sessions, wire};
 
 /// Bound, and not yet served.
 pub(crate) struct Listeners {
@@ -82,7 +82,7 @@ impl Listeners {
         stop: &CancellationToken,
     ) -> Served {
         let limits = wire::connection_limits(config);
-        let metrics = metrics_text(gateway);
+        let metrics = metrics_text(gateway, board);
         let agents = self.mcp.map(|listener| {
             let bound_to = ip_of(&listener);
             let rules = wire::agent_rules(config, bound_to);
@@ -171,10 +171,14 @@ fn ip_of(listener: &TcpListener) -> IpAddr {
     listener.local_addr().map_or(IpAddr::from([127, 0, 0, 1]), |address| address.ip())
 }
 
-fn metrics_text(gateway: &Gateway) -> people::Metrics {
+fn metrics_text(gateway: &Gateway, board: Option<&Arc<Switchboard>>) -> people::Metrics {
     let mut registry = Registry::with_prefix("toolgate");
     gateway.metrics().register(&mut registry);
+    let look = board.map(|board| session_metrics::register(&mut registry, Arc::clone(board)));
     Arc::new(move || {
+        if let Some(look) = &look {
+            look();
+        }
         let mut text = String::new();
         match encode(&mut text, &registry) {
             Ok(()) => text,

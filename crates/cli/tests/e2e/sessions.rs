@@ -7,6 +7,8 @@ use crate::gate::{Gate, Home, eventually};
 
 #[path = "sessions/calls.rs"]
 mod calls;
+#[path = "sessions/dropin.rs"]
+mod dropin;
 #[path = "sessions/flapping.rs"]
 mod flapping;
 #[path = "sessions/grants.rs"]
@@ -47,7 +49,13 @@ pub(crate) fn open(gate: &Gate) -> Agent {
 
 /// Rows of the audit that tell of sessions, as `what` and the session's id.
 pub(crate) fn session_rows(home: &Home) -> Vec<(String, Value)> {
-    let output = home.run(&["audit", "list", "-o", "jsonl"]);
+    rows_in(home, DATA)
+}
+
+const DATA: &str = ".local/share/toolgate";
+
+fn rows_in(home: &Home, data: &str) -> Vec<(String, Value)> {
+    let output = home.run(&["audit", "list", "-o", "jsonl", "--data", data]);
     let rows = String::from_utf8(output.stdout).unwrap();
     let rows = rows.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let of_sessions = rows.filter(|row| row["kind"] == "session");
@@ -61,7 +69,11 @@ pub(crate) fn session_rows(home: &Home) -> Vec<(String, Value)> {
 
 /// Waits until the audit tells of this.
 pub(crate) fn audited(home: &Home, what: &str) {
+    audited_in(home, DATA, what);
+}
+
+pub(crate) fn audited_in(home: &Home, data: &str, what: &str) {
     eventually(&format!("the audit tells of `{what}`"), || {
-        session_rows(home).iter().any(|(found, _)| found == what).then_some(())
+        rows_in(home, data).iter().any(|(found, _)| found == what).then_some(())
     });
 }

@@ -41,6 +41,8 @@ pub(super) enum Order {
     Text(Bytes),
     Ping,
     Close(u16, &'static str),
+    /// Close, and do not wait for whoever is at the other end.
+    Drop(u16, &'static str),
 }
 
 /// Small buffers: a thousand sessions are mostly silent.
@@ -99,6 +101,11 @@ async fn read(open: &Open, mut stream: SplitStream<Socket>) {
                 }
                 text.len()
             }
+            Ok(Message::Close(_)) => {
+                // Nothing is to be sent on it any more, from now on and not only when it is gone.
+                board.close(socket);
+                continue;
+            }
             Ok(message) => {
                 board.hear(Input::Alive { socket });
                 message.len()
@@ -126,6 +133,7 @@ async fn read(open: &Open, mut stream: SplitStream<Socket>) {
 
 async fn write(mut sink: SplitSink<Socket, Message>, mut inbox: mpsc::Receiver<Order>) {
     while let Some(order) = inbox.recv().await {
+        let wait = !matches!(order, Order::Drop(..));
         let (message, last) = match order {
             Order::Text(frame) => match Utf8Bytes::try_from(frame) {
                 Ok(text) => (Message::Text(text), false),
@@ -133,13 +141,13 @@ async fn write(mut sink: SplitSink<Socket, Message>, mut inbox: mpsc::Receiver<O
                 Err(_) => continue,
             },
             Order::Ping => (Message::Ping(Bytes::new()), false),
-            Order::Close(code, reason) => (close(code, reason), true),
+            Order::Close(code, reason) | Order::Drop(code, reason) => (close(code, reason), true),
         };
         let sent = timeout(WRITE, sink.send(message)).await;
-        if last {
+        if last && wait {
             return sleep(FAREWELL).await;
         }
-        if !matches!(sent, Ok(Ok(()))) {
+        if last || !matches!(sent, Ok(Ok(()))) {
             return;
         }
     }

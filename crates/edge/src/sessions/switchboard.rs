@@ -145,7 +145,7 @@ impl Switchboard {
                 && let Some(oldest) = state.fresh.pop_front()
                 && state.machine.is_anonymous(oldest)
             {
-                state.order(oldest, Order::Close(4002, "too many sockets without register"));
+                state.order(oldest, Order::Drop(4002, "too many sockets without register"));
                 too_old = Some(oldest);
             }
         }

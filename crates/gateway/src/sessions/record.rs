@@ -5,6 +5,8 @@
 //! kind; the rest is one row with a count.
 
 use std::collections::{BTreeMap, HashMap};
+use std::future::Future;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,7 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use toolgate_audit::{Draft, Kind};
 use toolgate_session::{Entry, Event, Key, Millis, What};
-use toolgate_store::{Change, ChangeError, Kept, NotReadable, Store};
+use toolgate_store::{Change, ChangeError, Kept, NotAudited, NotReadable, Store};
 
 use super::SESSIONS;
 use crate::admission::Clock;
@@ -59,8 +61,12 @@ struct Writer {
     changed: BTreeMap<Key, Option<Arc<Entry>>>,
     /// Of each kind of event that strangers can cause: since when, how many.
     seen: HashMap<What, (Instant, u64)>,
+    /// Rows that were handed over and not yet confirmed.
+    unconfirmed: Vec<Confirmation>,
     written: Written,
 }
+
+type Confirmation = Pin<Box<dyn Future<Output = Result<u64, NotAudited>> + Send>>;
 
 // === impl Records ===
 
@@ -72,8 +78,15 @@ impl Records {
         written: Box<dyn Fn() + Send + Sync>,
     ) -> Self {
         let (notes, inbox) = mpsc::channel(WAITING);
-        let (changed, seen) = (BTreeMap::new(), HashMap::new());
-        tokio::spawn(Writer { store, clock, changed, seen, written }.run(inbox));
+        let writer = Writer {
+            store,
+            clock,
+            changed: BTreeMap::new(),
+            seen: HashMap::new(),
+            unconfirmed: Vec::new(),
+            written,
+        };
+        tokio::spawn(writer.run(inbox));
         Self(notes)
     }
 
@@ -110,10 +123,10 @@ impl Writer {
         loop {
             tokio::select! {
                 job = inbox.recv() => match job {
-                    Some(Job::Note(note)) => self.note(note).await,
+                    Some(Job::Note(note)) => self.note(note),
                     Some(Job::Flush(done)) => {
+                        self.counts(true);
                         self.settle().await;
-                        self.counts(true).await;
                         if done.send(()).is_err() {
                             tracing::debug!("nobody waits for the flush any more");
                         }
@@ -121,27 +134,23 @@ impl Writer {
                     None => return self.settle().await,
                 },
                 _ = gathered.tick() => {
+                    self.counts(false);
                     self.settle().await;
-                    self.counts(false).await;
                 }
             }
         }
     }
 
-    async fn note(&mut self, note: Note) {
+    fn note(&mut self, note: Note) {
         match note {
             Note::Keep(entry) => drop(self.changed.insert(entry.key.clone(), Some(entry))),
             Note::Forget(key) => drop(self.changed.insert(key, None)),
-            Note::Event(event) => self.event(event).await,
+            Note::Event(event) => self.event(event),
         }
     }
 
-    async fn event(&mut self, event: Event) {
+    fn event(&mut self, event: Event) {
         let Event { what, session_id, text, .. } = event;
-        tracing::info!(what = what.as_str(), session_id = session_id.as_deref(), "{text}");
-        if !is_audited(what) {
-            return;
-        }
         if is_cheap(what) {
             let (_, count) = self.seen.entry(what).or_insert_with(|| (Instant::now(), 0));
             *count += 1;
@@ -149,25 +158,31 @@ impl Writer {
                 return;
             }
         }
+        tracing::info!(what = what.as_str(), session_id = session_id.as_deref(), "{text}");
+        if !is_audited(what) {
+            return;
+        }
         let mut row = self.row(what);
         row.session_id = session_id;
         if !text.is_empty() {
             row.message = Some(format!("{}: {text}", what.as_str()).into());
         }
-        self.record(row).await;
+        self.record(row);
     }
 
     /// Minutes that are over give one row for what was left out of them.
-    async fn counts(&mut self, all: bool) {
+    fn counts(&mut self, all: bool) {
         let over: Vec<(What, u64)> = self
             .seen
             .extract_if(|_, (since, _)| all || since.elapsed() >= MINUTE)
             .map(|(what, (_, count))| (what, count.saturating_sub(ROWS)))
             .collect();
-        for (what, left_out) in over.into_iter().filter(|(_, count)| *count > 0) {
+        for (what, left_out) in
+            over.into_iter().filter(|(what, count)| *count > 0 && is_audited(*what))
+        {
             let mut row = self.row(what);
             row.count = Some(left_out);
-            self.record(row).await;
+            self.record(row);
         }
     }
 
@@ -179,14 +194,23 @@ impl Writer {
         row
     }
 
-    async fn record(&self, row: Draft) {
-        if let Err(error) = self.store.record(row).await {
-            tracing::error!(%error, "what a session did could not be written down");
+    /// Hands a row over; whether it was written is asked later, so that a storm of programs does
+    /// not wait for one commit each.
+    fn record(&mut self, row: Draft) {
+        self.unconfirmed.push(self.store.record(row));
+    }
+
+    async fn confirm(&mut self) {
+        for confirmation in std::mem::take(&mut self.unconfirmed) {
+            if let Err(error) = confirmation.await {
+                tracing::error!(%error, "what a session did could not be written down");
+            }
         }
     }
 
     /// Writes what has become of the showcase.
     async fn settle(&mut self) {
+        self.confirm().await;
         if self.changed.is_empty() {
             return;
         }
@@ -221,7 +245,7 @@ fn is_audited(what: What) -> bool {
 
 /// What anybody who reaches the listener can make happen at will.
 fn is_cheap(what: What) -> bool {
-    is_refusal(what) || matches!(what, What::NotRegistered)
+    is_refusal(what) || matches!(what, What::NotRegistered | What::BadFrame)
 }
 
 fn is_refusal(what: What) -> bool {

@@ -67,3 +67,58 @@ fn compile(schema: &str) -> Result<Validator, String> {
         .build(&schema)
         .map_err(|error| error.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use toolgate_session::{Entry, Key, Millis};
+
+    use super::*;
+
+    /// A schema as a session would publish it.
+    fn schema(raw: &str) -> Schema {
+        let tool = format!(r#"{{"name":"t","input_schema":{raw}}}"#);
+        let key = Key { kind: String::new(), config_id: String::new(), infobase_name: None };
+        let entry = Entry::restore(key, [tool.as_str()], Millis(0), []);
+        entry.tools.get("t").unwrap().checked_schema.clone()
+    }
+
+    #[test]
+    fn arguments_are_held_to_their_schema_and_values_are_not_said() {
+        let schemas = Schemas::default();
+        let strict = schema(
+            r#"{"type":"object","properties":{"Сумма":{"type":"number","maximum":5}},"required":["Сумма"],"additionalProperties":false}"#,
+        );
+        assert_eq!(schemas.check(&strict, r#"{"Сумма":1.5}"#), Ok(()));
+        for (arguments, words) in [
+            ("{}", "Сумма"),
+            (r#"{"Сумма":"SECRET"}"#, "/Сумма"),
+            (r#"{"Сумма":7654321}"#, "/Сумма"),
+            (r#"{"Сумма":1,"лишнее":"SECRET"}"#, "лишнее"),
+        ] {
+            let complaint = schemas.check(&strict, arguments).unwrap_err();
+            assert!(complaint.contains(words), "{arguments}: {complaint}");
+            assert!(!complaint.contains("SECRET") && !complaint.contains("7654321"), "{complaint}");
+        }
+    }
+
+    #[test]
+    fn hostile_schemas_do_no_harm() {
+        let schemas = Schemas::default();
+        for raw in [
+            r##"{"$ref":"#"}"##,
+            r##"{"type":"object","allOf":[{"$ref":"#"}]}"##,
+            r##"{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}"##,
+            r##"{"$dynamicRef":"#x","$dynamicAnchor":"x"}"##,
+            r#"{"$ref":"https://example.com/schema.json"}"#,
+            r#"{"$ref":"file:///etc/passwd"}"#,
+            r#"{"type":"Строка"}"#,
+            r#"{"properties":{"a":{"pattern":"^(a+)+$"}}}"#,
+            r#"{"properties":{"a":{"pattern":"("}}}"#,
+        ] {
+            let arguments = format!(r#"{{"a":"{}!"}}"#, "a".repeat(60));
+            // Whatever comes of it, it comes, and the next call is checked as ever.
+            drop(schemas.check(&schema(raw), &arguments));
+            assert!(schemas.check(&schema(r#"{"required":["b"]}"#), &arguments).is_err());
+        }
+    }
+}

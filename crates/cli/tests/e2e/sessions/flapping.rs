@@ -13,6 +13,15 @@ use crate::gate::{Gate, eventually};
 /// How many times the channel comes back; each time it has a new socket.
 const RETURNS: u32 = 12;
 
+/// Says that it is over when it is dropped.
+struct End<'a>(&'a AtomicBool);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn not_one_call_is_lost_or_misrouted_and_lists_do_not_flicker() {
     let gate = Gate::start("");
@@ -37,6 +46,8 @@ fn not_one_call_is_lost_or_misrouted_and_lists_do_not_flicker() {
     let before = tools(&agent);
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
+        // Also when something here fails, or it would never end.
+        let _end = End(&over);
         let callers: Vec<_> = ["trade", "stock"]
             .into_iter()
             .flat_map(|base| [(base, 0), (base, 1)])

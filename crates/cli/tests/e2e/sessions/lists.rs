@@ -26,15 +26,19 @@ fn built_ins_then_sessions_then_servers() {
         tool_of("echo"), tool_of("session_list"), tool_of("peer__x"), tool_of("find"),
         {"name": "inner", "input_schema": {"type": "object"}, "visibility": "internal"},
     ]));
-    let _program = Program::register(&gate, &card);
+    let mut program = Program::register(&gate, &card);
     let own = ["session_list", "tools_cache_reset"];
     let of_sessions = ["echo", "find", "session__peer__x", "session__session_list"];
     assert_eq!(names(&open(&gate)), [&own[..], &of_sessions[..]].concat());
     let everything = Agent::open_at(&gate, "/mcp", "2025-11-25").ok().unwrap();
-    let all = names(&everything);
-    assert_eq!(all[..6], [&own[..], &of_sessions[..]].concat());
-    assert!(all[6..].contains(&"pid".to_owned()), "{all:?}");
-    assert!(!all[6..].contains(&"echo".to_owned()), "a session has taken it: {all:?}");
+    assert_eq!(names(&everything)[..6], [&own[..], &of_sessions[..]].concat());
+    // The server has a tool of that name too; on its own endpoint it keeps it.
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| everything.call("echo", &json!({})));
+        program.serve("the session's");
+        assert_eq!(super::text(&call.join().unwrap()), "the session's");
+    });
+    assert_ne!(super::text(&Agent::open(&gate, "peer").call("echo", &json!({}))), "the session's");
     assert_eq!(code(&everything.call("inner", &json!({}))), "unknown_tool");
 }
 
