@@ -16,6 +16,7 @@ use super::AgentSession;
 use crate::access::Grant;
 use crate::admission::{Admission, Sender};
 use crate::endpoint::Endpoint;
+use crate::modern::Standing;
 use crate::outlet::Outlet;
 use crate::pace::Pace;
 use crate::sessions::{Desk, Running};
@@ -32,6 +33,8 @@ pub(crate) struct Opening {
     pub(crate) params: Bytes,
     pub(crate) grant: Arc<Grant>,
     pub(crate) desk: Option<Arc<Desk>>,
+    /// If it is to stand for clients of protocol 2026-07-28.
+    pub(crate) standing: Option<Standing>,
 }
 
 impl AgentSession {
@@ -41,7 +44,7 @@ impl AgentSession {
         pace: Arc<Pace>,
         admission: Arc<Admission>,
     ) -> Arc<Self> {
-        let Opening { id, key, endpoint, params, grant, desk } = opening;
+        let Opening { id, key, endpoint, params, grant, desk, standing } = opening;
         let client = std::str::from_utf8(&params).ok().and_then(|params| {
             Some(text(peek(params, &["clientInfo", "name"]).ok()??)?.as_ref().into())
         });
@@ -50,7 +53,10 @@ impl AgentSession {
             Endpoint::Sessions => "/mcp/sessions".into(),
             Endpoint::Server(server) => format!("/mcp/{server}").into(),
         };
-        let agent_session = public(&id);
+        let agent_session = match &standing {
+            Some(standing) => Arc::clone(&standing.known_as),
+            None => public(&id),
+        };
         Arc::new(Self {
             id,
             key,
@@ -70,6 +76,7 @@ impl AgentSession {
             asked: Mutex::new(HashMap::new()),
             next_asked: AtomicU64::new(1),
             wishes: Wishes::default(),
+            standing,
             sight: Sight::default(),
             listening: AtomicBool::new(false),
             readers: AtomicUsize::new(0),
@@ -81,6 +88,6 @@ impl AgentSession {
 }
 
 /// What others may know an agent session by: its id is a secret of the agent's.
-fn public(id: &str) -> Arc<str> {
+pub(crate) fn public(id: &str) -> Arc<str> {
     Hash::of(id.as_bytes()).to_string().get(..16).unwrap_or_default().into()
 }
