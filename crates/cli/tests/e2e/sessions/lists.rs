@@ -38,7 +38,8 @@ fn built_ins_then_sessions_then_servers() {
         program.serve("the session's");
         assert_eq!(super::text(&call.join().unwrap()), "the session's");
     });
-    assert_ne!(super::text(&Agent::open(&gate, "peer").call("echo", &json!({}))), "the session's");
+    let of_server = Agent::open(&gate, "peer").call("echo", &json!({})).to_string();
+    assert!(!of_server.contains("the session's"), "{of_server}");
     assert_eq!(code(&everything.call("inner", &json!({}))), "unknown_tool");
 }
 
