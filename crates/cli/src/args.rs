@@ -5,12 +5,14 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 mod audit;
+mod demo;
 mod policy;
 mod tool;
 
 pub(crate) use audit::{
     AuditArgs, AuditVerb, DataArgs, ListArgs, OneOutput, RowsOutput, ShowArgs, TailArgs, VerifyArgs,
 };
+pub(crate) use demo::{DemoArgs, DemoVerb, OneCArgs};
 pub(crate) use policy::{
     CheckArgs, ExplainArgs, ExplainOutput, FmtArgs, ImportArgs, PolicyArgs, PolicyCheckOutput,
     PolicyVerb, TestArgs, TestOutput,
@@ -40,6 +42,8 @@ pub(crate) enum Verb {
     Audit(AuditArgs),
     /// List, show and call tools as an agent would
     Tool(ToolArgs),
+    /// Play a program that dials in, to see sessions work
+    Demo(DemoArgs),
     /// Print the version
     Version,
 }

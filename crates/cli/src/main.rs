@@ -12,6 +12,7 @@ use clap::Parser;
 mod args;
 mod audit;
 mod config;
+mod demo;
 mod exit;
 mod log;
 mod policy;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Verb::Policy(args) => policy::run(&args),
         Verb::Audit(args) => audit::run(&args),
         Verb::Tool(args) => tool::run(&args),
+        Verb::Demo(args) => demo::run(&args),
         Verb::Version => version::run(),
     };
     exit::code(done)
