@@ -4,9 +4,14 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+mod admin;
 mod audit;
 mod policy;
 
+pub(crate) use admin::{
+    AdminArgs, FreezeArgs, GrantArgs, GrantCreateArgs, GrantVerb, ListOutput, LocalArgs, LocalVerb,
+    PersonArgs, PersonCreateArgs, PersonVerb, ServerAddArgs, ServerArgs, ServerVerb, UnfreezeArgs,
+};
 pub(crate) use audit::{
     AuditArgs, AuditVerb, DataArgs, ListArgs, OneOutput, RowsOutput, ShowArgs, TailArgs, VerifyArgs,
 };
@@ -36,6 +41,18 @@ pub(crate) enum Verb {
     Policy(PolicyArgs),
     /// Verify and read the audit, with or without a running gateway
     Audit(AuditArgs),
+    /// Make, list, rotate and revoke grants: the tokens of agents
+    Grant(GrantArgs),
+    /// Make, list, rotate and revoke people: the tokens of the admin API
+    Person(PersonArgs),
+    /// Add, list, remove and test servers
+    Server(ServerArgs),
+    /// Stop a grant, a server, or everything: calls are refused until `unfreeze`
+    Freeze(FreezeArgs),
+    /// End a freeze
+    Unfreeze(UnfreezeArgs),
+    /// Take calls without a token again
+    Local(LocalArgs),
     /// Print the version
     Version,
 }

@@ -1,7 +1,7 @@
 //! The whole binary as its users meet it: real processes, real sockets, real children.
 //!
 //! `gate` starts and stops `toolgate`, `wire` speaks HTTP as badly as a test needs, `agent` speaks
-//! MCP, `peer` is a server over stdio, `upstream` one over HTTP.
+//! MCP, `api` the admin API, `peer` is a server over stdio, `upstream` one over HTTP.
 //!
 //! Invariant: nothing here waits for a time to pass; what is waited for is a line, a file, a
 //! process or an answer, and [`gate::GUARD`] only ends a test that would hang.
@@ -16,6 +16,8 @@
 
 #[path = "e2e/agent.rs"]
 mod agent;
+#[path = "e2e/api.rs"]
+mod api;
 #[path = "e2e/gate.rs"]
 mod gate;
 #[path = "e2e/golden.rs"]
@@ -27,6 +29,8 @@ mod upstream;
 #[path = "e2e/wire.rs"]
 mod wire;
 
+#[path = "e2e/admin.rs"]
+mod admin;
 #[path = "e2e/audit.rs"]
 mod audit;
 #[path = "e2e/canary.rs"]
@@ -55,3 +59,5 @@ mod resumption;
 mod start;
 #[path = "e2e/stop.rs"]
 mod stop;
+#[path = "e2e/verbs.rs"]
+mod verbs;

@@ -15,6 +15,42 @@ pub(crate) struct DataFolder {
     _lock: File,
 }
 
+/// The file that says where a running gateway listens.
+const ANNOUNCED: &str = "serve.json";
+
+/// Where everything is has been said; taken back when dropped.
+pub(crate) struct Announced {
+    path: PathBuf,
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_file(&self.path) {
+            tracing::debug!(%error, "nobody was told where everything is");
+        }
+    }
+}
+
+/// The line of the gateway that serves from this folder, as its `--ready-json` has it.
+pub(crate) fn announced(folder: &Path) -> anyhow::Result<String> {
+    let path = folder.join(ANNOUNCED);
+    std::fs::read_to_string(&path).with_context(|| {
+        format!(
+            "no gateway runs on the data folder `{}`; start one with `toolgate serve`, name \
+             another folder with --data, or an address with --admin",
+            folder.display()
+        )
+    })
+}
+
+/// The token of the person `admin` of a data folder.
+pub(crate) fn read_token(folder: &Path) -> anyhow::Result<String> {
+    let path = folder.join("admin.token");
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read the admin token in `{}`", path.display()))?;
+    Ok(text.trim().to_owned())
+}
+
 /// A new secret, as the caller makes them.
 pub(crate) type MakeToken<'a> = &'a dyn Fn() -> anyhow::Result<String>;
 
@@ -40,6 +76,24 @@ impl DataFolder {
     /// The file that holds the token of the person `admin`.
     pub(crate) fn admin_token(&self) -> PathBuf {
         self.path.join("admin.token")
+    }
+
+    /// The token of the person `admin`.
+    pub(crate) fn read_admin_token(&self) -> anyhow::Result<String> {
+        read_token(&self.path)
+    }
+
+    /// Says where everything is, for verbs that need a running gateway, until it is dropped.
+    pub(crate) fn announce(&self, line: &str) -> anyhow::Result<Announced> {
+        let path = self.path.join(ANNOUNCED);
+        let new = self.path.join("serve.json.new");
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let written = options.open(&new).and_then(|mut file| writeln!(file, "{line}"));
+        written
+            .and_then(|()| std::fs::rename(&new, &path))
+            .with_context(|| format!("cannot write `{}`", path.display()))?;
+        Ok(Announced { path })
     }
 
     fn ensure_admin_token(&self, make_token: MakeToken<'_>) -> anyhow::Result<()> {
