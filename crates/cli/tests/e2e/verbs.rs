@@ -114,11 +114,11 @@ fn servers_are_added_tried_and_removed() {
     let (file, added) = (Peer::new(&home, "peer"), Peer::new(&home, "added"));
     let mut gate = Gate::start_in(home, &format!("servers:\n{}", file.entry("", "")));
     let [script, folder] = added.arguments();
-    ok(&gate, &["server", "add", "added", "--", "sh", &script, &folder, ""]);
+    ok(&gate, &["server", "add", "added", "--", "sh", &script, &folder, "listing"]);
     let agent = Agent::open(&gate, "added");
     assert_eq!(verdict(&agent), "sent");
     let tested = json_of(&ok(&gate, &["server", "test", "-o", "json", "added"]));
-    assert_eq!(tested["ok"], true, "{tested}");
+    assert_eq!((&tested["ok"], &tested["tools"]), (&true.into(), &json!(["echo", "pid"])));
     let list = json_of(&ok(&gate, &["server", "list", "-o", "json"]));
     let sources: Vec<_> = list["items"].as_array().unwrap().iter().map(|s| &s["source"]).collect();
     assert_eq!(sources, ["file", "store"]);
