@@ -3,10 +3,12 @@
 //! Invariant: nothing here asks a server; what was never heard is not known.
 
 use toolgate_audit::Hash;
-use toolgate_policy::Class;
+use toolgate_mcp::{Edit, members, peek, text, write};
+use toolgate_policy::{Class, canonical_json};
 
 use crate::gateway::Gateway;
 use crate::lists::Kind;
+use crate::names::Naming;
 use crate::offers::Audience;
 use crate::server::Server;
 
@@ -50,13 +52,11 @@ impl Gateway {
         let mut tools = Vec::new();
         for server in self.servers().iter() {
             let Some(offer) = server.offers.of(&Audience::default()) else { continue };
-            tools.extend(offer.list(Kind::Tools).fingerprints().map(|(name, fingerprint)| {
-                KnownTool {
-                    server: server.name().to_owned(),
-                    name: name.to_owned(),
-                    class: server.class(name),
-                    fingerprint,
-                }
+            tools.extend(offer.list(Kind::Tools).entries().map(|(name, shown)| KnownTool {
+                server: server.name().to_owned(),
+                name: name.to_owned(),
+                class: server.class(name),
+                fingerprint: fingerprint(&server.naming, name, shown),
             }));
         }
         tools
@@ -65,5 +65,46 @@ impl Gateway {
     /// How many agent sessions are open.
     pub fn agent_sessions(&self) -> usize {
         self.open_sessions()
+    }
+}
+
+/// Of a definition as its server wrote it: the entry that is shown, with the server's own names in
+/// it again. The canonical form spells everything else alike.
+fn fingerprint(naming: &Naming, own: &str, shown: &str) -> Option<Hash> {
+    let [name, meta] = members(shown, ["name", "_meta"]).ok()?;
+    let widget = meta.and_then(|meta| peek(meta, &["ui", "resourceUri"]).ok().flatten());
+    let own_widget = widget.and_then(text).and_then(|uri| naming.own_uri(&uri));
+    let mut edit = Edit::new(shown).replace(name?, write::quote(own)).ok()?;
+    if let (Some(widget), Some(own)) = (widget, own_widget) {
+        edit = edit.replace(widget, write::quote(&own)).ok()?;
+    }
+    let definition = edit.finish();
+    let canonical = canonical_json(std::str::from_utf8(&definition).ok()?).ok()?;
+    Some(Hash::of(canonical.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lists::Builder;
+
+    #[test]
+    fn a_fingerprint_is_over_what_the_server_wrote() {
+        let tools = [
+            r#"{"inputSchema":{"type":"object"}, "name":"a", "x":1.0}"#,
+            r#"{"name":"b","_meta":{"ui":{"resourceUri":"ui://w/1","k":[1e5]}}}"#,
+            r#"{"name":"\u0063\"d","title":"C"}"#,
+        ];
+        for bare in [false, true] {
+            let naming = Naming::new("files", bare);
+            let mut builder = Builder::new(Kind::Tools, &naming);
+            builder.add(&format!(r#"{{"tools":[{}]}}"#, tools.join(","))).unwrap();
+            let list = builder.finish();
+            let found = list.entries().map(|(own, shown)| fingerprint(&naming, own, shown));
+            let expected = tools.map(|raw| {
+                canonical_json(raw).ok().map(|text| Hash::of(text.as_bytes()))
+            });
+            assert_eq!(found.collect::<Vec<_>>(), expected);
+        }
     }
 }

@@ -13,9 +13,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
-use toolgate_audit::Hash;
 use toolgate_mcp::{Edit, Refusal, items, members, method, peek, text, write};
-use toolgate_policy::canonical_json;
 
 use crate::names::Naming;
 
@@ -48,9 +46,6 @@ pub(crate) struct List {
 struct Entry {
     own: Box<str>,
     place: Range<usize>,
-    /// SHA-256 over the canonical form of the whole entry as the server wrote it; none if it has
-    /// none, which is then no entry that could be compared.
-    fingerprint: Option<Hash>,
 }
 
 /// Makes a list out of a server's pages.
@@ -178,9 +173,12 @@ impl List {
         self.text == other.text
     }
 
-    /// The server's own names with the fingerprints of what stands under them.
-    pub(crate) fn fingerprints(&self) -> impl Iterator<Item = (&str, Option<Hash>)> {
-        self.entries.iter().map(|entry| (&*entry.own, entry.fingerprint))
+    /// The server's own names, each with its entry as it is shown.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.entries.iter().map(|entry| {
+            let shown = self.text.get(entry.place.clone()).unwrap_or_default();
+            (&*entry.own, std::str::from_utf8(shown).unwrap_or_default())
+        })
     }
 
     /// Whether the server has something of this name.
@@ -283,9 +281,7 @@ impl<'a> Builder<'a> {
         let start = self.text.len();
         self.text.extend_from_slice(&edit.finish());
         self.names.insert(own.as_ref().into());
-        let place = start..self.text.len();
-        let fingerprint = canonical_json(raw).ok().map(|text| Hash::of(text.as_bytes()));
-        self.entries.push(Entry { own: own.as_ref().into(), place, fingerprint });
+        self.entries.push(Entry { own: own.as_ref().into(), place: start..self.text.len() });
         Ok(())
     }
 }

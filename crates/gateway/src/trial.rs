@@ -19,7 +19,7 @@ use crate::gateway::{Gateway, NotOpened};
 use crate::outlet::{First, Next};
 
 /// How long a trial may take.
-const TRIAL: Duration = Duration::from_secs(60);
+const TRIAL: Duration = Duration::from_mins(1);
 
 const INITIALIZE: &str = concat!(
     r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","#,
