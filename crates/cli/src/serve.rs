@@ -27,7 +27,7 @@ mod listeners;
 mod random;
 mod reload;
 mod source;
-mod standing;
+mod setup;
 mod start_text;
 mod store;
 mod unsafe_start;
@@ -40,7 +40,7 @@ pub(crate) use data::{announced, read_token};
 use listeners::{Bound, Listeners};
 use reload::{Active, Reload};
 use source::Source;
-use standing::Summary;
+use setup::Summary;
 use start_text::Door;
 
 /// How often idle agent sessions and children are looked for.
@@ -96,28 +96,28 @@ async fn serve(
     let stop = CancellationToken::new();
     let children = TaskTracker::new();
     let parts = api::Parts { store: &store, secret: &secret, data, bound: &bound, stop: &stop };
-    let standing = api::standing(&parts, &config, &children)?;
-    let gateway = Arc::clone(&standing.gateway);
+    let setup = api::setup(&parts, &config, &children)?;
+    let gateway = Arc::clone(&setup.gateway);
     let policies = PolicyFiles::read(&config, args.policy.as_deref());
     let local_policy = args.policy.clone();
     let file = FileSide { config: config.clone(), policies, local_policy };
-    let put = standing.replace_file(file.clone()).await;
+    let put = setup.replace_file(file.clone()).await;
     put.map_err(|why| anyhow!("a policy cannot be used:\n{why}"))?;
-    refuse_unsafe(&config, standing.has_kept_grants().await)?;
-    let summary = standing.summary().await;
+    refuse_unsafe(&config, setup.has_kept_grants().await)?;
+    let summary = setup.summary().await;
     if args.policy.is_some() && !summary.local && summary.grants > 0 {
         return Err(exit::Usage(POLICY_FOR_NOBODY.to_owned()).into());
     }
 
     let ready = Arc::new(AtomicBool::new(false));
     let serving = TaskTracker::new();
-    let api = toolgate_admin::router(Arc::clone(&standing.admin));
+    let api = toolgate_admin::router(Arc::clone(&setup.admin));
     let served = listeners.serve(&config, &gateway, &api, &ready, &serving, &stop);
     let grace = config.shutdown_grace;
     let announcement = announcement(args, &source, &summary, data, &bound);
     // Whoever hears that it is ready may edit the configuration at once.
     let active = Active { file, text, secret };
-    let mut reload = Reload::new(source, active, Arc::clone(&standing), served).await;
+    let mut reload = Reload::new(source, active, Arc::clone(&setup), served).await;
     ready.store(true, Ordering::Relaxed);
     let announced = data.announce(&bound.ready_line())?;
     print::err(&announcement);
@@ -137,7 +137,7 @@ async fn serve(
             _ = sweep.tick() => gateway.sweep(),
             _ = tick.tick() => {
                 // What cannot be put in force is in the log.
-                drop(standing.refresh().await);
+                drop(setup.refresh().await);
                 store.tick(Timestamp::now());
             }
         }

@@ -47,6 +47,8 @@ mod failures;
 mod legacy;
 #[path = "e2e/listeners.rs"]
 mod listeners;
+#[path = "e2e/modern.rs"]
+mod modern;
 #[path = "e2e/policy.rs"]
 mod policy;
 #[path = "e2e/refusals.rs"]

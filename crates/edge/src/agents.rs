@@ -1,4 +1,5 @@
-//! The agents' listener: MCP over streamable HTTP, protocols 2024-11-05 to 2025-11-25.
+//! The agents' listener: MCP over streamable HTTP, protocols 2024-11-05 to 2025-11-25 with their
+//! sessions, and 2026-07-28 without (`agents/modern.rs`); each request says which it is of.
 //!
 //! This is where HTTP becomes calls of the gateway and its outcomes become responses; statuses,
 //! headers and content types are known here and nowhere deeper. A request is answered as one JSON
@@ -29,6 +30,7 @@ use crate::body::{NotRead, Reply, read};
 use crate::guard::Guard;
 
 mod head;
+mod modern;
 mod reply;
 mod stream;
 
@@ -122,6 +124,9 @@ impl Inner {
         let to = Door { endpoint, caller };
         match *request.method() {
             Method::POST => self.post(&to, request, &rules.limits).await,
+            Method::GET | Method::DELETE if modern::is_named(request.headers()) => {
+                reply::only_post()
+            }
             Method::GET => self.get(&to, &request),
             Method::DELETE => self.delete(&to, &request),
             _ => reply::not_allowed(),
@@ -163,6 +168,12 @@ impl Inner {
             Ok(message) => message,
             Err(refusal) => return json(StatusCode::BAD_REQUEST, refused(&refusal)),
         };
+        if let Some(response) = self.modern(to, &parts.headers, &message).await {
+            return response;
+        }
+        if let Err(response) = head.has_handshake() {
+            return *response;
+        }
         if let Body::One(Message::Request(request)) = &message
             && request.method == method::INITIALIZE
         {
@@ -192,20 +203,7 @@ impl Inner {
     async fn open(&self, to: &Door, request: &toolgate_mcp::Request<'_>) -> Response<Reply> {
         match self.gateway.open(&to.endpoint, request, &to.caller).await {
             Ok((session, answer)) => with_session(json(StatusCode::OK, answer), session.id()),
-            Err(NotOpened::Answer(answer)) => json(StatusCode::OK, answer),
-            Err(NotOpened::UnknownServer) => reply::nothing_here(),
-            Err(NotOpened::TooMany(max)) => {
-                let why = format!(
-                    "there are {max} agent sessions already, which is the limit \
-                     (`agent_sessions.max` in toolgate.yaml); end one or try again later"
-                );
-                problem(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, &why)
-            }
-            Err(NotOpened::Stopping) => reply::stopping(),
-            Err(NotOpened::NoIds) => {
-                let why = "no agent session id could be made; see the log of toolgate";
-                problem(StatusCode::INTERNAL_SERVER_ERROR, code::INTERNAL_ERROR, why)
-            }
+            Err(why) => not_opened(why),
         }
     }
 
@@ -264,6 +262,25 @@ impl Inner {
                 "no such agent session: it has ended, or it never was; send `initialize` again",
             ))
         })
+    }
+}
+
+fn not_opened(why: NotOpened) -> Response<Reply> {
+    match why {
+        NotOpened::Answer(answer) => json(StatusCode::OK, answer),
+        NotOpened::UnknownServer => reply::nothing_here(),
+        NotOpened::TooMany(max) => {
+            let why = format!(
+                "there are {max} agent sessions already, which is the limit \
+                 (`agent_sessions.max` in toolgate.yaml); end one or try again later"
+            );
+            problem(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, &why)
+        }
+        NotOpened::Stopping => reply::stopping(),
+        NotOpened::NoIds => {
+            let why = "no agent session id could be made; see the log of toolgate";
+            problem(StatusCode::INTERNAL_SERVER_ERROR, code::INTERNAL_ERROR, why)
+        }
     }
 }
 

@@ -29,6 +29,7 @@ use crate::forward::forward;
 use crate::link::{Ask, Link};
 use crate::links::Links;
 use crate::lists::Kind;
+use crate::modern::Standing;
 use crate::outlet::{Outlet, Reader};
 use crate::pace::Pace;
 use crate::rewrite::{refused, rewrite};
@@ -38,8 +39,9 @@ use crate::streams::{EventId, Streams};
 use crate::wishes::Wishes;
 
 mod opening;
+mod standing;
 
-pub(crate) use opening::Opening;
+pub(crate) use opening::{Opening, public};
 
 /// How many requests of servers may wait for an agent's answer.
 const MAX_ASKED: usize = 1_000;
@@ -65,6 +67,8 @@ pub struct AgentSession {
     asked: Mutex<HashMap<u64, Asked>>,
     next_asked: AtomicU64,
     pub(crate) wishes: Wishes,
+    /// If it stands for clients of protocol 2026-07-28: what belongs to that.
+    standing: Option<Standing>,
     pub(crate) sight: Sight,
     /// Whether the agent has listened to its general stream.
     listening: AtomicBool,

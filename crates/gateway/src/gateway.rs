@@ -23,8 +23,10 @@ use crate::lists::Kind;
 use crate::metrics::Metrics;
 use crate::pace::Pace;
 use crate::server::Server;
+use standing::StandingSessions;
 
 mod opening;
+mod standing;
 
 /// Where ids that nobody can guess come from.
 pub trait Ids: Send + Sync + 'static {
@@ -53,6 +55,8 @@ pub struct Gateway {
     /// How many are being opened; they count as open. Goes up under a lock of `sessions`, and down
     /// under its write lock where one is let in, so that none counts twice.
     opening: AtomicUsize,
+    /// Which of them stand for clients that have none.
+    standing: Mutex<StandingSessions>,
     limits: ArcSwap<AgentSessions>,
     ids: Arc<dyn Ids>,
     admission: Arc<Admission>,
@@ -93,6 +97,7 @@ impl Gateway {
             servers: ArcSwap::default(),
             sessions: RwLock::default(),
             opening: AtomicUsize::new(0),
+            standing: Mutex::default(),
             limits: ArcSwap::from_pointee(limits),
             ids,
             admission,

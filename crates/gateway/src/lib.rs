@@ -27,6 +27,7 @@ mod link;
 mod links;
 mod lists;
 mod metrics;
+pub mod modern;
 mod names;
 mod offers;
 pub mod outlet;

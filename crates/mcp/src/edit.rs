@@ -54,11 +54,15 @@ impl<'a> Edit<'a> {
     /// Puts a new first member into `object`, a slice of the message. It is the caller's part to
     /// know that the object has no such key.
     pub fn insert(self, object: &str, key: &str, value: &str) -> Result<Self, EditError> {
+        self.insert_raw(object, &format!("{}:{value}", write::quote(key)))
+    }
+
+    /// Puts `members`, which must be members of an object in JSON, first into `object`.
+    pub fn insert_raw(self, object: &str, members: &str) -> Result<Self, EditError> {
         let start = offset(self.raw, object).ok_or(EditError::Outside)?;
         let rest = object.strip_prefix('{').ok_or(EditError::NotAnObject)?;
         let empty = rest.trim_start_matches([' ', '\t', '\n', '\r']).starts_with('}');
-        let key = write::quote(key);
-        let with = format!("{key}:{value}{}", if empty { "" } else { "," });
+        let with = format!("{members}{}", if empty { "" } else { "," });
         self.cut(Cut { start: start + 1, end: start + 1, with: with.into() })
     }
 

@@ -16,6 +16,7 @@ mod fold;
 pub mod limits;
 pub mod line;
 pub mod method;
+pub mod modern;
 pub mod peek;
 pub mod pieces;
 pub mod refusal;
@@ -31,7 +32,7 @@ pub use envelope::{
 };
 pub use limits::{Limits, TooLarge};
 pub use line::LineDecoder;
-pub use peek::{items, members, peek, text};
+pub use peek::{entries, items, members, peek, text};
 pub use pieces::Pieces;
 pub use refusal::Refusal;
 pub use version::Version;

@@ -7,6 +7,13 @@ pub const INITIALIZED: &str = "notifications/initialized";
 /// Asks whether the other side lives.
 pub const PING: &str = "ping";
 
+/// Asks what a server can do; since 2026-07-28, where there is no [`INITIALIZE`].
+pub const DISCOVER: &str = "server/discover";
+/// Asks to hear of changes on a stream of its own; since 2026-07-28.
+pub const LISTEN: &str = "subscriptions/listen";
+/// The first message on such a stream: what will be told.
+pub const LISTEN_ACKNOWLEDGED: &str = "notifications/subscriptions/acknowledged";
+
 /// Lists tools.
 pub const TOOLS_LIST: &str = "tools/list";
 /// Calls a tool.
@@ -64,10 +71,23 @@ pub const TASKS_GET: &str = "tasks/get";
 pub const TASKS_LIST: &str = "tasks/list";
 /// Takes a task's result.
 pub const TASKS_RESULT: &str = "tasks/result";
+/// Answers what a task asks; since 2026-07-28.
+pub const TASKS_UPDATE: &str = "tasks/update";
 /// Ends a task.
 pub const TASKS_CANCEL: &str = "tasks/cancel";
 /// A task's state has changed.
 pub const TASKS_STATUS: &str = "notifications/tasks/status";
+
+/// What protocol 2026-07-28 no longer has.
+pub const REMOVED: [&str; 7] = [
+    INITIALIZE,
+    PING,
+    LOGGING_SET_LEVEL,
+    RESOURCES_SUBSCRIBE,
+    RESOURCES_UNSUBSCRIBE,
+    TASKS_LIST,
+    TASKS_RESULT,
+];
 
 /// What an upstream could be made to do: their whole `params` are read strictly.
 pub const STRICT: [&str; 3] = [TOOLS_CALL, PROMPTS_GET, RESOURCES_READ];

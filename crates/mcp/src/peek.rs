@@ -54,6 +54,16 @@ pub fn items(json: &str) -> Result<Option<Vec<&str>>, Refusal> {
     Ok(Some(items.into_iter().map(RawValue::get).collect()))
 }
 
+/// The raw keys and values of an object, in their order; `None` if it is no object.
+pub fn entries(json: &str) -> Result<Option<Vec<(&str, &str)>>, Refusal> {
+    if !starts_with(json, '{') {
+        return Ok(None);
+    }
+    let mut reader = serde_json::Deserializer::from_str(json);
+    let entries = reader.deserialize_map(Entries).map_err(|error| Refusal::syntax(&error))?;
+    Ok(Some(entries))
+}
+
 /// The text of a raw JSON string, borrowed if it has no escapes; `None` if it is no string or has
 /// a lone surrogate, which no text can hold.
 pub fn text(raw: &str) -> Option<Cow<'_, str>> {
@@ -109,6 +119,25 @@ impl<'de, const N: usize> Visitor<'de> for Pick<'_, '_, N> {
             }
         }
         Ok(found)
+    }
+}
+
+/// Takes everything out of an object.
+struct Entries;
+
+impl<'de> Visitor<'de> for Entries {
+    type Value = Vec<(&'de str, &'de str)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut entries = Vec::new();
+        while let Some((key, value)) = map.next_entry::<&RawValue, &RawValue>()? {
+            entries.push((key.get(), value.get()));
+        }
+        Ok(entries)
     }
 }
 

@@ -14,7 +14,7 @@ use toolgate_store::Store;
 use super::data::DataFolder;
 use super::entries::KeptServers;
 use super::listeners::Bound;
-use super::standing::Standing;
+use super::setup::Setup;
 use super::wire::{self, Wiring};
 use super::{random, store};
 
@@ -29,11 +29,11 @@ pub(crate) struct Parts<'a> {
 
 /// A gateway without servers that knows nobody, and what will change that. To be made inside a tokio
 /// runtime.
-pub(crate) fn standing(
+pub(crate) fn setup(
     parts: &Parts<'_>,
     config: &Config,
     children: &TaskTracker,
-) -> anyhow::Result<Arc<Standing>> {
+) -> anyhow::Result<Arc<Setup>> {
     let store = Arc::clone(parts.store);
     let (ids, clock) = (Arc::new(random::SystemIds), Arc::new(store::SystemClock));
     let writing = store::writing(&config.audit, parts.secret);
@@ -57,19 +57,19 @@ pub(crate) fn standing(
     });
     let admin_token = Hash::of(parts.data.read_admin_token()?.as_bytes());
     let state = tokio::sync::Mutex::default();
-    let standing =
-        Arc::new(Standing { store, gateway, admin, wiring, entries, admin_token, state });
-    let known = Arc::downgrade(&standing);
-    standing.gateway.admission().set_refresh(Box::new(move || {
+    let setup =
+        Arc::new(Setup { store, gateway, admin, wiring, entries, admin_token, state });
+    let known = Arc::downgrade(&setup);
+    setup.gateway.admission().set_refresh(Box::new(move || {
         let known = known.clone();
         Box::pin(async move {
             match known.upgrade() {
-                Some(standing) => standing.refresh().await,
+                Some(setup) => setup.refresh().await,
                 None => Err("toolgate is stopping".to_owned()),
             }
         })
     }));
-    Ok(standing)
+    Ok(setup)
 }
 
 fn facts(bound: &Bound, config: &Config) -> Map<String, Value> {

@@ -16,7 +16,7 @@ use toolgate_config::{Config, Process, render};
 use super::access::{FileSide, PolicyFiles};
 use super::listeners::Served;
 use super::source::Source;
-use super::standing::Standing;
+use super::setup::Setup;
 use super::{store, unsafe_start, wire};
 
 /// Editors write a file in several steps; the last one counts.
@@ -26,7 +26,7 @@ const SETTLE: Duration = Duration::from_millis(100);
 pub(crate) struct Reload {
     source: Source,
     active: Active,
-    standing: Arc<Standing>,
+    setup: Arc<Setup>,
     served: Served,
     changes: Changes,
     /// Watches as long as it lives.
@@ -55,13 +55,13 @@ impl Reload {
     pub(crate) async fn new(
         source: Source,
         active: Active,
-        standing: Arc<Standing>,
+        setup: Arc<Setup>,
         served: Served,
     ) -> Self {
         let (tell, told) = mpsc::channel(1);
         let watcher = watch(source.file(), &active.file.policies.folders(), tell);
         let changes = Changes { told, since: None };
-        let mut reload = Self { source, active, standing, served, changes, _watcher: watcher };
+        let mut reload = Self { source, active, setup, served, changes, _watcher: watcher };
         reload.if_changed().await;
         reload
     }
@@ -91,10 +91,10 @@ impl Reload {
             }
             None => {
                 self.active.file.policies = self.read_policies();
-                self.standing.replace_file(self.active.file.clone()).await
+                self.setup.replace_file(self.active.file.clone()).await
             }
         };
-        let metrics = self.standing.gateway.metrics();
+        let metrics = self.setup.gateway.metrics();
         match applied {
             Ok(()) => {
                 metrics.reloaded(true);
@@ -120,7 +120,7 @@ impl Reload {
             tracing::warn!("{warning}");
         }
         let config = loaded.config;
-        let kept_grants = self.standing.has_kept_grants().await;
+        let kept_grants = self.setup.has_kept_grants().await;
         let reasons = unsafe_start::reasons(&config, kept_grants);
         if !reasons.is_empty() {
             return Err(reasons.join("\n"));
@@ -129,8 +129,8 @@ impl Reload {
         self.active.file.policies = PolicyFiles::read(&config, local_policy.as_deref());
         let policies = self.active.file.policies.clone();
         let new = FileSide { config, policies, local_policy };
-        self.standing.replace_file(new.clone()).await?;
-        let admission = self.standing.gateway.admission();
+        self.setup.replace_file(new.clone()).await?;
+        let admission = self.setup.gateway.admission();
         admission.set_writing(store::writing(&new.config.audit, &self.active.secret));
         self.served.set_rules(&new.config);
         self.say_what_needs_a_restart(&new.config);

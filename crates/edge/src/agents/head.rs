@@ -2,20 +2,22 @@
 
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
-use toolgate_mcp::{Version, code};
+use toolgate_mcp::{Version, code, modern};
 
 use super::reply::problem;
 use crate::body::Reply;
 
 /// The header that carries the agent session's id.
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// What matters of a request's head.
 #[derive(Debug)]
 pub(super) struct Head<'a> {
     pub(super) session: Option<&'a str>,
+    /// The protocol version that it names.
+    pub(super) version: Option<&'a HeaderValue>,
     pub(super) last_event_id: Option<&'a HeaderValue>,
 }
 
@@ -34,7 +36,7 @@ impl<'a> Head<'a> {
             let why = "the Accept header must list application/json and text/event-stream";
             return refuse(StatusCode::NOT_ACCEPTABLE, why);
         }
-        Self::of_delete(headers)
+        Ok(Self::of(headers))
     }
 
     /// The head of a GET: events may go out.
@@ -48,15 +50,30 @@ impl<'a> Head<'a> {
 
     /// The head of a DELETE.
     pub(super) fn of_delete(headers: &'a HeaderMap) -> Result<Self, Refused> {
-        if let Some(version) = headers.get(PROTOCOL_VERSION)
-            && version.to_str().ok().and_then(Version::parse).is_none()
-        {
+        let head = Self::of(headers);
+        head.has_handshake()?;
+        Ok(head)
+    }
+
+    /// Whether it is of a protocol with a handshake, if it says of which it is.
+    pub(super) fn has_handshake(&self) -> Result<(), Refused> {
+        let said = self.version.map(|version| version.to_str().ok().and_then(Version::parse));
+        if said == Some(None) {
             let known = Version::ALL.map(Version::as_str).join(", ");
-            let why = format!("this MCP-Protocol-Version is not supported; known are {known}");
+            let why = format!(
+                "this MCP-Protocol-Version is not supported here; known are {known} and, for \
+                 requests that describe themselves, {}",
+                modern::VERSION
+            );
             return refuse(StatusCode::BAD_REQUEST, &why);
         }
+        Ok(())
+    }
+
+    fn of(headers: &'a HeaderMap) -> Self {
         let session = headers.get(SESSION).and_then(|value| value.to_str().ok());
-        Ok(Self { session, last_event_id: headers.get(LAST_EVENT_ID) })
+        let version = headers.get(PROTOCOL_VERSION);
+        Self { session, version, last_event_id: headers.get(LAST_EVENT_ID) }
     }
 }
 
@@ -174,7 +191,8 @@ mod tests {
         ];
         for (pairs, status) in cases {
             let headers = headers(pairs);
-            let got = Head::of_post(&headers).map_or_else(|r| r.status().as_u16(), |_| 200);
+            let judged = Head::of_post(&headers).and_then(|head| head.has_handshake());
+            let got = judged.map_or_else(|r| r.status().as_u16(), |()| 200);
             assert_eq!(got, *status, "{pairs:?}");
         }
     }

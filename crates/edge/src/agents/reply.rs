@@ -71,6 +71,14 @@ pub(super) fn not_allowed() -> Response<Reply> {
     response
 }
 
+/// An HTTP method that protocol 2026-07-28 has no use for.
+pub(super) fn only_post() -> Response<Reply> {
+    let why = "protocol 2026-07-28 has no sessions: only POST is of use";
+    let mut response = problem(StatusCode::METHOD_NOT_ALLOWED, code::INVALID_REQUEST, why);
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+    response
+}
+
 /// Toolgate is on its way out.
 pub(super) fn stopping() -> Response<Reply> {
     let why = "toolgate is stopping; try again in a moment";

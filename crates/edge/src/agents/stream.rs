@@ -7,6 +7,7 @@ use futures_util::stream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use tokio::time::timeout;
+use toolgate_gateway::modern::ModernStream;
 use toolgate_gateway::outlet::Next;
 use toolgate_gateway::{Attached, EventId};
 use toolgate_mcp::{Version, sse};
@@ -22,7 +23,24 @@ const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 pub(super) fn reply(attached: Attached, version: Option<Version>) -> Response<Reply> {
     let primed = version.is_some_and(|version| version >= Version::V2025_11_25);
     let events = stream::unfold(State { attached, prime: primed, over: false }, next);
-    let mut response = Response::new(Reply::Events(Box::pin(events)));
+    respond(Reply::Events(Box::pin(events)))
+}
+
+/// Sends what comes of a request of protocol 2026-07-28, whose streams nobody comes back to. When
+/// the client hangs up, this is dropped, and with it the request.
+pub(super) fn modern(messages: ModernStream) -> Response<Reply> {
+    let events = stream::unfold(messages, |mut messages| async move {
+        let event = match timeout(KEEP_ALIVE, messages.next()).await {
+            Err(_) => sse::comment("alive"),
+            Ok(message) => sse::event(None, None, &message?),
+        };
+        Some((event, messages))
+    });
+    respond(Reply::Events(Box::pin(events)))
+}
+
+fn respond(events: Reply) -> Response<Reply> {
+    let mut response = Response::new(events);
     *response.status_mut() = StatusCode::OK;
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));

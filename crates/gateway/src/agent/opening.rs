@@ -16,6 +16,7 @@ use super::AgentSession;
 use crate::access::Grant;
 use crate::admission::{Admission, Sender};
 use crate::endpoint::Endpoint;
+use crate::modern::Standing;
 use crate::outlet::Outlet;
 use crate::pace::Pace;
 use crate::sight::Sight;
@@ -30,6 +31,8 @@ pub(crate) struct Opening {
     /// The `params` of its `initialize`.
     pub(crate) params: Bytes,
     pub(crate) grant: Arc<Grant>,
+    /// If it is to stand for clients of protocol 2026-07-28.
+    pub(crate) standing: Option<Standing>,
 }
 
 impl AgentSession {
@@ -39,7 +42,7 @@ impl AgentSession {
         pace: Arc<Pace>,
         admission: Arc<Admission>,
     ) -> Arc<Self> {
-        let Opening { id, key, endpoint, params, grant } = opening;
+        let Opening { id, key, endpoint, params, grant, standing } = opening;
         let client = std::str::from_utf8(&params).ok().and_then(|params| {
             Some(text(peek(params, &["clientInfo", "name"]).ok()??)?.as_ref().into())
         });
@@ -47,7 +50,10 @@ impl AgentSession {
             Endpoint::All => "/mcp".into(),
             Endpoint::Server(server) => format!("/mcp/{server}").into(),
         };
-        let agent_session = public(&id);
+        let agent_session = match &standing {
+            Some(standing) => Arc::clone(&standing.known_as),
+            None => public(&id),
+        };
         Arc::new(Self {
             id,
             key,
@@ -65,6 +71,7 @@ impl AgentSession {
             asked: Mutex::new(HashMap::new()),
             next_asked: AtomicU64::new(1),
             wishes: Wishes::default(),
+            standing,
             sight: Sight::default(),
             listening: AtomicBool::new(false),
             readers: AtomicUsize::new(0),
@@ -76,6 +83,6 @@ impl AgentSession {
 }
 
 /// What others may know an agent session by: its id is a secret of the agent's.
-fn public(id: &str) -> Arc<str> {
+pub(crate) fn public(id: &str) -> Arc<str> {
     Hash::of(id.as_bytes()).to_string().get(..16).unwrap_or_default().into()
 }

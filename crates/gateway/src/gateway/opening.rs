@@ -17,6 +17,7 @@ use crate::endpoint::Endpoint;
 use crate::failure::Expects;
 use crate::link::{Link, Opened, Parties};
 use crate::lists::Kind;
+use crate::modern::Standing;
 use crate::rewrite::{rewrite, with_error};
 use crate::server::{Instances, Server};
 
@@ -32,7 +33,8 @@ impl Gateway {
             return Err(NotOpened::Stopping);
         }
         let place = self.take_place()?;
-        let session = self.new_session(endpoint, request, caller).ok_or(NotOpened::NoIds)?;
+        let params = Bytes::copy_from_slice(request.params.unwrap_or("{}").as_bytes());
+        let session = self.new_session(endpoint, params, caller, None).ok_or(NotOpened::NoIds)?;
         // A stop waits for this too, and breaks it off.
         let _counted = self.tasks.token();
         let opening = async {
@@ -81,7 +83,7 @@ impl Gateway {
         answer
     }
 
-    fn take_place(&self) -> Result<Place<'_>, NotOpened> {
+    pub(super) fn take_place(&self) -> Result<Place<'_>, NotOpened> {
         let max = self.limits.load().max;
         let sessions = self.sessions.read();
         let opening = self.opening.fetch_add(1, Ordering::Relaxed) + 1;
@@ -95,7 +97,11 @@ impl Gateway {
 
     /// Lets a session in, with the servers that there are now: a reload or a stop may have come
     /// while it was being opened.
-    fn let_in(&self, session: &Arc<AgentSession>, place: Place<'_>) -> Result<(), NotOpened> {
+    pub(super) fn let_in(
+        &self,
+        session: &Arc<AgentSession>,
+        place: Place<'_>,
+    ) -> Result<(), NotOpened> {
         let _turn = self.applying.lock();
         if self.draining.is_cancelled() {
             return Err(NotOpened::Stopping);
@@ -122,18 +128,20 @@ impl Gateway {
         Ok(())
     }
 
-    fn new_session(
+    pub(super) fn new_session(
         &self,
         endpoint: &Endpoint,
-        request: &Request<'_>,
+        params: Bytes,
         caller: &Arc<Grant>,
+        standing: Option<Standing>,
     ) -> Option<Arc<AgentSession>> {
         let opening = Opening {
             id: self.ids.agent_session()?,
             key: self.next_key.fetch_add(1, Ordering::Relaxed),
             endpoint: endpoint.clone(),
-            params: Bytes::copy_from_slice(request.params.unwrap_or("{}").as_bytes()),
+            params,
             grant: Arc::clone(caller),
+            standing,
         };
         let (pace, admission) = (Arc::clone(&self.pace), Arc::clone(&self.admission));
         Some(AgentSession::new(opening, self.tasks.clone(), pace, admission))
@@ -192,7 +200,7 @@ impl Gateway {
 }
 
 /// The place of an agent session that is being opened.
-struct Place<'a>(&'a AtomicUsize);
+pub(super) struct Place<'a>(&'a AtomicUsize);
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {

@@ -17,6 +17,7 @@ use crate::agent::{AgentSession, Asked};
 use crate::channel::{Inbox, Progress};
 use crate::ended::{Ended, Withheld};
 use crate::lists::{Kind, without_hidden};
+use crate::modern;
 use crate::outlet::Outlet;
 use crate::rewrite::{push, with_error};
 use crate::shown::{may_show_uris, show_uris};
@@ -223,13 +224,14 @@ impl Link {
         epoch: u64,
         call: Option<u64>,
     ) {
+        let of_call = self.outlet_of(call).or_else(|| self.waiting.newest_outlet());
+        if let Some(answer) = modern::answer_at_once(session, request, of_call.is_some()) {
+            return self.answer_server(answer);
+        }
+        let outlet = of_call.unwrap_or_else(|| Arc::clone(session.general()));
         let token = request
             .params
             .and_then(|params| peek(params, &["_meta", "progressToken"]).ok().flatten());
-        let outlet = self
-            .outlet_of(call)
-            .or_else(|| self.waiting.newest_outlet())
-            .unwrap_or_else(|| Arc::clone(session.general()));
         let asked = Asked {
             link: Weak::clone(&self.me),
             epoch,

@@ -190,7 +190,7 @@ async fn open(gateway: &Gateway, endpoint: Endpoint, initialize: &str) -> Result
     Ok(Agent { session, welcome: String::from_utf8(welcome.to_vec()).unwrap() })
 }
 
-fn request(raw: &str) -> Request<'_> {
+pub(crate) fn request(raw: &str) -> Request<'_> {
     match parse(raw) {
         Incoming::One(Message::Request(request)) => request,
         other => panic!("not a request: {other:?}"),
@@ -259,7 +259,7 @@ impl Reply {
         })
     }
 
-    fn reading<F, W>(work: F) -> Self
+    pub(crate) fn reading<F, W>(work: F) -> Self
     where
         F: FnOnce(mpsc::UnboundedSender<Seen>) -> W,
         W: Future<Output = ()> + Send + 'static,
@@ -328,6 +328,6 @@ async fn read(mut attached: Attached, events: mpsc::UnboundedSender<Seen>) {
     }
 }
 
-fn string(body: &[u8]) -> String {
+pub(crate) fn string(body: &[u8]) -> String {
     String::from_utf8(body.to_vec()).unwrap()
 }

@@ -11,6 +11,7 @@
 )]
 
 mod bed;
+mod client;
 mod office;
 mod player;
 mod script;
@@ -22,6 +23,8 @@ mod detached;
 mod ending;
 mod ids;
 mod life;
+mod modern;
+mod modern_listen;
 mod opening;
 mod pass;
 mod policy;

@@ -1,4 +1,4 @@
-//! What stands: the file and the store together, put in force as one.
+//! The setup: the file and the store together, put in force as one.
 //!
 //! Whenever one of them changes, everything that follows from them is made anew (who may call,
 //! which servers there are, what people see) and swapped.
@@ -6,7 +6,7 @@
 //! Invariant: what cannot be used never becomes active; what stood before stays.
 //! Invariant: one at a time, so that an older state never replaces a newer one.
 //!
-//! Start at [`Standing::refresh`] (the store has changed) and [`Standing::replace_file`].
+//! Start at [`Setup::refresh`] (the store has changed) and [`Setup::replace_file`].
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use super::view::{people, view};
 use super::wire::{self, Wiring};
 
 /// Puts the file and the store in force.
-pub(crate) struct Standing {
+pub(crate) struct Setup {
     pub(crate) store: Arc<dyn Store>,
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) admin: Arc<Admin>,
@@ -64,7 +64,7 @@ struct StoreSide {
     local: Option<Arc<str>>,
 }
 
-impl Standing {
+impl Setup {
     /// Puts in force what the store holds now, if that is something else.
     pub(crate) async fn refresh(&self) -> Result<(), String> {
         let mut state = self.state.lock().await;

@@ -1,0 +1,134 @@
+//! Requests of protocol 2026-07-28: each describes itself, in its body and in its headers.
+//!
+//! Invariant: a request whose headers and body differ goes no further, so that whoever stands
+//! before toolgate and looks at headers has seen what is done.
+
+use http::header::{HeaderMap, HeaderName};
+use http::{Response, StatusCode};
+use toolgate_gateway::modern::{Client, NotStarted};
+use toolgate_gateway::outlet::First;
+use toolgate_mcp::modern::{Heads, Objection, VERSION, is_modern, judge};
+use toolgate_mcp::{Incoming as Body, Message, Request, code, write};
+
+use super::head::PROTOCOL_VERSION;
+use super::reply::{self, json, problem};
+use super::{Door, Inner, not_opened, stream};
+use crate::body::Reply;
+
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
+const SESSION: HeaderName = HeaderName::from_static("toolgate-session");
+/// How long a client's own word for its session may be.
+const MAX_SESSION: usize = 128;
+
+/// Whether the headers alone say that it is this protocol.
+pub(super) fn is_named(headers: &HeaderMap) -> bool {
+    headers.get(PROTOCOL_VERSION).is_some_and(|version| version == VERSION)
+}
+
+impl Inner {
+    /// The response to a message of this protocol; none if it is of an older one.
+    pub(super) async fn modern(
+        &self,
+        to: &Door,
+        headers: &HeaderMap,
+        message: &Body<'_>,
+    ) -> Option<Response<Reply>> {
+        let named = if is_named(headers) { Some(VERSION) } else { None };
+        let params = match message {
+            Body::One(Message::Request(request)) => request.params,
+            Body::One(Message::Notification(notification)) => notification.params,
+            Body::One(Message::Response(_)) | Body::Batch(_) => None,
+        };
+        if !is_modern(named, params) {
+            return None;
+        }
+        Some(match message {
+            Body::One(Message::Request(request)) => self.modern_request(to, headers, request).await,
+            // Closing the stream is what cancels; who also says so has been heard.
+            Body::One(Message::Notification(_)) => reply::accepted(),
+            Body::One(Message::Response(_)) | Body::Batch(_) => {
+                let why = "protocol 2026-07-28 has requests and notifications only, one by one";
+                problem(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, why)
+            }
+        })
+    }
+
+    async fn modern_request(
+        &self,
+        to: &Door,
+        headers: &HeaderMap,
+        request: &Request<'_>,
+    ) -> Response<Reply> {
+        let judged = heads(headers).and_then(|heads| judge(&heads, request));
+        let claims = match judged {
+            Ok(claims) => claims,
+            Err(objection) => return refuse(&objection, request.id),
+        };
+        let session = match session(headers) {
+            Ok(session) => session,
+            Err(why) => {
+                let error = write::error(Some(request.id), code::INVALID_REQUEST, why, None);
+                return json(StatusCode::BAD_REQUEST, error);
+            }
+        };
+        let client = Client { claims: &claims, session };
+        let call = self.gateway.modern(&to.endpoint, &to.caller, &client, request);
+        let mut call = match call {
+            Ok(call) => call,
+            Err(NotStarted::NotOpened(why)) => return not_opened(why),
+            Err(NotStarted::Refused(refusal)) => {
+                return json(StatusCode::BAD_REQUEST, toolgate_gateway::refused(&refusal));
+            }
+        };
+        match call.first().await {
+            First::Answer(answer, status) => {
+                json(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), answer)
+            }
+            First::Stream => stream::modern(call.stream()),
+        }
+    }
+}
+
+fn refuse(objection: &Objection, id: &str) -> Response<Reply> {
+    let Objection { status, code, message, data } = objection;
+    let status = StatusCode::from_u16(*status).unwrap_or(StatusCode::BAD_REQUEST);
+    json(status, write::error(Some(id), *code, message, data.as_deref()))
+}
+
+/// The headers that must agree with the body.
+fn heads(headers: &HeaderMap) -> Result<Heads<'_>, Objection> {
+    Ok(Heads {
+        version: one(headers, &PROTOCOL_VERSION)?,
+        method: one(headers, &METHOD)?,
+        name: one(headers, &NAME)?,
+    })
+}
+
+/// The only value of a header. Of two, one reader may see the first and another the last.
+fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Objection> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next().map(http::HeaderValue::to_str).transpose();
+    match (value, values.next()) {
+        (Ok(value), None) => Ok(value),
+        _ => Err(Objection {
+            status: 400,
+            code: code::HEADER_MISMATCH,
+            message: format!("the header {name} must be sent once, in visible ASCII"),
+            data: None,
+        }),
+    }
+}
+
+/// What the client says belongs together.
+fn session(headers: &HeaderMap) -> Result<Option<&str>, &'static str> {
+    let why = "the header Toolgate-Session must be sent once at most, with 1 to 128 visible ASCII \
+               characters";
+    let mut values = headers.get_all(SESSION).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let value = value.to_str().map_err(|_| why)?;
+    let is_fine = !value.is_empty()
+        && value.len() <= MAX_SESSION
+        && value.bytes().all(|byte| byte.is_ascii_graphic());
+    if is_fine && values.next().is_none() { Ok(Some(value)) } else { Err(why) }
+}

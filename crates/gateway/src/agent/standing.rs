@@ -1,0 +1,84 @@
+//! What an agent session does only when it stands for clients of protocol 2026-07-28.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use toolgate_mcp::{Incoming, Limits, Message, Refusal, code, method, parse_agent, write};
+
+use super::{AgentSession, Attached};
+use crate::call::{Call, Work};
+use crate::modern::Standing;
+use crate::outlet::Outlet;
+
+impl AgentSession {
+    /// What belongs to it if it stands for such clients.
+    pub(crate) fn standing(&self) -> Option<&Standing> {
+        self.standing.as_ref()
+    }
+
+    /// The number of a new stream, which is also good as an id: it is given out once.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.stream_number()
+    }
+
+    /// Starts a request that we have written ourselves.
+    pub(crate) fn start_own(
+        self: &Arc<Self>,
+        raw: &str,
+        outlet: &Arc<Outlet>,
+    ) -> Result<Work, Refusal> {
+        // Whatever is too much has been refused before.
+        let limits = Limits { depth: usize::MAX, ..Limits::default() };
+        match parse_agent(raw.as_bytes(), &limits)? {
+            Incoming::One(Message::Request(request)) => self.start(&request, outlet),
+            _ => Err(Refusal {
+                code: code::INTERNAL_ERROR,
+                message: "the request could not be put into an older protocol".to_owned(),
+                id: None,
+            }),
+        }
+    }
+
+    /// A call whose work is `work`.
+    pub(crate) fn call(&self, outlet: Arc<Outlet>, work: Work) -> Call {
+        Call::new(outlet, work, &self.tasks, &self.pace)
+    }
+
+    /// Reads the stream of a call, which cannot be resumed.
+    pub(crate) fn follow(self: &Arc<Self>, call: &Call) -> Attached {
+        self.attach(call.outlet().read(Some(0)))
+    }
+
+    /// Reads the general stream from now on, without what nobody has read before.
+    pub(crate) fn hear_from_now(self: &Arc<Self>) -> Attached {
+        self.listening.store(true, Ordering::Relaxed);
+        for link in self.links().iter() {
+            link.listen();
+        }
+        self.attach(self.general.read(Some(self.general.last())))
+    }
+
+    /// Nobody wants the answer to the request `id` any more; the server is told.
+    pub(crate) fn abandon(self: &Arc<Self>, id: String) {
+        if tokio::runtime::Handle::try_current().is_err() {
+            return;
+        }
+        let me = Arc::clone(self);
+        self.tasks.spawn(async move {
+            for link in me.all_links() {
+                if let Some(number) = link.withdraw(me.key, &id) {
+                    let params =
+                        format!(r#"{{"requestId":{number},"reason":"the client is gone"}}"#);
+                    link.tell(write::notification(method::CANCELLED, Some(&params))).await;
+                }
+            }
+        });
+    }
+
+    /// Does something behind the scenes that a stop waits for.
+    pub(crate) fn behind_the_scenes(&self, work: Work) {
+        if tokio::runtime::Handle::try_current().is_ok() {
+            self.tasks.spawn(work);
+        }
+    }
+}

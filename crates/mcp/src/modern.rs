@@ -1,0 +1,232 @@
+//! Protocol 2026-07-28 ("modern"): what a request says of itself, and whether its headers agree.
+//!
+//! There is no handshake: every request names its protocol version and what its client can do in
+//! `params._meta`, and repeats the version, the method and what it is about in headers, so that
+//! whoever looks at headers alone sees the same request.
+//!
+//! Invariant: a request that headers and body describe differently is refused, whoever looks.
+//! Start at [`judge`]. Tested by `modern/tests.rs`.
+
+use std::borrow::Cow;
+
+use crate::envelope::Request;
+use crate::peek::{entries, members, peek, text};
+use crate::refusal::shown;
+use crate::{Refusal, code, method, write};
+
+#[cfg(test)]
+mod tests;
+
+/// Its name on the wire.
+pub const VERSION: &str = "2026-07-28";
+
+/// How many bytes a client may spend on what it is and can do: they are kept.
+const MAX_CLAIMS: usize = 16 * 1024;
+
+/// Keys of `_meta` that belong to the protocol.
+pub mod key {
+    /// Which protocol version a request speaks.
+    pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
+    /// What the client can do.
+    pub const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+    /// What the client calls itself.
+    pub const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+    /// Which log messages the client wants with the answer.
+    pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+    /// What the server calls itself.
+    pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+    /// To which listen request a message belongs.
+    pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+}
+
+/// What a request says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claims<'a> {
+    /// Raw JSON: what the client can do.
+    pub capabilities: &'a str,
+    /// Raw JSON: what the client calls itself.
+    pub client_info: Option<&'a str>,
+    /// Which log messages it wants; none at all without.
+    pub log_level: Option<Cow<'a, str>>,
+}
+
+/// The headers that must agree with the body.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Heads<'a> {
+    /// `MCP-Protocol-Version`.
+    pub version: Option<&'a str>,
+    /// `Mcp-Method`.
+    pub method: Option<&'a str>,
+    /// `Mcp-Name`.
+    pub name: Option<&'a str>,
+}
+
+/// Why a request of this protocol is refused, with the HTTP status that goes with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Objection {
+    /// The HTTP status.
+    pub status: u16,
+    /// The JSON-RPC error code.
+    pub code: i32,
+    /// What is wrong and what to do about it.
+    pub message: String,
+    /// Raw JSON: more of it.
+    pub data: Option<String>,
+}
+
+/// Whether a message says that it is of this protocol or a later one. Its header may be all that
+/// says so, or its body.
+pub fn is_modern(header: Option<&str>, params: Option<&str>) -> bool {
+    let said = |params| peek(params, &["_meta", key::PROTOCOL_VERSION]).ok().flatten().is_some();
+    header == Some(VERSION) || params.is_some_and(said)
+}
+
+/// What the request says of itself, if it says enough and its headers say the same.
+pub fn judge<'a>(heads: &Heads<'_>, request: &Request<'a>) -> Result<Claims<'a>, Objection> {
+    let invalid = |message: String| Objection::new(400, code::INVALID_PARAMS, message);
+    let params = request.params.unwrap_or("{}");
+    let meta = peek(params, &["_meta"])?.ok_or_else(|| {
+        invalid(
+            "`params._meta` is missing; protocol 2026-07-28 describes each request there".into(),
+        )
+    })?;
+    let [version, capabilities, client_info, log_level] = members(
+        meta,
+        [key::PROTOCOL_VERSION, key::CLIENT_CAPABILITIES, key::CLIENT_INFO, key::LOG_LEVEL],
+    )?;
+    let missing =
+        |key: &str, kind: &str| invalid(format!("`params._meta[\"{key}\"]` must be {kind}"));
+    let version =
+        version.and_then(text).ok_or_else(|| missing(key::PROTOCOL_VERSION, "a string"))?;
+    let capabilities = capabilities
+        .filter(|raw| raw.starts_with('{'))
+        .ok_or_else(|| missing(key::CLIENT_CAPABILITIES, "an object"))?;
+    if capabilities.len() + client_info.map_or(0, str::len) > MAX_CLAIMS {
+        return Err(invalid(format!("what the client says of itself is over {MAX_CLAIMS} bytes")));
+    }
+    agree("MCP-Protocol-Version", heads.version, &version)?;
+    if version != VERSION {
+        return Err(unsupported(&version));
+    }
+    agree("Mcp-Method", heads.method, &request.method)?;
+    if let Some(name) = subject(&request.method, params)? {
+        agree("Mcp-Name", heads.name, &name)?;
+    }
+    if method::REMOVED.contains(&request.method.as_ref()) {
+        let message = format!("protocol 2026-07-28 has no method `{}`", request.method);
+        return Err(Objection::new(404, code::METHOD_NOT_FOUND, message));
+    }
+    Ok(Claims { capabilities, client_info, log_level: log_level.and_then(text) })
+}
+
+/// What a header value stands for: text that does not fit into a header is sent in base64, between
+/// `=?base64?` and `?=`. None if it says that it is and is not.
+pub fn header_text(value: &str) -> Option<Cow<'_, str>> {
+    let encoded = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
+    match encoded {
+        None => Some(Cow::Borrowed(value)),
+        Some(encoded) => String::from_utf8(decode(encoded)?).ok().map(Cow::Owned),
+    }
+}
+
+/// The request as a server of an older protocol knows it, under another id.
+pub fn to_legacy(request: &Request<'_>, id: &str) -> Result<String, Refusal> {
+    let cannot = |error: crate::EditError| Refusal::new(code::INVALID_PARAMS, error.to_string());
+    let mut edit = crate::Edit::new(request.raw).replace(request.id, id).map_err(cannot)?;
+    let meta = request.params.map(|params| peek(params, &["_meta"])).transpose()?.flatten();
+    if let Some(meta) = meta {
+        edit = edit.replace(meta, without_ours(meta)?).map_err(cannot)?;
+    }
+    Ok(String::from_utf8_lossy(&edit.finish()).into_owned())
+}
+
+fn without_ours(meta: &str) -> Result<String, Refusal> {
+    const OURS: [&str; 4] =
+        [key::PROTOCOL_VERSION, key::CLIENT_CAPABILITIES, key::CLIENT_INFO, key::LOG_LEVEL];
+    let is_ours = |raw: &str| text(raw).is_some_and(|key| OURS.contains(&key.as_ref()));
+    let kept = entries(meta)?.unwrap_or_default().into_iter().filter(|(key, _)| !is_ours(key));
+    let kept: Vec<_> = kept.map(|(key, value)| format!("{key}:{value}")).collect();
+    Ok(format!("{{{}}}", kept.join(",")))
+}
+
+fn unsupported(version: &str) -> Objection {
+    let message = format!("protocol version `{}` is not spoken here", shown(version));
+    let data = format!(r#"{{"supported":["{VERSION}"],"requested":{}}}"#, write::quote(version));
+    let objection = Objection::new(400, code::UNSUPPORTED_VERSION, message);
+    Objection { data: Some(data), ..objection }
+}
+
+/// What `Mcp-Name` has to say.
+fn subject<'a>(method: &str, params: &'a str) -> Result<Option<Cow<'a, str>>, Refusal> {
+    let key = match method {
+        method::TOOLS_CALL | method::PROMPTS_GET => "name",
+        method::RESOURCES_READ => "uri",
+        method::TASKS_GET | method::TASKS_UPDATE | method::TASKS_CANCEL => "taskId",
+        _ => return Ok(None),
+    };
+    Ok(peek(params, &[key])?.and_then(text))
+}
+
+fn agree(header: &str, value: Option<&str>, body: &str) -> Result<(), Objection> {
+    let mismatch = |message| Err(Objection::new(400, code::HEADER_MISMATCH, message));
+    let Some(value) = value else {
+        return mismatch(format!("the header {header} is missing; it must repeat the body"));
+    };
+    match header_text(value.trim_matches([' ', '\t'])) {
+        Some(said) if said == body => Ok(()),
+        Some(_) => mismatch(format!("the header {header} and the body differ")),
+        None => mismatch(format!("the header {header} is not valid base64 of UTF-8")),
+    }
+}
+
+/// Base64 with padding, as RFC 4648 has it, and nothing but that.
+fn decode(encoded: &str) -> Option<Vec<u8>> {
+    let (groups, rest) = encoded.as_bytes().as_chunks::<4>();
+    if !rest.is_empty() {
+        return None;
+    }
+    let mut out = Vec::with_capacity(groups.len() * 3);
+    for (index, group) in groups.iter().enumerate() {
+        let last = index + 1 == groups.len();
+        let padding = group.iter().rev().take_while(|byte| **byte == b'=').count();
+        if padding > if last { 2 } else { 0 } {
+            return None;
+        }
+        let digits = group.iter().take(4 - padding).map(|byte| digit(*byte));
+        let bits = digits.collect::<Option<Vec<u32>>>()?;
+        let bits = bits.iter().fold(0, |bits, digit| bits << 6 | digit) << (6 * padding);
+        let [_, bytes @ ..] = bits.to_be_bytes();
+        let (kept, dropped) = bytes.split_at(3 - padding);
+        if dropped.iter().any(|byte| *byte != 0) {
+            return None;
+        }
+        out.extend_from_slice(kept);
+    }
+    Some(out)
+}
+
+fn digit(byte: u8) -> Option<u32> {
+    let value = match byte {
+        b'A'..=b'Z' => byte - b'A',
+        b'a'..=b'z' => byte - b'a' + 26,
+        b'0'..=b'9' => byte - b'0' + 52,
+        b'+' => 62,
+        b'/' => 63,
+        _ => return None,
+    };
+    Some(value.into())
+}
+
+// === impl Objection ===
+
+impl Objection {
+    fn new(status: u16, code: i32, message: String) -> Self {
+        Self { status, code, message, data: None }
+    }
+}
+
+impl From<Refusal> for Objection {
+    fn from(refusal: Refusal) -> Self {
+        Self::new(400, refusal.code, refusal.message)
+    }
+}
