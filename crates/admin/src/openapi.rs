@@ -56,31 +56,39 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         json!({ "name": name, "in": "query", "description": about, "schema": { "type": "string" } })
     });
     let parameters: Vec<Value> = in_path.chain(in_query).collect();
-    let mut answer = json!({ "description": "Done" });
-    if let Some(shape) = route.answer.1 {
-        answer["content"] = json!({ "application/json": { "schema": shape(generator) } });
-    } else if route.answer.0 == 200 {
-        answer["content"] = json!({ "text/event-stream": { "schema": { "type": "string" } } });
-    }
-    let mut operation = json!({
-        "summary": route.summary,
-        "description": format!("Needs the role `{}`.", route.role.as_str()),
-        "responses": {
-            (route.answer.0.to_string()): answer,
-            "default": { "$ref": "#/components/responses/Error" },
-        },
+    let content = match (route.answer.1, route.answer.0) {
+        (Some(shape), _) => Some(json!({ "application/json": { "schema": shape(generator) } })),
+        (None, 200) => Some(json!({ "text/event-stream": { "schema": { "type": "string" } } })),
+        (None, _) => None,
+    };
+    let answer = object([("description", Some("Done".into())), ("content", content)]);
+    let responses = json!({
+        (route.answer.0.to_string()): answer,
+        "default": { "$ref": "#/components/responses/Error" },
     });
-    if !parameters.is_empty() {
-        operation["parameters"] = parameters.into();
-    }
-    let content = match &route.body {
-        None => return operation,
-        Some(Body::Json(shape)) => json!({ "application/json": { "schema": shape(generator) } }),
-        Some(Body::Document) => json!({
+    let needs = format!("Needs the role `{}`.", route.role.as_str());
+    object([
+        ("summary", Some(route.summary.into())),
+        ("description", Some(needs.into())),
+        ("parameters", (!parameters.is_empty()).then(|| parameters.into())),
+        ("requestBody", route.body.as_ref().map(|body| request_body(body, generator))),
+        ("responses", Some(responses)),
+    ])
+}
+
+fn request_body(body: &Body, generator: &mut SchemaGenerator) -> Value {
+    let content = match body {
+        Body::Json(shape) => json!({ "application/json": { "schema": shape(generator) } }),
+        Body::Document => json!({
             "application/json": { "schema": { "type": "object" } },
             "application/yaml": { "schema": { "type": "string" } },
         }),
     };
-    operation["requestBody"] = json!({ "required": true, "content": content });
-    operation
+    json!({ "required": true, "content": content })
+}
+
+/// An object of those members that there are.
+fn object<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
+    let there = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    Value::Object(there.collect())
 }

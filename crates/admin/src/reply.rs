@@ -31,6 +31,7 @@ pub(crate) fn created(body: &impl Serialize) -> Answer {
 }
 
 /// 204.
+#[expect(clippy::unnecessary_wraps, reason = "handlers end with it")]
 pub(crate) fn done() -> Answer {
     Ok(StatusCode::NO_CONTENT.into_response())
 }
@@ -46,6 +47,7 @@ pub(crate) fn page<T: Serialize>(items: Vec<T>, query: &Query) -> Answer {
     ok(&List { items, next })
 }
 
+#[expect(clippy::unnecessary_wraps, reason = "handlers end with it")]
 fn with(status: StatusCode, body: &impl Serialize) -> Answer {
     Ok((status, axum::Json(body)).into_response())
 }

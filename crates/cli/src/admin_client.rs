@@ -138,9 +138,8 @@ fn refused(status: http::StatusCode, answer: &Value) -> anyhow::Error {
 /// A part of a path, with everything in it that means something there spelled out.
 pub(crate) fn part(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-    let spelled = |byte: u8| match plain(byte) {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
+    let spelled = |byte: u8| {
+        if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
     };
     text.bytes().map(spelled).collect()
 }

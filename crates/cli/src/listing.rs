@@ -11,7 +11,7 @@ pub(crate) fn list(output: ListOutput, items: &[Value], columns: &[(&str, &str)]
     print::out(&match output {
         ListOutput::Table => table(items, columns),
         ListOutput::Json => format!("{}\n", json!({"items": items, "next": null})),
-        ListOutput::Jsonl => items.iter().map(|item| format!("{item}\n")).collect(),
+        ListOutput::Jsonl => lines(items.iter().map(Value::to_string)),
     });
 }
 
@@ -21,7 +21,7 @@ pub(crate) fn one(output: OneOutput, object: &Value) {
         OneOutput::Json => format!("{object}\n"),
         OneOutput::Table => {
             let members = object.as_object().into_iter().flatten();
-            members.map(|(name, value)| format!("{name:<8} {}\n", cell(value))).collect()
+            lines(members.map(|(name, value)| format!("{name:<8} {}", cell(value))))
         }
     });
 }
@@ -31,17 +31,21 @@ fn table(items: &[Value], columns: &[(&str, &str)]) -> String {
     let line = |item: &Value| -> Vec<String> {
         columns.iter().map(|(_, name)| cell(item.get(name).unwrap_or(&Value::Null))).collect()
     };
-    let lines: Vec<Vec<String>> = std::iter::once(head).chain(items.iter().map(line)).collect();
+    let all: Vec<Vec<String>> = std::iter::once(head).chain(items.iter().map(line)).collect();
     let width = |column: usize| {
-        let cells = lines.iter().filter_map(|line| line.get(column));
+        let cells = all.iter().filter_map(|line| line.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or_default()
     };
     let widths: Vec<usize> = (0..columns.len()).map(width).collect();
     let text = |line: &Vec<String>| {
         let cells = line.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        format!("{}\n", cells.collect::<Vec<_>>().join("  ").trim_end())
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
     };
-    lines.iter().map(text).collect()
+    lines(all.iter().map(text))
+}
+
+fn lines(lines: impl Iterator<Item = String>) -> String {
+    lines.flat_map(|line| [line, "\n".to_owned()]).collect()
 }
 
 fn cell(value: &Value) -> String {

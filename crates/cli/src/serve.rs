@@ -20,14 +20,15 @@ use toolgate_config::Config;
 
 mod access;
 mod api;
+mod checkpoints;
 mod data;
 mod entries;
 mod fd_limit;
 mod listeners;
 mod random;
 mod reload;
-mod source;
 mod setup;
+mod source;
 mod start_text;
 mod store;
 mod unsafe_start;
@@ -35,12 +36,13 @@ mod view;
 mod wire;
 
 use access::{FileSide, PolicyFiles};
+pub(crate) use checkpoints::read as read_checkpoints;
 use data::DataFolder;
 pub(crate) use data::{announced, read_token};
 use listeners::{Bound, Listeners};
 use reload::{Active, Reload};
-use source::Source;
 use setup::Summary;
+use source::Source;
 use start_text::Door;
 
 /// How often idle agent sessions and children are looked for.

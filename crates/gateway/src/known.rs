@@ -101,9 +101,8 @@ mod tests {
             builder.add(&format!(r#"{{"tools":[{}]}}"#, tools.join(","))).unwrap();
             let list = builder.finish();
             let found = list.entries().map(|(own, shown)| fingerprint(&naming, own, shown));
-            let expected = tools.map(|raw| {
-                canonical_json(raw).ok().map(|text| Hash::of(text.as_bytes()))
-            });
+            let expected =
+                tools.map(|raw| canonical_json(raw).ok().map(|text| Hash::of(text.as_bytes())));
             assert_eq!(found.collect::<Vec<_>>(), expected);
         }
     }

@@ -64,10 +64,10 @@ pub(crate) struct FileSide {
 
 /// Policies that were compiled, by all that they depend on.
 #[derive(Debug, Default)]
-pub(crate) struct Compiled(HashMap<Text, Arc<InForce>>);
+pub(crate) struct Compiled(HashMap<Source, Arc<InForce>>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Text {
+struct Source {
     name: String,
     version: Option<u64>,
     text: String,
@@ -251,7 +251,7 @@ impl Compiled {
         known: &Known,
     ) -> Result<Arc<InForce>, String> {
         let (name, servers) = (name.to_owned(), known.servers.clone());
-        let key = Text { name, version, text: text.to_owned(), servers };
+        let key = Source { name, version, text: text.to_owned(), servers };
         let in_force = match before.0.get(&key) {
             Some(same) => Arc::clone(same),
             None => Arc::new(InForce::of_version(load(&key.name, shown, text, known)?, version)),

@@ -15,8 +15,8 @@ use toolgate_config::{Config, Process, render};
 
 use super::access::{FileSide, PolicyFiles};
 use super::listeners::Served;
-use super::source::Source;
 use super::setup::Setup;
+use super::source::Source;
 use super::{store, unsafe_start, wire};
 
 /// Editors write a file in several steps; the last one counts.
@@ -84,15 +84,12 @@ impl Reload {
     /// Reads the file again; also what it refers to may have changed.
     pub(crate) async fn now(&mut self) {
         let file = self.source.file().map(Path::to_owned);
-        let applied = match &file {
-            Some(file) => {
-                self.active.text = std::fs::read(file).ok();
-                self.try_apply(file).await
-            }
-            None => {
-                self.active.file.policies = self.read_policies();
-                self.setup.replace_file(self.active.file.clone()).await
-            }
+        let applied = if let Some(file) = &file {
+            self.active.text = std::fs::read(file).ok();
+            self.try_apply(file).await
+        } else {
+            self.active.file.policies = self.read_policies();
+            self.setup.replace_file(self.active.file.clone()).await
         };
         let metrics = self.setup.gateway.metrics();
         match applied {
@@ -140,12 +137,17 @@ impl Reload {
 
     fn say_what_needs_a_restart(&self, config: &Config) {
         let (old, new) = (&self.active.file.config, config);
+        let checkpoints = |config: &Config| {
+            let audit = &config.audit;
+            (audit.checkpoint_rows, audit.checkpoint_every, audit.checkpoint_file.clone())
+        };
         let changed = [
             (old.listen != new.listen, "listen"),
             (old.data != new.data, "data"),
             (wire::connection_limits(old) != wire::connection_limits(new), "limits of connections"),
             (old.shutdown_grace != new.shutdown_grace, "shutdown_grace"),
             (old.audit.durability != new.audit.durability, "audit.durability"),
+            (checkpoints(old) != checkpoints(new), "audit.checkpoints"),
         ];
         for (_, what) in changed.iter().filter(|(changed, _)| *changed) {
             tracing::warn!("`{what}` has changed; that needs a restart");

@@ -10,7 +10,9 @@ use toolgate_admin::{
     ServerItem, Stands, View,
 };
 use toolgate_audit::Hash;
-use toolgate_config::{Config, GrantConfig, PersonConfig, ServerConfig, SessionFilter, Transport};
+use toolgate_config::{
+    Config, Glob, GrantConfig, PersonConfig, ServerConfig, SessionFilter, Transport,
+};
 use toolgate_store::{self as store, Frozen, Snapshot};
 
 use super::access::{FileSide, Policies};
@@ -145,7 +147,7 @@ fn sessions(filter: &SessionFilter) -> Option<Value> {
         ("session_id", &filter.session_id),
     ];
     let globs = lists.into_iter().filter_map(|(name, globs)| {
-        let globs = globs.as_ref()?.iter().map(|glob| glob.as_str());
+        let globs = globs.as_ref()?.iter().map(Glob::as_str);
         Some((name.to_owned(), globs.collect::<Vec<_>>().into()))
     });
     let globs: Map<String, Value> = globs.collect();

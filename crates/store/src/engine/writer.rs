@@ -160,12 +160,13 @@ impl<B: Backend> Writer<B> {
         mut work: impl FnMut(&mut Group<'_>) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         let (memory, key) = (&mut self.memory, self.settings.signer.as_ref());
+        let due = self.settings.due;
         let mut generation = 0;
         let mut signed: Option<Checkpoint> = None;
         self.backend.transact(&mut |transaction| {
             let mut group = Group::begin(transaction, memory)?;
             work(&mut group)?;
-            (generation, signed) = group.end(key)?;
+            (generation, signed) = group.end(key, due)?;
             Ok(())
         })?;
         self.memory.owed.clear();
