@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
+use axum::Router;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use serde::Serialize;
@@ -76,6 +77,7 @@ impl Listeners {
         self,
         config: &Config,
         gateway: &Arc<Gateway>,
+        api: &Router,
         board: Option<&Arc<Switchboard>>,
         ready: &Arc<AtomicBool>,
         serving: &TaskTracker,
@@ -99,7 +101,7 @@ impl Listeners {
             serving.spawn(listen::serve(listener, service(guard), limits.clone(), stop.clone()));
         };
         serve(self.admin, Browsers::OwnPages, &|guard| {
-            people::everything(guard, Arc::clone(ready), Arc::clone(&metrics))
+            people::everything(guard, Arc::clone(ready), Arc::clone(&metrics), api.clone())
         });
         serve(self.metrics, Browsers::OwnPages, &|guard| {
             people::metrics_alone(guard, Arc::clone(&metrics))
