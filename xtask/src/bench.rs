@@ -313,8 +313,7 @@ impl Options {
                 "--quick" => options.quick = true,
                 "--only" => {
                     let name = rest.next().context("`--only` needs a name")?;
-                    let known =
-                        || SCENARIOS.iter().map(|s| s.name).chain(OTHERS);
+                    let known = || SCENARIOS.iter().map(|s| s.name).chain(OTHERS);
                     if !known().any(|known| known == *name) {
                         let all: Vec<_> = known().collect();
                         bail!("no measurement is called `{name}`; there are {}", all.join(", "));

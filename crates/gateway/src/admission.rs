@@ -89,7 +89,7 @@ pub(crate) struct Wanted {
 }
 
 /// A session that is called, as far as policies and the audit know it.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Called {
     id: Arc<str>,
     kind: String,
