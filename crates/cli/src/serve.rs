@@ -44,7 +44,7 @@ use access::{FileSide, PolicyFiles};
 pub(crate) use checkpoints::read as read_checkpoints;
 use data::DataFolder;
 pub(crate) use data::{announced, read_token};
-use listeners::{Bound, Listeners};
+use listeners::{Behind, Bound, Listeners};
 use reload::{Active, Reload};
 use setup::Summary;
 use source::Source;
@@ -128,7 +128,8 @@ async fn serve(
     let serving = TaskTracker::new();
     let board = sessions.as_ref().map(|sessions| &sessions.board);
     let api = toolgate_admin::router(Arc::clone(&setup.admin));
-    let served = listeners.serve(&config, &gateway, &api, board, &ready, &serving, &stop);
+    let behind = Behind { gateway: &gateway, api: &api, board };
+    let served = listeners.serve(&config, &behind, &ready, &serving, &stop);
     let grace = config.shutdown_grace;
     let announcement = announcement(args, &source, &summary, data, &bound);
     // Whoever hears that it is ready may edit the configuration at once.

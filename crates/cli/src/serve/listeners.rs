@@ -76,13 +76,12 @@ impl Listeners {
     pub(crate) fn serve(
         self,
         config: &Config,
-        gateway: &Arc<Gateway>,
-        api: &Router,
-        board: Option<&Arc<Switchboard>>,
+        behind: &Behind<'_>,
         ready: &Arc<AtomicBool>,
         serving: &TaskTracker,
         stop: &CancellationToken,
     ) -> Served {
+        let Behind { gateway, api, board } = *behind;
         let limits = wire::connection_limits(config);
         let metrics = metrics_text(gateway, board);
         let agents = self.mcp.map(|listener| {
@@ -116,6 +115,14 @@ impl Listeners {
         });
         Served { agents, guards, door }
     }
+}
+
+/// What answers behind the listeners.
+pub(crate) struct Behind<'a> {
+    pub(crate) gateway: &'a Arc<Gateway>,
+    pub(crate) api: &'a Router,
+    /// Sessions, if they are listened to.
+    pub(crate) board: Option<&'a Arc<Switchboard>>,
 }
 
 /// What of the listeners can change while they serve.

@@ -38,19 +38,23 @@ fn summary(tool: &Value) -> String {
 /// Everything that helps to call it.
 pub(super) fn story(tool: &Value) -> String {
     let said = |field: &str| tool.get(field).and_then(Value::as_str);
-    let mut text = format!("{}\n", visible(super::name(tool)));
-    if let Some(title) = said("title") {
-        text.push_str(&format!("{}\n", visible(title)));
-    }
-    if let Some(description) = said("description") {
-        text.push_str(&format!("\n{}\n", visible(description.trim())));
-    }
-    text.push_str(&arguments(tool.get("inputSchema")));
+    let title = said("title").map(|title| format!("{}\n", visible(title)));
+    let description =
+        said("description").map(|description| format!("\n{}\n", visible(description.trim())));
     let notes = tool.get("annotations").and_then(Value::as_object);
-    for (note, value) in notes.into_iter().flatten() {
-        text.push_str(&format!("{}: {}\n", visible(note), visible(&value.to_string())));
-    }
-    text
+    let notes: Vec<String> = notes
+        .into_iter()
+        .flatten()
+        .map(|(note, value)| format!("{}: {}\n", visible(note), visible(&value.to_string())))
+        .collect();
+    [
+        format!("{}\n", visible(super::name(tool))),
+        title.unwrap_or_default(),
+        description.unwrap_or_default(),
+        arguments(tool.get("inputSchema")),
+        notes.concat(),
+    ]
+    .concat()
 }
 
 fn arguments(schema: Option<&Value>) -> String {

@@ -22,12 +22,13 @@ const AGENT: &str = "a-token-of-an-agent-not-a-person";
 
 /// A gateway with one person of each role and one grant, all in the file.
 fn staffed(servers: &str) -> Gate {
-    let people: String = DUTY
+    let people: Vec<String> = DUTY
         .iter()
         .map(|(role, _)| {
             format!("  - {{ name: {role}-of-the-file, token: 'env:{role}', roles: [{role}] }}\n")
         })
         .collect();
+    let people = people.concat();
     let config = format!(
         "people:\n{people}policies:\n  open: {{ version: '1', default: allow }}\n\
          grants:\n  - {{ label: agent, token: 'env:AGENT', policy: open }}\n{servers}"
