@@ -119,16 +119,16 @@ mod tests {
     fn a_line_comes_back() {
         let signer = Signer::new(&[7; 32]);
         let head = Head { seq: 12, hash: Hash::of(b"row") };
-        let signed = signer.sign(head, Timestamp::from_microsecond(1_700_000_000_123_456).unwrap());
-        let line = signed.to_json();
+        let checkpoint = signer.sign(head, Timestamp::from_microsecond(1_700_000_000_123_456).unwrap());
+        let line = checkpoint.to_json();
         let part = |name: &str| {
             let (_, rest) = line.split_once(&format!("\"{name}\":\"")).unwrap();
             rest.split_once('"').unwrap().0.to_owned()
         };
         let [hash, time, signature] = ["hash", "time", "signature"].map(part);
         let read = Checkpoint::from_parts(12, &hash, &time, &signature);
-        assert_eq!(read.as_ref(), Some(&signed), "{line}");
-        assert!(signer.public_key().has_signed(&signed));
+        assert_eq!(read.as_ref(), Some(&checkpoint), "{line}");
+        assert!(signer.public_key().has_signed(&checkpoint));
         let short = signature.get(1..).unwrap();
         assert_eq!(Checkpoint::from_parts(12, &hash, &time, short), None);
     }

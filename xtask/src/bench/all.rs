@@ -62,9 +62,9 @@ fn many_servers(arena: &Arena, extent: &Extent) -> Result<Vec<Row>> {
     let url = echo.url("url")?;
     let mut places = Vec::new();
     for count in SERVERS {
-        let entries: String =
+        let entries: Vec<String> =
             (0..count).map(|number| format!("  s{number}: {{ url: {url} }}\n")).collect();
-        places.push(Place::open(arena, &entries)?);
+        places.push(Place::open(arena, &entries.concat())?);
     }
     std::thread::sleep(SETTLING);
     let calls = ["--mode", "echo", "--prefix", "s0__"];
@@ -93,16 +93,15 @@ fn beside_the_zoo(arena: &Arena, extent: &Extent) -> Result<Row> {
     let echo = arena.start_peer("echo", &[])?;
     let endless = arena.start_peer("toolgate-zoo", &["endless-sse"])?;
     let healthy = format!("  s0: {{ url: {} }}\n", echo.url("url")?);
-    let mut zoo = healthy.clone();
+    let mut zoo = vec![healthy.clone()];
     let limits = "timeout: 2s, start_timeout: 2s, instances: shared";
     for animal in ANIMALS {
         let program = arena.binary("toolgate-zoo").display().to_string();
-        zoo.push_str(&format!(
-            "  {animal}: {{ command: {program}, args: [{animal}], {limits} }}\n"
-        ));
+        let words = format!("command: {program}, args: [{animal}], {limits}");
+        zoo.push(format!("  {animal}: {{ {words} }}\n"));
     }
-    zoo.push_str(&format!("  endless-sse: {{ url: {}, timeout: 2s }}\n", endless.url("url")?));
-    let places = [Place::open(arena, &healthy)?, Place::open(arena, &zoo)?];
+    zoo.push(format!("  endless-sse: {{ url: {}, timeout: 2s }}\n", endless.url("url")?));
+    let places = [Place::open(arena, &healthy)?, Place::open(arena, &zoo.concat())?];
     std::thread::sleep(SETTLING);
     let load = ["--mode", "echo", "--prefix", "s0__", "--clients", "4"].map(str::to_owned);
     let rounds = turns(arena, &places, extent, "p99_us", |_| load.to_vec())?;
