@@ -1,7 +1,8 @@
 //! The whole binary as its users meet it: real processes, real sockets, real children.
 //!
 //! `gate` starts and stops `toolgate`, `wire` speaks HTTP as badly as a test needs, `agent` speaks
-//! MCP, `peer` is a server over stdio, `upstream` one over HTTP.
+//! MCP, `api` the admin API, `peer` is a server over stdio, `upstream` one over HTTP, `program` dials
+//! in over WebSocket.
 //!
 //! Invariant: nothing here waits for a time to pass; what is waited for is a line, a file, a
 //! process or an answer, and [`gate::GUARD`] only ends a test that would hang.
@@ -16,17 +17,23 @@
 
 #[path = "e2e/agent.rs"]
 mod agent;
+#[path = "e2e/api.rs"]
+mod api;
 #[path = "e2e/gate.rs"]
 mod gate;
 #[path = "e2e/golden.rs"]
 mod golden;
 #[path = "e2e/peer.rs"]
 mod peer;
+#[path = "e2e/program.rs"]
+mod program;
 #[path = "e2e/upstream.rs"]
 mod upstream;
 #[path = "e2e/wire.rs"]
 mod wire;
 
+#[path = "e2e/admin.rs"]
+mod admin;
 #[path = "e2e/audit.rs"]
 mod audit;
 #[path = "e2e/canary.rs"]
@@ -55,7 +62,13 @@ mod refusals;
 mod reload;
 #[path = "e2e/resumption.rs"]
 mod resumption;
+#[path = "e2e/sessions.rs"]
+mod sessions;
 #[path = "e2e/start.rs"]
 mod start;
 #[path = "e2e/stop.rs"]
 mod stop;
+#[path = "e2e/tool.rs"]
+mod tool;
+#[path = "e2e/verbs.rs"]
+mod verbs;

@@ -10,12 +10,17 @@
 //!
 //! Start at [`Admission::admit`].
 
-use std::sync::Arc;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
 use toolgate_audit::{ArgumentMode, CallId, Draft, Kind as RowKind, Secret, record_arguments};
-use toolgate_policy::{Call, Class, Effect, Identity, Outcome, Unused, Usage, Verdict, decide};
+use toolgate_policy::{
+    Call, Class, Effect, Identity, Outcome, SessionFacts, Unused, Usage, Verdict, decide,
+};
+use toolgate_session::Target;
 use toolgate_store::{Admitted, Answer, Asking, Leg, Store};
 
 use crate::access::{Access, Grant};
@@ -36,7 +41,15 @@ pub struct Admission {
     ids: Arc<dyn Ids>,
     access: ArcSwap<Access>,
     writing: ArcSwap<Writing>,
+    refresh: OnceLock<Box<Refresh>>,
 }
+
+/// Makes [`Access`] anew of what the store holds now, and puts it in force.
+pub type Refresh =
+    dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync;
+
+/// How often a call looks again at what is in force, when it keeps changing.
+const LOOKS: usize = 8;
 
 /// What of arguments is written down.
 #[derive(Debug)]
@@ -61,16 +74,27 @@ pub struct Sender {
 }
 
 /// A request that can do something.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     pub(crate) sender: Sender,
     pub(crate) server: Arc<str>,
     pub(crate) what: What,
+    /// The session called, for session tools.
+    pub(crate) session: Option<Called>,
     pub(crate) method: Option<Arc<str>>,
     /// The raw arguments object.
     pub(crate) arguments: String,
     pub(crate) call_id: CallId,
     pub(crate) began: Timestamp,
+}
+
+/// A session that is called, as far as policies and the audit know it.
+#[derive(Debug, Clone)]
+pub(crate) struct Called {
+    id: Arc<str>,
+    kind: String,
+    infobase_name: String,
+    host_id: String,
 }
 
 /// What a request is about, under the server's own name.
@@ -80,6 +104,9 @@ pub(crate) enum What {
     Prompt(Arc<str>),
     Resource(Arc<str>),
 }
+
+/// The rule of a policy that has nothing to say of a name.
+const DEFAULT_DENY: &str = "(default deny)";
 
 // === impl Admission ===
 
@@ -92,7 +119,28 @@ impl Admission {
         writing: Writing,
     ) -> Self {
         let writing = ArcSwap::from_pointee(writing);
-        Self { store, clock, ids, access: ArcSwap::default(), writing }
+        let (access, refresh) = (ArcSwap::default(), OnceLock::new());
+        Self { store, clock, ids, access, writing, refresh }
+    }
+
+    /// How to find out what is in force after a change; to be told once.
+    pub fn set_refresh(&self, refresh: Box<Refresh>) {
+        if self.refresh.set(refresh).is_err() {
+            tracing::error!("what makes access anew was told twice; the first stays");
+        }
+    }
+
+    /// Puts in force what the store holds now.
+    pub async fn refresh(&self) -> Result<(), String> {
+        match self.refresh.get() {
+            Some(refresh) => refresh().await,
+            None => Ok(()),
+        }
+    }
+
+    /// The generation of the store that is in force.
+    pub fn generation(&self) -> Option<u64> {
+        self.access.load().generation
     }
 
     /// Puts something else in force, from the next request on.
@@ -107,7 +155,12 @@ impl Admission {
 
     /// Whose a request with this token, or without one, is.
     pub fn caller(&self, token: Option<&str>) -> Option<Arc<Grant>> {
-        self.access.load().caller(token, self.clock.now())
+        let now = self.clock.now();
+        let grant = self.access.load().caller(token, now)?;
+        if let Some(id) = grant.id.as_ref().filter(|_| grant.is_used_anew(now)) {
+            self.store.touch(Arc::clone(id), now);
+        }
+        Some(grant)
     }
 
     /// What a grant may do now.
@@ -126,31 +179,47 @@ impl Admission {
     }
 
     /// Decides, counts and writes down. What was not admitted is not to be sent.
+    ///
+    /// The store admits only under the generation that is in force here: a revocation, a policy or
+    /// a freeze of a moment ago, in whichever process, is looked up before the call is decided.
     pub(crate) async fn admit(&self, wanted: &Arc<Wanted>) -> Result<Admitted, Refused> {
         let call_id = wanted.call_id;
-        let asking = Asking {
-            draft: self.draft(wanted),
-            leg: Leg::First,
-            generation: None,
-            decide: Box::new({
-                let wanted = Arc::clone(wanted);
-                move |usage, now| wanted.verdict(usage, now)
-            }),
-        };
-        match in_time(self.store.admit(asking), &self.clock).await {
-            Ok(Answer::Admitted(admitted)) => Ok(admitted),
-            Ok(Answer::Refused(verdict)) => Err(Refused::by_policy(call_id, &verdict)),
-            Ok(Answer::Held(verdict)) => {
-                let refused = Refused::held(call_id, &verdict);
-                self.write_denial(wanted, &refused).await?;
-                Err(refused)
+        for _ in 0..LOOKS {
+            let access = self.access.load_full();
+            let wanted = wanted.under(&access);
+            let (label, server) = (&wanted.sender.grant.label, &wanted.server);
+            if let Some(what) = access.frozen.stops(label, server) {
+                let refused = Refused::frozen(call_id, &what);
+                self.write_denial(&wanted, &refused).await?;
+                return Err(refused);
             }
-            // Neither can be: a new call waits for nothing, and asks for no generation.
-            Ok(Answer::Stale | Answer::NotWaiting) => {
-                Err(Refused::not_audited(call_id, "what is in force has changed"))
+            let asking = Asking {
+                draft: self.draft(&wanted),
+                leg: Leg::First,
+                generation: access.generation,
+                decide: Box::new({
+                    let wanted = Arc::clone(&wanted);
+                    move |usage, now| wanted.verdict(usage, now)
+                }),
+            };
+            match in_time(self.store.admit(asking), &self.clock).await {
+                Ok(Answer::Admitted(admitted)) => return Ok(admitted),
+                Ok(Answer::Refused(verdict)) => return Err(Refused::by_policy(call_id, &verdict)),
+                Ok(Answer::Held(verdict)) => {
+                    let refused = Refused::held(call_id, &verdict);
+                    self.write_denial(&wanted, &refused).await?;
+                    return Err(refused);
+                }
+                Ok(Answer::Stale) => {
+                    let refreshed = self.refresh().await;
+                    refreshed.map_err(|why| Refused::not_audited(call_id, &why))?;
+                }
+                // Cannot be: a new call waits for nothing.
+                Ok(Answer::NotWaiting) => break,
+                Err(error) => return Err(Refused::not_audited(call_id, &error.to_string())),
             }
-            Err(error) => Err(Refused::not_audited(call_id, &error.to_string())),
         }
+        Err(Refused::not_audited(call_id, "what is in force changes too fast"))
     }
 
     /// Whether the name alone is refused, so that the answer is the same whether it exists or not;
@@ -166,6 +235,23 @@ impl Admission {
             Ok(()) => refused,
             Err(not_written) => not_written,
         }
+    }
+
+    /// The call goes nowhere, for the reason given; that is written down. The policy has the first
+    /// word on the name, so that the answer does not tell what there is.
+    pub(crate) async fn unroutable(
+        &self,
+        wanted: &Wanted,
+        code: &'static str,
+        text: &str,
+    ) -> Result<(), Refused> {
+        let verdict = wanted.verdict_on_name(self.clock.now());
+        if matches!(verdict.effect, Effect::Deny | Effect::Hide) {
+            let refused = Refused::by_policy(wanted.call_id, &verdict);
+            self.write_denial(wanted, &refused).await?;
+            return Err(refused);
+        }
+        self.write_denial(wanted, &Refused::unroutable(wanted.call_id, code, text)).await
     }
 
     async fn write_denial(&self, wanted: &Wanted, refused: &Refused) -> Result<(), Refused> {
@@ -194,9 +280,11 @@ impl Admission {
             client: client.clone(),
             via: Some(Arc::clone(via)),
             server: Some(Arc::clone(&wanted.server)),
+            session_id: wanted.session.as_ref().map(|called| Arc::clone(&called.id)),
             tool: Some(Arc::clone(name)),
             risk: class.map(|class| class.as_str().into()),
             policy: in_force.map(|policy| Arc::clone(&policy.name)),
+            policy_version: in_force.and_then(|policy| policy.version),
             policy_hash: in_force.and_then(|policy| policy.hash),
             argument_keys: arguments.keys,
             arguments: arguments.values,
@@ -208,6 +296,34 @@ impl Admission {
 // === impl Wanted ===
 
 impl Wanted {
+    /// The tool has a second name, and policies may speak of either: it is decided under that one
+    /// of which the policy has something to say.
+    pub(crate) fn also_named(&mut self, other: &str) {
+        let What::Tool(own, class) = &self.what else { return };
+        let now = self.began;
+        let (own, class) = (Arc::clone(own), *class);
+        let said = |verdict: &Verdict| verdict.rule.as_deref() != Some(DEFAULT_DENY);
+        let of_own = self.verdict_on_name(now);
+        self.what = What::Tool(other.into(), class);
+        let of_other = self.verdict_on_name(now);
+        let refused = matches!(of_other.effect, Effect::Deny | Effect::Hide);
+        if said(&of_own) && !(refused && said(&of_other)) {
+            self.what = What::Tool(own, class);
+        }
+    }
+
+    /// The same request under what is in force; a grant that is gone has no policy any more.
+    fn under(self: &Arc<Self>, access: &Access) -> Arc<Self> {
+        let held = &self.sender.grant;
+        let current = match access.of_label(&held.label) {
+            Some(current) if Arc::ptr_eq(current, held) => return Arc::clone(self),
+            Some(current) => Arc::clone(current),
+            None => Arc::new(Grant { label: Arc::clone(&held.label), ..Grant::default() }),
+        };
+        let sender = Sender { grant: current, ..self.sender.clone() };
+        Arc::new(Self { sender, ..Self::clone(self) })
+    }
+
     /// What the policy says, given what has been used.
     fn verdict(&self, usage: &dyn Usage, now: Timestamp) -> Verdict {
         self.decide(Some(&self.arguments), usage, now)
@@ -262,9 +378,32 @@ impl Wanted {
             server: &self.server,
             tool,
             class,
+            session: self.session.as_ref().map(Called::facts),
+            target: self.session.as_ref().map_or("", |called| &called.id),
             agent_session: Some(agent_session),
             arguments,
             ..Call::default()
+        }
+    }
+}
+
+// === impl Called ===
+
+impl Called {
+    pub(crate) fn of(target: &Target) -> Self {
+        Self {
+            id: Arc::clone(&target.session_id),
+            kind: target.kind.clone(),
+            infobase_name: target.infobase_name.clone(),
+            host_id: target.host_id.clone(),
+        }
+    }
+
+    fn facts(&self) -> SessionFacts<'_> {
+        SessionFacts {
+            kind: Some(&self.kind),
+            infobase_name: Some(&self.infobase_name),
+            host_id: Some(&self.host_id),
         }
     }
 }

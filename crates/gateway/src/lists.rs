@@ -159,6 +159,27 @@ impl Kind {
 // === impl List ===
 
 impl List {
+    /// A list of entries that are to be shown as they stand, each under its name.
+    pub(crate) fn of<'a>(entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut list = Self::default();
+        let mut text = BytesMut::new();
+        for (name, raw) in entries {
+            if list.entries.len() >= MAX_ITEMS || text.len() + raw.len() > MAX_BYTES {
+                list.cut = true;
+                break;
+            }
+            if !text.is_empty() {
+                text.extend_from_slice(b",");
+            }
+            let start = text.len();
+            text.extend_from_slice(raw.as_bytes());
+            list.names.insert(name.into());
+            list.entries.push(Entry { own: name.into(), place: start..text.len() });
+        }
+        list.text = text.freeze();
+        list
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -171,6 +192,14 @@ impl List {
     /// Whether both show the same.
     pub(crate) fn shows_as(&self, other: &Self) -> bool {
         self.text == other.text
+    }
+
+    /// The server's own names, each with its entry as it is shown.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.entries.iter().map(|entry| {
+            let shown = self.text.get(entry.place.clone()).unwrap_or_default();
+            (&*entry.own, std::str::from_utf8(shown).unwrap_or_default())
+        })
     }
 
     /// Whether the server has something of this name.

@@ -49,6 +49,15 @@ impl Refused {
         Self { rule, ..Self::new("approval_required", text, call_id) }
     }
 
+    /// A person has stopped it.
+    pub(crate) fn frozen(call_id: CallId, what: &str) -> Self {
+        let text = format!(
+            "[FROZEN] {what} by a person, so nothing was sent. Do not retry; ask the operator when \
+             it is lifted"
+        );
+        Self::new("frozen", text, call_id)
+    }
+
     /// It could not be written down, so it was not sent.
     pub(crate) fn not_audited(call_id: CallId, why: &str) -> Self {
         let text = format!(
@@ -65,6 +74,11 @@ impl Refused {
              and use one of their names as it stands there."
         );
         Self::new("unknown_tool", text, call_id)
+    }
+
+    /// The call goes nowhere, for a reason of its own.
+    pub(crate) fn unroutable(call_id: CallId, code: &'static str, text: &str) -> Self {
+        Self::new(code, text.to_owned(), call_id)
     }
 
     pub(crate) fn code(&self) -> &'static str {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
+use axum::Router;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use serde::Serialize;
@@ -15,10 +16,11 @@ use toolgate_config::Config;
 use toolgate_edge::agents::Agents;
 use toolgate_edge::guard::Browsers;
 use toolgate_edge::people::SharedGuard;
+use toolgate_edge::sessions::{Door, Switchboard};
 use toolgate_edge::{listen, people};
 use toolgate_gateway::Gateway;
 
-use super::wire;
+use super::{session_metrics, sessions, wire};
 
 /// Bound, and not yet served.
 pub(crate) struct Listeners {
@@ -74,13 +76,14 @@ impl Listeners {
     pub(crate) fn serve(
         self,
         config: &Config,
-        gateway: &Arc<Gateway>,
+        behind: &Behind<'_>,
         ready: &Arc<AtomicBool>,
         serving: &TaskTracker,
         stop: &CancellationToken,
     ) -> Served {
+        let Behind { gateway, api, board } = *behind;
         let limits = wire::connection_limits(config);
-        let metrics = metrics_text(gateway);
+        let metrics = metrics_text(gateway, board);
         let agents = self.mcp.map(|listener| {
             let bound_to = ip_of(&listener);
             let rules = wire::agent_rules(config, bound_to);
@@ -97,20 +100,36 @@ impl Listeners {
             serving.spawn(listen::serve(listener, service(guard), limits.clone(), stop.clone()));
         };
         serve(self.admin, Browsers::OwnPages, &|guard| {
-            people::everything(guard, Arc::clone(ready), Arc::clone(&metrics))
+            people::everything(guard, Arc::clone(ready), Arc::clone(&metrics), api.clone())
         });
         serve(self.metrics, Browsers::OwnPages, &|guard| {
             people::metrics_alone(guard, Arc::clone(&metrics))
         });
-        serve(self.sessions, Browsers::Local, &|guard| people::no_sessions(guard));
-        Served { agents, guards }
+        let door = self.sessions.zip(board).map(|(listener, board)| {
+            let bound_to = ip_of(&listener);
+            let rules = sessions::rules(config, bound_to);
+            let (board, sockets) = (Arc::clone(board), serving.clone());
+            let door = Door::new(Arc::clone(&board), rules, limits.connections, sockets);
+            serving.spawn(listen::serve(listener, door.clone(), limits.clone(), stop.clone()));
+            (door, board, bound_to)
+        });
+        Served { agents, guards, door }
     }
+}
+
+/// What answers behind the listeners.
+pub(crate) struct Behind<'a> {
+    pub(crate) gateway: &'a Arc<Gateway>,
+    pub(crate) api: &'a Router,
+    /// Sessions, if they are listened to.
+    pub(crate) board: Option<&'a Arc<Switchboard>>,
 }
 
 /// What of the listeners can change while they serve.
 pub(crate) struct Served {
     agents: Option<(Agents, IpAddr)>,
     guards: Vec<SharedGuard>,
+    door: Option<(Door, Arc<Switchboard>, IpAddr)>,
 }
 
 impl Served {
@@ -118,6 +137,10 @@ impl Served {
     pub(crate) fn set_rules(&self, config: &Config) {
         if let Some((agents, bound_to)) = &self.agents {
             agents.set_rules(wire::agent_rules(config, *bound_to));
+        }
+        if let Some((door, board, bound_to)) = &self.door {
+            door.set_rules(sessions::rules(config, *bound_to));
+            board.reconfigure(sessions::settings(config));
         }
         for guard in &self.guards {
             let old = guard.load();
@@ -157,10 +180,14 @@ fn ip_of(listener: &TcpListener) -> IpAddr {
     listener.local_addr().map_or(IpAddr::from([127, 0, 0, 1]), |address| address.ip())
 }
 
-fn metrics_text(gateway: &Gateway) -> people::Metrics {
+fn metrics_text(gateway: &Gateway, board: Option<&Arc<Switchboard>>) -> people::Metrics {
     let mut registry = Registry::with_prefix("toolgate");
     gateway.metrics().register(&mut registry);
+    let look = board.map(|board| session_metrics::register(&mut registry, Arc::clone(board)));
     Arc::new(move || {
+        if let Some(look) = &look {
+            look();
+        }
         let mut text = String::new();
         match encode(&mut text, &registry) {
             Ok(()) => text,

@@ -80,6 +80,7 @@ impl Wiring {
             tool_timeouts,
             tool_classes,
             bare_names: config.names == Names::Bare,
+            max_requests: bytes(limits.requests),
             backs_off,
         };
         let metrics = self.metrics.of_server(&config.name);
@@ -152,7 +153,7 @@ pub(crate) fn connection_limits(config: &Config) -> ConnectionLimits {
     }
 }
 
-fn class(class: RiskClass) -> Class {
+pub(crate) fn class(class: RiskClass) -> Class {
     match class {
         RiskClass::Read => Class::Read,
         RiskClass::Write => Class::Write,
@@ -163,6 +164,6 @@ fn class(class: RiskClass) -> Class {
     }
 }
 
-fn bytes(size: u64) -> usize {
+pub(crate) fn bytes(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }

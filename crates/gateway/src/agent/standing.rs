@@ -63,6 +63,7 @@ impl AgentSession {
         if tokio::runtime::Handle::try_current().is_err() {
             return;
         }
+        self.running.take_back(&id);
         let me = Arc::clone(self);
         self.tasks.spawn(async move {
             for link in me.all_links() {
