@@ -119,7 +119,8 @@ mod tests {
     fn a_line_comes_back() {
         let signer = Signer::new(&[7; 32]);
         let head = Head { seq: 12, hash: Hash::of(b"row") };
-        let checkpoint = signer.sign(head, Timestamp::from_microsecond(1_700_000_000_123_456).unwrap());
+        let checkpoint =
+            signer.sign(head, Timestamp::from_microsecond(1_700_000_000_123_456).unwrap());
         let line = checkpoint.to_json();
         let part = |name: &str| {
             let (_, rest) = line.split_once(&format!("\"{name}\":\"")).unwrap();
