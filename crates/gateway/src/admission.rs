@@ -16,6 +16,7 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
+use tokio::time::timeout;
 use toolgate_audit::{ArgumentMode, CallId, Draft, Kind as RowKind, Secret, record_arguments};
 use toolgate_policy::{
     Call, Class, Effect, Identity, Outcome, SessionFacts, Unused, Usage, Verdict, decide,
@@ -25,7 +26,7 @@ use toolgate_store::{Admitted, Answer, Asking, Leg, Store};
 
 use crate::access::{Access, Grant};
 use crate::gateway::Ids;
-use crate::patience::in_time;
+use crate::patience::{PATIENCE, in_time};
 use crate::refused::Refused;
 
 /// What time it is, by the wall clock.
@@ -211,7 +212,8 @@ impl Admission {
                     return Err(refused);
                 }
                 Ok(Answer::Stale) => {
-                    let refreshed = self.refresh().await;
+                    let refreshed = timeout(PATIENCE, self.refresh()).await;
+                    let refreshed = refreshed.unwrap_or_else(|_| Err("it takes too long".into()));
                     refreshed.map_err(|why| Refused::not_audited(call_id, &why))?;
                 }
                 // Cannot be: a new call waits for nothing.
@@ -315,6 +317,9 @@ impl Wanted {
     /// The same request under what is in force; a grant that is gone has no policy any more.
     fn under(self: &Arc<Self>, access: &Access) -> Arc<Self> {
         let held = &self.sender.grant;
+        if access.generation.is_none() {
+            return Arc::clone(self);
+        }
         let current = match access.of_label(&held.label) {
             Some(current) if Arc::ptr_eq(current, held) => return Arc::clone(self),
             Some(current) => Arc::clone(current),

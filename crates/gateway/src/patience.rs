@@ -16,7 +16,7 @@ use crate::admission::Clock;
 use crate::channel::BoxFuture;
 
 /// How long a call waits to be admitted.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the store answers, if it does so in time.
 pub(crate) async fn in_time(
