@@ -60,7 +60,7 @@ pub struct Sender {
 }
 
 /// A request that can do something.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Wanted {
     pub(crate) sender: Sender,
     pub(crate) server: Arc<str>,
@@ -124,12 +124,31 @@ impl Admission {
         Some(CallId::new(millisecond, self.ids.call()?))
     }
 
+    /// Random bytes, to be used once; none if there is no randomness to be had.
+    pub(crate) fn random(&self) -> Option<[u8; 10]> {
+        self.ids.call()
+    }
+
+    /// The secret of the data folder.
+    pub(crate) fn secret(&self) -> Secret {
+        self.writing.load().secret.clone()
+    }
+
     /// Decides, counts and writes down. What was not admitted is not to be sent.
     pub(crate) async fn admit(&self, wanted: &Arc<Wanted>) -> Result<Admitted, Refused> {
+        self.admit_leg(wanted, Leg::First).await
+    }
+
+    /// Decides the next leg of a call that was counted before.
+    pub(crate) async fn admit_next(&self, wanted: &Arc<Wanted>) -> Result<Admitted, Refused> {
+        self.admit_leg(wanted, Leg::Next).await
+    }
+
+    async fn admit_leg(&self, wanted: &Arc<Wanted>, leg: Leg) -> Result<Admitted, Refused> {
         let call_id = wanted.call_id;
         let asking = Asking {
             draft: self.draft(wanted),
-            leg: Leg::First,
+            leg,
             generation: None,
             decide: Box::new({
                 let wanted = Arc::clone(wanted);
@@ -144,7 +163,7 @@ impl Admission {
                 self.write_denial(wanted, &refused).await?;
                 Err(refused)
             }
-            // Neither can be: a new call waits for nothing, and asks for no generation.
+            // A new call waits for nothing, and none asks for a generation; a leg may be too late.
             Ok(Answer::Stale | Answer::NotWaiting) => {
                 Err(Refused::not_audited(call_id, "what is in force has changed"))
             }

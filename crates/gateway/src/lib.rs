@@ -22,6 +22,7 @@ mod endpoint;
 mod failure;
 mod forward;
 mod gateway;
+mod legs;
 mod link;
 mod links;
 mod lists;

@@ -96,8 +96,17 @@ impl Bed {
     }
 
     pub(crate) fn with_limits(limits: AgentSessions) -> Self {
+        Self::made(limits, 1)
+    }
+
+    /// A gateway whose ids begin with this number, as after a restart.
+    pub(crate) fn numbered_from(first: usize) -> Self {
+        Self::made(limits(), first)
+    }
+
+    fn made(limits: AgentSessions, first: usize) -> Self {
         let metrics = Metrics::default();
-        let ids: Arc<dyn Ids> = Arc::new(Counted(AtomicUsize::new(1)));
+        let ids: Arc<dyn Ids> = Arc::new(Counted(AtomicUsize::new(first)));
         let office = Office::new(Arc::clone(&ids));
         let admission = Arc::clone(&office.admission);
         Self { gateway: Gateway::new(ids, metrics.clone(), limits, admission), metrics, office }

@@ -25,6 +25,7 @@ mod ids;
 mod life;
 mod modern;
 mod modern_listen;
+mod modern_questions;
 mod opening;
 mod pass;
 mod policy;
