@@ -74,7 +74,8 @@ mod tests {
             other[at] = if other[at] == '0' { '1' } else { '0' };
             assert_eq!(seal.open(&other.iter().collect::<String>()), None, "digit {at}");
         }
-        for other in ["", "00", "zz", &sealed[..sealed.len() - 2], &sealed.to_uppercase()] {
+        let cut = sealed.strip_suffix(|_: char| true).unwrap();
+        for other in ["", "00", "zz", cut, &sealed.to_uppercase()] {
             assert_eq!(seal.open(other), None, "{other}");
         }
     }

@@ -105,8 +105,8 @@ async fn a_state_is_good_for_its_own_call_once() {
     };
     let stranger = Client { grant: Arc::new(stranger), ..client.clone() };
     let elsewhere = Client { endpoint: Endpoint::All, ..client.clone() };
-    let mut forged = state.clone();
-    forged.replace_range(40..41, if &state[40..41] == "0" { "1" } else { "0" });
+    let flipped = |(at, digit)| if at == 40 { if digit == '0' { '1' } else { '0' } } else { digit };
+    let forged: String = state.chars().enumerate().map(flipped).collect();
     let refused = [
         (&client, CALL, forged.as_str()),
         (&client, CALL, ""),
