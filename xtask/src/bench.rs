@@ -16,6 +16,7 @@ mod machine;
 mod measure;
 mod policy;
 mod table;
+mod written;
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -53,10 +54,24 @@ struct Scenario {
     what: &'static str,
     compare: Compare,
     /// The ratio that is wanted: at least for throughput, at most for times.
-    aim: f64,
+    aim: Option<f64>,
     /// Arguments of the load generator.
     load: &'static [&'static str],
     server: Server,
+    gate: Safety,
+}
+
+/// How safe the toolgate of a scenario is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Safety {
+    /// Without grants, policy or audit: what forwarding alone costs.
+    Bare,
+    /// With grants, a policy of a thousand tools and limits; nothing is written down.
+    Counted,
+    /// The same, and written down: `durability: process`, the default.
+    Process,
+    /// The same, and on the disk: `durability: power`.
+    Power,
 }
 
 /// Which echo server a scenario talks to.
@@ -68,59 +83,135 @@ enum Server {
 }
 
 const MANY_TOOLS: &str = "10000";
+/// What agents of a toolgate with grants present.
+const TOKEN: &str = "the-token-of-the-load-generator";
+const DISK: &str = "disk";
+const ROWS: &str = "rows";
 const MEMORY: &str = "memory";
 const START: &str = "start";
 const MEMORY_AIM_MIB: f64 = 15.0;
 const START_AIM_MS: f64 = 50.0;
+const DISK_AIM_BYTES: f64 = 1_000.0;
+const READY_AIM_S: f64 = 2.0;
+const VERIFY_AIM_S: f64 = 5.0;
 
-const SCENARIOS: [Scenario; 6] = [
+const SCENARIOS: [Scenario; 13] = [
     Scenario {
         name: "latency",
         what: "latency added at p50, 1 client",
         compare: Compare::AddedLatency,
-        aim: 1.3,
+        aim: Some(1.3),
         load: &["--mode", "echo"],
         server: Server::Small,
+        gate: Safety::Bare,
     },
     Scenario {
         name: "throughput-32",
         what: "calls per second, 32 clients",
         compare: Compare::Throughput,
-        aim: 0.8,
+        aim: Some(0.8),
         load: &["--mode", "echo", "--clients", "32"],
         server: Server::Small,
+        gate: Safety::Bare,
     },
     Scenario {
         name: "throughput-128",
         what: "calls per second, 128 clients",
         compare: Compare::Throughput,
-        aim: 0.8,
+        aim: Some(0.8),
         load: &["--mode", "echo", "--clients", "128"],
         server: Server::Small,
+        gate: Safety::Bare,
+    },
+    Scenario {
+        name: "safe-latency",
+        what: "the same with grants, policy, limits, audit",
+        compare: Compare::AddedLatency,
+        aim: Some(2.5),
+        load: &["--mode", "echo", "--token", TOKEN],
+        server: Server::Small,
+        gate: Safety::Process,
+    },
+    Scenario {
+        name: "safe-32",
+        what: "calls per second, 32 clients, with all that",
+        compare: Compare::Throughput,
+        aim: Some(0.4),
+        load: &["--mode", "echo", "--token", TOKEN, "--clients", "32"],
+        server: Server::Small,
+        gate: Safety::Process,
+    },
+    Scenario {
+        name: "safe-128",
+        what: "calls per second, 128 clients, with all that",
+        compare: Compare::Throughput,
+        aim: Some(0.4),
+        load: &["--mode", "echo", "--token", TOKEN, "--clients", "128"],
+        server: Server::Small,
+        gate: Safety::Process,
+    },
+    Scenario {
+        name: "power-latency",
+        what: "latency added at p50, 1 client, `power`",
+        compare: Compare::AddedLatency,
+        aim: None,
+        load: &["--mode", "echo", "--token", TOKEN],
+        server: Server::Small,
+        gate: Safety::Power,
+    },
+    Scenario {
+        name: "power-32",
+        what: "calls per second, 32 clients, `power`",
+        compare: Compare::Throughput,
+        aim: None,
+        load: &["--mode", "echo", "--token", TOKEN, "--clients", "32"],
+        server: Server::Small,
+        gate: Safety::Power,
+    },
+    Scenario {
+        name: "counted-latency",
+        what: "latency added at p50, 1 client, audit off",
+        compare: Compare::AddedLatency,
+        aim: None,
+        load: &["--mode", "echo", "--token", TOKEN],
+        server: Server::Small,
+        gate: Safety::Counted,
+    },
+    Scenario {
+        name: "counted-32",
+        what: "calls per second, 32 clients, audit off",
+        compare: Compare::Throughput,
+        aim: None,
+        load: &["--mode", "echo", "--token", TOKEN, "--clients", "32"],
+        server: Server::Small,
+        gate: Safety::Counted,
     },
     Scenario {
         name: "list",
         what: "`tools/list` of 10,000 tools (7 MB)",
         compare: Compare::ToDirect,
-        aim: 1.5,
+        aim: Some(1.5),
         load: &["--mode", "list", "--tools", MANY_TOOLS],
         server: Server::Many,
+        gate: Safety::Bare,
     },
     Scenario {
         name: "big",
         what: "8 MB of text as a result",
         compare: Compare::ToBare,
-        aim: 2.0,
+        aim: Some(2.0),
         load: &["--mode", "big", "--size", "8000000"],
         server: Server::Small,
+        gate: Safety::Bare,
     },
     Scenario {
         name: "structured",
         what: "8 MB of structured content",
         compare: Compare::ToBare,
-        aim: 2.0,
+        aim: Some(2.0),
         load: &["--mode", "structured", "--size", "8000000"],
         server: Server::Small,
+        gate: Safety::Bare,
     },
 ];
 
@@ -130,6 +221,9 @@ struct Extent {
     round: Duration,
     starts: usize,
     idle: Duration,
+    /// Calls that are written down before the disk is looked at, and rows before a restart.
+    calls: u64,
+    rows: u64,
 }
 
 struct Options {
@@ -184,6 +278,12 @@ fn measure_all(options: &Options) -> Result<Vec<Row>> {
     if options.wants(MEMORY) {
         rows.extend(measure::idle_memory(&arena, extent.idle)?);
     }
+    if options.wants(DISK) {
+        rows.push(written::disk(&arena, extent.calls)?);
+    }
+    if options.wants(ROWS) {
+        rows.extend(written::many_rows(&arena, extent.rows)?);
+    }
     let scenarios: Vec<_> = SCENARIOS.iter().filter(|s| options.wants(s.name)).collect();
     if scenarios.is_empty() {
         return Ok(rows);
@@ -208,7 +308,8 @@ impl Options {
                 "--quick" => options.quick = true,
                 "--only" => {
                     let name = rest.next().context("`--only` needs a name")?;
-                    let known = || SCENARIOS.iter().map(|s| s.name).chain([MEMORY, START]);
+                    let known =
+                        || SCENARIOS.iter().map(|s| s.name).chain([MEMORY, START, DISK, ROWS]);
                     if !known().any(|known| known == *name) {
                         let all: Vec<_> = known().collect();
                         bail!("no measurement is called `{name}`; there are {}", all.join(", "));
@@ -237,7 +338,10 @@ impl Options {
     fn extent(&self) -> Extent {
         let (rounds, millis, starts, idle) =
             if self.quick { (3, 500, 5, 2) } else { (9, 1_500, 21, 10) };
+        let (calls, rows) = if self.quick { (4_000, 20_000) } else { (50_000, 1_000_000) };
         Extent {
+            calls,
+            rows,
             rounds,
             round: Duration::from_millis(millis),
             starts,

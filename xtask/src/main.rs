@@ -5,6 +5,7 @@
 
 mod bench;
 mod clients;
+mod closing;
 mod compare;
 mod fuzz;
 mod gate;
@@ -32,7 +33,8 @@ usage: cargo xtask <verb>
   bench policy [--quick | --gate | --bless]
                       speed of the policy engine, beside two others; instruction counts
   fuzz [SECONDS]      every fuzz target for SECONDS each (default 60)
-  soak [SECONDS]      the heavy counts, then every fuzz target for SECONDS each (default 900)";
+  soak [SECONDS]      the heavy counts, then every fuzz target for SECONDS each (default 900)
+  soak PART           one of the heavy counts: storm, misroute, policy, kill, exact, reload";
 
 fn main() -> ExitCode {
     process::end_children_on_signal();

@@ -1,8 +1,6 @@
-//! `cargo xtask soak [FUZZ_SECONDS]`: the counts that are too heavy for every run.
+//! `cargo xtask soak [PART | FUZZ_SECONDS]`: the counts that are too heavy for every run.
 //!
-//! The storm of agents against shared servers with a million answers, the same through the whole
-//! binary, random policies in millions against the naive interpreter, and every fuzz target for a
-//! long while.
+//! Start at [`PARTS`]. Without a word all of them run, and every fuzz target for a long while.
 
 use anyhow::Result;
 
@@ -12,25 +10,85 @@ use crate::report::say;
 use crate::root;
 
 const FUZZ_SECONDS: &str = "900";
-/// Answers at the right one of a thousand clients.
-const ANSWERS: &str = "2000000";
-/// Random worlds of policy and call.
-const WORLDS: &str = "2000000";
+
+/// A test that is run with a heavier count.
+struct Part {
+    name: &'static str,
+    what: &'static str,
+    package: &'static str,
+    /// Words of `cargo test`.
+    words: &'static [&'static str],
+    /// The variable that says how much, and how much.
+    count: (&'static str, &'static str),
+}
+
+const PARTS: [Part; 6] = [
+    Part {
+        name: "storm",
+        what: "a storm of 1,000 agents that all count from nought",
+        package: "toolgate-gateway",
+        words: &["--release", "storm"],
+        count: ("TOOLGATE_SOAK", "1"),
+    },
+    Part {
+        name: "misroute",
+        what: "a thousand clients of the whole binary, every answer at the right one",
+        package: "toolgate",
+        words: &["--release", "--test", "misroute", "not_one_answer"],
+        count: ("TOOLGATE_MISROUTE", "2000000"),
+    },
+    Part {
+        name: "policy",
+        what: "random policies against the naive interpreter",
+        package: "toolgate-policy",
+        words: &["--release"],
+        count: ("TOOLGATE_POLICY_WORLDS", "2000000"),
+    },
+    // Not a release build: that has no points to be killed at.
+    Part {
+        name: "kill",
+        what: "kill -9 under load, and everything still adds up",
+        package: "toolgate",
+        words: &["--test", "proof", "kills", "--", "--nocapture"],
+        count: ("TOOLGATE_KILLS", "10000"),
+    },
+    Part {
+        name: "exact",
+        what: "a limit of N admits N, over processes and restarts",
+        package: "toolgate",
+        words: &["--release", "--test", "proof", "exact", "--", "--nocapture"],
+        count: ("TOOLGATE_TRIALS", "1000"),
+    },
+    Part {
+        name: "reload",
+        what: "policies change under load",
+        package: "toolgate",
+        words: &["--release", "--test", "proof", "reload", "--", "--nocapture"],
+        count: ("TOOLGATE_RELOADS", "1000"),
+    },
+];
 
 pub(crate) fn run(words: &[&str]) -> Result<()> {
-    say("a storm of 1,000 agents that all count from nought");
-    run_command(cargo_test("toolgate-gateway", "storm").env("TOOLGATE_SOAK", "1"))?;
-    say("a thousand clients of the whole binary, every answer at the right one");
-    let mut misroute = cargo_test("toolgate", "not_one_answer");
-    run_command(misroute.args(["--test", "misroute"]).env("TOOLGATE_MISROUTE", ANSWERS))?;
-    say("random policies against the naive interpreter");
-    run_command(cargo_test("toolgate-policy", "").env("TOOLGATE_POLICY_WORLDS", WORLDS))?;
+    if let [name] = words
+        && let Some(part) = PARTS.iter().find(|part| part.name == *name)
+    {
+        return part.run();
+    }
+    PARTS.iter().try_for_each(Part::run)?;
     say("fuzzing");
     fuzz::run(if words.is_empty() { &[FUZZ_SECONDS] } else { words })
 }
 
-fn cargo_test(package: &str, filter: &str) -> std::process::Command {
-    let mut command = std::process::Command::new("cargo");
-    command.args(["test", "--release", "--package", package, filter]).current_dir(root());
-    command
+impl Part {
+    fn run(&self) -> Result<()> {
+        say(&format!("{}: {}", self.name, self.what));
+        let (variable, count) = self.count;
+        let mut command = std::process::Command::new("cargo");
+        command.args(["test", "--package", self.package]).args(self.words).current_dir(root());
+        // Whoever sets it themselves wants less, or more.
+        if std::env::var_os(variable).is_none() {
+            command.env(variable, count);
+        }
+        run_command(&mut command)
+    }
 }

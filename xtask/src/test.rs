@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::clients;
+use crate::closing;
 use crate::peers;
 use crate::process::{output, run as run_command};
 use crate::real;
@@ -69,6 +70,13 @@ const PARTS: &[Part] = &[
         needs: &["build", "peers"],
         quick: false,
         run: clients::run,
+    },
+    Part {
+        name: "closing",
+        what: "the four closing tools under their documents, by the wall clock",
+        needs: &["build", "peers"],
+        quick: false,
+        run: closing::run,
     },
 ];
 

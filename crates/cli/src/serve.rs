@@ -22,6 +22,8 @@ use crate::{exit, log, print};
 
 mod access;
 mod data;
+#[cfg(debug_assertions)]
+mod failpoint;
 mod fd_limit;
 mod listeners;
 mod random;
@@ -62,6 +64,8 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Done> {
         return Err(exit::Usage(why.to_owned()).into());
     }
     fd_limit::raise();
+    #[cfg(debug_assertions)]
+    failpoint::arm()?;
     let data = DataFolder::open(data_path(args.data.as_deref(), &config)?, &random::token)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

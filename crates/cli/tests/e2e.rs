@@ -35,6 +35,8 @@ mod canary;
 mod children;
 #[path = "e2e/commands.rs"]
 mod commands;
+#[path = "e2e/disk.rs"]
+mod disk;
 #[path = "e2e/enforce.rs"]
 mod enforce;
 #[path = "e2e/failures.rs"]

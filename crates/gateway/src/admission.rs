@@ -20,6 +20,7 @@ use toolgate_store::{Admitted, Answer, Asking, Leg, Store};
 
 use crate::access::{Access, Grant};
 use crate::gateway::Ids;
+use crate::patience::in_time;
 use crate::refused::Refused;
 
 /// What time it is, by the wall clock.
@@ -155,7 +156,7 @@ impl Admission {
                 move |usage, now| wanted.verdict(usage, now)
             }),
         };
-        match self.store.admit(asking).await {
+        match in_time(self.store.admit(asking), &self.clock).await {
             Ok(Answer::Admitted(admitted)) => Ok(admitted),
             Ok(Answer::Refused(verdict)) => Err(Refused::by_policy(call_id, &verdict)),
             Ok(Answer::Held(verdict)) => {

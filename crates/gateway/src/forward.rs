@@ -3,15 +3,21 @@
 //! A request that can do something is admitted first; what came of it is recorded last. The rest
 //! goes straight on.
 //!
-//! Invariant: an admitted request runs to its outcome row, whoever waits for it.
+//! Invariant: an admitted request runs to its outcome row, whoever waits for it, and whatever goes
+//! wrong in it.
 //!
 //! Start at [`forward`].
 
+use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
 use tokio::time::Instant;
 use toolgate_mcp::{Refusal, Request, code, method, peek, text};
 use toolgate_policy::Outcome as Ownership;
+use toolgate_store::failpoint::{Point, reach};
 use toolgate_store::{Ending, Ticket};
 
 use crate::admission::{Admission, Wanted, What};
@@ -43,7 +49,22 @@ pub(crate) fn forward(
     let withheld = wanted.watches_result();
     let pending = link.pending(&Ask { withheld, ..*ask }, outlet)?;
     let steps = session.standing().and_then(|standing| standing.take_steps(outlet.number()));
-    Ok(Box::pin(guarded(Arc::clone(session.admission()), Arc::new(wanted), pending, steps)))
+    let work = guarded(Arc::clone(session.admission()), Arc::new(wanted), pending, steps);
+    Ok(Box::pin(contained(work)))
+}
+
+/// A panic ends this request and nothing else: what it held says so as it is dropped, the ticket to
+/// the record and the pending request to the agent.
+async fn contained(work: impl Future<Output = ()>) {
+    let mut work = pin!(work);
+    let unharmed = |context: &mut Context<'_>| {
+        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
+        polled.unwrap_or_else(|_| {
+            tracing::error!("toolgate made a mistake; the call it was made in is given up");
+            Poll::Ready(())
+        })
+    };
+    poll_fn(unharmed).await;
 }
 
 /// What a request that can do something is about.
@@ -108,10 +129,11 @@ async fn guarded(
         Ok(admitted) => admitted.split(),
         Err(refused) => return pending.refuse(&refused),
     };
+    reach(Point::BeforeSend);
     let sent = Instant::now();
     let mut ticking = Ticking { admission: Arc::clone(&admission), wanted, ticket: Some(ticket) };
     let ended = {
-        let mut run = std::pin::pin!(pending.run(Pass::Permit(permit)));
+        let mut run = pin!(pending.run(Pass::Permit(permit)));
         loop {
             tokio::select! {
                 biased;
@@ -120,6 +142,7 @@ async fn guarded(
             }
         }
     };
+    reach(Point::AfterAnswer);
     let Some((ticket, wanted)) = ticking.last_leg(steps).await else { return };
     let mut ending = Ending::new(ended.outcome, ended.effect, admission.now());
     ending.error_code = ended.code.map(Into::into);

@@ -33,6 +33,7 @@ mod offers;
 pub mod outlet;
 mod pace;
 mod pass;
+mod patience;
 mod refused;
 mod rewrite;
 mod server;

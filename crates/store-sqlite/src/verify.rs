@@ -4,7 +4,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use rusqlite::Connection;
-use toolgate_audit::{Checkpoint, Hash, Report, Undecodable, Verifier};
+use toolgate_audit::{Bad, Checkpoint, Hash, Report, Undecodable, Verifier};
 use toolgate_store::{Fault, FaultKind};
 
 use crate::{
@@ -21,45 +21,56 @@ pub fn verify(folder: &Path, elsewhere: Vec<Checkpoint>) -> Result<Report, Fault
     let connection = schema::open_outside(folder)?;
     let stored = checkpoints(&connection)?;
     let mut verifier = Verifier::new(&key, stored.into_iter().chain(elsewhere));
+    match read_rows(&connection, &mut verifier) {
+        Err(fault) if fault.kind == FaultKind::Corrupt => {
+            // The page that the next row stands on is damaged.
+            let next = number(verifier.next());
+            let _found: Result<(), Bad> = verifier.row(next, &[], Err(Undecodable));
+        }
+        read => read?,
+    }
+    Ok(verifier.finish())
+}
+
+/// All rows, up to the first bad one.
+fn read_rows(connection: &Connection, verifier: &mut Verifier) -> Result<(), Fault> {
     let mut statement = connection.prepare(sql::ROWS_ALL).or_fault()?;
     let mut rows = statement.query([]).or_fault()?;
-    loop {
-        let columns = match rows.next().or_fault() {
-            Ok(Some(columns)) => columns,
-            Ok(None) => break,
-            Err(fault) if fault.kind == FaultKind::Corrupt => {
-                // The page it stands on is damaged.
-                let next = number(verifier.next());
-                if verifier.row(next, &[], Err(Undecodable)).is_err() {
-                    break;
-                }
-                continue;
-            }
-            Err(fault) => return Err(fault),
-        };
+    while let Some(columns) = rows.next().or_fault()? {
         let stored = row::stored(columns);
         let draft = stored.draft.as_ref().map_err(|undecodable| *undecodable);
         if verifier.row(stored.seq, &stored.hash, draft).is_err() {
             break;
         }
     }
-    Ok(verifier.finish())
+    Ok(())
 }
 
 /// Every checkpoint; one that cannot be read counts as one that nobody signed.
 fn checkpoints(connection: &Connection) -> Result<Vec<Checkpoint>, Fault> {
-    let mut statement = connection.prepare(sql::CHECKPOINT_ALL).or_fault()?;
-    let mut rows = statement.query([]).or_fault()?;
     let mut all = Vec::new();
-    while let Some(columns) = rows.next().or_fault()? {
-        let seq = columns.get::<_, i64>(0).unwrap_or_default();
-        let unsigned = |_| Checkpoint {
-            seq: u64::try_from(seq).unwrap_or_default().max(1),
-            hash: Hash::default(),
-            time: Timestamp::UNIX_EPOCH,
-            signature: [0; 64],
-        };
-        all.push(read::checkpoint(columns).unwrap_or_else(unsigned));
+    match read_checkpoints(connection, &mut all) {
+        Err(fault) if fault.kind == FaultKind::Corrupt => {
+            let last = all.last().map_or(0, |checkpoint: &Checkpoint| checkpoint.seq);
+            all.push(unsigned(last.saturating_add(1)));
+        }
+        read => read?,
     }
     Ok(all)
+}
+
+fn read_checkpoints(connection: &Connection, all: &mut Vec<Checkpoint>) -> Result<(), Fault> {
+    let mut statement = connection.prepare(sql::CHECKPOINT_ALL).or_fault()?;
+    let mut rows = statement.query([]).or_fault()?;
+    while let Some(columns) = rows.next().or_fault()? {
+        let seq = columns.get::<_, i64>(0).unwrap_or_default();
+        let seq = u64::try_from(seq).unwrap_or_default().max(1);
+        all.push(read::checkpoint(columns).unwrap_or_else(|_| unsigned(seq)));
+    }
+    Ok(())
+}
+
+fn unsigned(seq: u64) -> Checkpoint {
+    let (hash, time) = (Hash::default(), Timestamp::UNIX_EPOCH);
+    Checkpoint { seq, hash, time, signature: [0; 64] }
 }

@@ -17,6 +17,7 @@ use toolgate_policy::{
 use toolgate_store::{
     Backend, Change, Fault, FaultKind,
     backend::{Abandoned, Changed, GiveBack, Reader, State, Transaction, Work},
+    failpoint::{Point, reach},
 };
 
 use crate::{
@@ -93,7 +94,9 @@ impl Sqlite {
         };
         work(&mut transaction)?;
         let Writing { opened, settled, wrote, .. } = transaction;
+        reach(Point::BeforeCommit);
         execute(connection, "COMMIT", &[])?;
+        reach(Point::AfterCommit);
         if wrote {
             self.watch.written();
         }

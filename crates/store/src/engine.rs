@@ -11,6 +11,8 @@
 mod desk;
 mod group;
 mod leg;
+#[cfg(test)]
+mod tests;
 mod writer;
 
 use std::{

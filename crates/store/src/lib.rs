@@ -11,6 +11,7 @@
 mod admission;
 pub mod backend;
 mod engine;
+pub mod failpoint;
 mod fault;
 mod memory;
 mod permit;

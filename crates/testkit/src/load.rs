@@ -34,6 +34,8 @@ pub struct Plan {
     pub url: Uri,
     /// Which request to repeat.
     pub ask: Ask,
+    /// The bearer token of every request, if any.
+    pub token: Option<String>,
     /// How many clients, each with its own connection and session.
     pub clients: usize,
     /// When each client stops.
@@ -64,7 +66,7 @@ pub enum Length {
 pub async fn run(plan: &Plan) -> Result<Report> {
     let mut clients = Vec::with_capacity(plan.clients);
     for number in 0..plan.clients {
-        let client = Client::connect(&plan.url).await;
+        let client = Client::connect(&plan.url, plan.token.as_deref()).await;
         clients.push(client.with_context(|| format!("client {number} at `{}`", plan.url))?);
     }
     let asker = Arc::new(Asker::new(plan.ask));

@@ -10,10 +10,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::{MANY_TOOLS, Server};
+use super::{MANY_TOOLS, Safety, Scenario, Server, TOKEN};
 
 /// Where the binaries are, and a folder for what they write.
 pub(super) struct Arena {
@@ -39,6 +40,8 @@ pub(super) struct Setup {
     small: Ways,
     many: Ways,
     pub(super) toolgate: Running,
+    /// With grants, by how safe they are.
+    granted: Vec<(Safety, Way)>,
     _peers: Vec<Running>,
 }
 
@@ -75,37 +78,105 @@ impl Arena {
         let bare = self.start_peer("bare-proxy", &[&echo_url])?;
         let bare_many = self.start_peer("bare-proxy", &[&many_url])?;
         let toolgate = self.start_toolgate(&[("echo", &echo_url), ("many", &many_url)])?;
+        let mut granted = Vec::new();
+        let mut peers = Vec::new();
+        for safety in [Safety::Counted, Safety::Process, Safety::Power] {
+            let running = self.start_granted(&self.new_home()?, safety, &echo_url)?;
+            granted.push((safety, running.granted_way()?));
+            peers.push(running);
+        }
         let mcp = toolgate.url("mcp")?;
         let through = |name| Way { url: format!("{mcp}/mcp/{name}"), pid: toolgate.pid() };
         let small = Ways { direct: echo.way()?, bare: bare.way()?, toolgate: through("echo") };
         let large = Ways { direct: many.way()?, bare: bare_many.way()?, toolgate: through("many") };
-        let peers = vec![echo, many, bare, bare_many];
-        Ok(Setup { small, many: large, toolgate, _peers: peers })
+        peers.extend([echo, many, bare, bare_many]);
+        Ok(Setup { small, many: large, toolgate, granted, _peers: peers })
     }
 
-    /// Starts toolgate on a data folder of its own with these servers, on free ports.
-    pub(super) fn start_toolgate(&self, servers: &[(&str, &str)]) -> Result<Running> {
+    /// Starts an echo server alone.
+    pub(super) fn start_echo(&self) -> Result<Running> {
+        self.start_peer("echo", &[])
+    }
+
+    /// A folder for the configuration and the data of one toolgate.
+    pub(super) fn new_home(&self) -> Result<PathBuf> {
         let number = self.started.get();
         self.started.set(number + 1);
         let home = self.folder.join(format!("toolgate-{number}"));
         fs::create_dir_all(&home)?;
+        Ok(home)
+    }
+
+    /// Starts toolgate in `home` with a grant, a policy of a thousand tools and limits.
+    pub(super) fn start_granted(&self, home: &Path, safety: Safety, echo: &str) -> Result<Running> {
+        let durability = match safety {
+            Safety::Bare | Safety::Counted => "off",
+            Safety::Process => "process",
+            Safety::Power => "power",
+        };
+        let tools: Vec<String> = (1..1_000).map(|number| format!("tool_{number}")).collect();
+        let tools = tools.iter().map(String::as_str).chain(["echo"]).map(|tool| {
+            format!(
+                "      {tool}: {{ limits: [{{ counter: {tool}_rate, window: day, max: 1000000000 }}] }}\n"
+            )
+        });
+        let config = home.join("toolgate.yaml");
+        fs::write(
+            &config,
+            format!(
+                "version: 1\naudit: {{ durability: {durability} }}\n\
+                 listen: {{ mcp: 127.0.0.1:0, sessions: off, admin: off }}\n\
+                 servers:\n  echo: {{ url: {echo} }}\n\
+                 grants: [{{ label: load, token: 'env:TOKEN', identity: bench, policy: wide }}]\n\
+                 policies:\n  wide:\n    version: '1'\n    default: deny\n    tools:\n{}",
+                tools.collect::<String>()
+            ),
+        )?;
+        let mut command = self.serve(home, &config);
+        command.env("TOKEN", TOKEN);
+        Running::start(command, &home.join("stderr"))
+    }
+
+    /// `toolgate`, to be given its words.
+    pub(super) fn toolgate(&self) -> Command {
+        Command::new(&self.toolgate)
+    }
+
+    fn serve(&self, home: &Path, config: &Path) -> Command {
+        let mut command = self.toolgate();
+        command.arg("serve").arg("--ready-json").arg("--config").arg(config);
+        command.arg("--data").arg(home.join("data"));
+        command
+    }
+
+    /// Starts toolgate on a data folder of its own with these servers, on free ports.
+    pub(super) fn start_toolgate(&self, servers: &[(&str, &str)]) -> Result<Running> {
+        let home = self.new_home()?;
         let config = home.join("toolgate.yaml");
         let entries: Vec<_> =
             servers.iter().map(|(name, url)| format!("  {name}: {{ url: {url} }}\n")).collect();
         fs::write(&config, format!("{CONFIG}{}", entries.concat()))?;
-        let mut command = Command::new(&self.toolgate);
-        command.arg("serve").arg("--ready-json").arg("--config").arg(config);
-        command.arg("--data").arg(home.join("data"));
-        Running::start(command, &home.join("stderr"))
+        Running::start(self.serve(&home, &config), &home.join("stderr"))
     }
 
     /// Runs the load generator against `url` and returns its figures.
     pub(super) fn load(&self, url: &str, arguments: &[&str], round: Duration) -> Result<Value> {
         let seconds = round.as_secs_f64();
+        let times = [seconds.to_string(), (seconds / 5.0).to_string()];
+        self.load_with(url, arguments, &["--seconds", &times[0], "--warm-up", &times[1]])
+    }
+
+    /// The same, for as long as `length` says.
+    pub(super) fn load_with(
+        &self,
+        url: &str,
+        arguments: &[&str],
+        length: &[&str],
+    ) -> Result<Value> {
         let output = Command::new(self.binaries.join("load"))
             .arg(url)
             .args(arguments)
-            .args(["--seconds", &seconds.to_string(), "--warm-up", &(seconds / 5.0).to_string()])
+            .args(length)
             .output()
             .context("starting the load generator")?;
         if !output.status.success() {
@@ -159,8 +230,21 @@ impl Running {
         Ok(Way { url: self.url("url")?, pid: self.pid() })
     }
 
+    /// The way through a toolgate that was started with a grant.
+    pub(super) fn granted_way(&self) -> Result<Way> {
+        Ok(Way { url: format!("{}/mcp/echo", self.url("mcp")?), pid: self.pid() })
+    }
+
     pub(super) fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// Stops it as an operator does, and waits for its end.
+    pub(super) fn stop(mut self) -> Result<()> {
+        kill_process(Pid::from_child(&self.child), Signal::TERM)?;
+        let status = self.child.wait()?;
+        ensure!(status.success(), "it ended with {status}");
+        Ok(())
     }
 }
 
@@ -175,11 +259,14 @@ impl Drop for Running {
 // === impl Setup ===
 
 impl Setup {
-    pub(super) fn ways(&self, server: Server) -> &Ways {
-        match server {
+    /// Direct, bare, and through the toolgate that the scenario wants.
+    pub(super) fn ways(&self, scenario: &Scenario) -> [&Way; 3] {
+        let Ways { direct, bare, toolgate } = match scenario.server {
             Server::Small => &self.small,
             Server::Many => &self.many,
-        }
+        };
+        let granted = self.granted.iter().find(|(safety, _)| *safety == scenario.gate);
+        [direct, bare, granted.map_or(toolgate, |(_, way)| way)]
     }
 }
 

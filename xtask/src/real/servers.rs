@@ -145,10 +145,10 @@ impl Listening {
     pub(super) fn start(work: &Path) -> Result<Self> {
         fs::create_dir_all(work)?;
         let started = start_everything(work)?;
-        let (mut zulip_group, zulip) = start_zulip(work)?;
+        let (mut zulip_group, zulip) = spawn_zulip(work, &[])?;
         let (older_group, older) = start_older(work)?;
         let (everything_group, everything) = started.listens()?;
-        said(&mut zulip_group, &work.join("zulip-http.log"), "Uvicorn running on ")?;
+        said(&mut zulip_group, &work.join("zulip-http.log"), UVICORN)?;
         Ok(Self { _groups: [everything_group, zulip_group, older_group], everything, zulip, older })
     }
 }
@@ -177,15 +177,47 @@ impl Started {
     }
 }
 
-fn start_zulip(work: &Path) -> Result<(Group, String)> {
+/// What uvicorn says when it listens, before it says where.
+const UVICORN: &str = "Uvicorn running on ";
+
+/// zulipchat-mcp over HTTP, with so many open sessions `s0`, `s1` … in its database.
+pub(crate) fn start_zulip_with(work: &Path, sessions: usize) -> Result<(Group, String)> {
+    let mut seed = Command::new(python("zulip", "python"));
+    seed.arg(sources().join("python/zulip_sessions.py")).arg(sessions.to_string());
+    seed.env("PYTHONDONTWRITEBYTECODE", "1").current_dir(work);
+    set_zulip_environment(&mut seed, work);
+    output(&mut seed).context("cannot make sessions for zulipchat-mcp")?;
+    // Whose they are it has to be told, because it did not make that database itself.
+    let (mut group, url) = spawn_zulip(work, &["--associate-existing-db"])?;
+    said(&mut group, &work.join("zulip-http.log"), UVICORN)?;
+    Ok((group, url))
+}
+
+/// The scripted server of the other closing tools; what it carries out stands in `record`.
+pub(crate) fn start_desk(work: &Path, record: &Path) -> Result<(Group, String)> {
+    File::create(record)?;
+    let mut command = Command::new(python("client", "python"));
+    command.arg(sources().join("python/closing_desk.py")).arg(record);
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    let log = work.join("desk.log");
+    let mut group = logged("closing_desk.py", &mut command, &log)?;
+    let origin = said(&mut group, &log, UVICORN)?;
+    Ok((group, format!("{origin}/mcp")))
+}
+
+fn set_zulip_environment(command: &mut Command, work: &Path) {
+    for (name, value) in zulip_environment(work).as_object().into_iter().flatten() {
+        command.env(name, value.as_str().unwrap_or_default());
+    }
+}
+
+fn spawn_zulip(work: &Path, more: &[&str]) -> Result<(Group, String)> {
     // It takes no port 0.
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
     let mut command = Command::new(python("zulip", "zulipchat-mcp"));
     command.args(["--extended-tools", "--transport", "http", "--host", "127.0.0.1"]);
-    command.args(["--port", &port]).current_dir(work);
-    for (name, value) in zulip_environment(work).as_object().into_iter().flatten() {
-        command.env(name, value.as_str().unwrap_or_default());
-    }
+    command.args(["--port", &port]).args(more).current_dir(work);
+    set_zulip_environment(&mut command, work);
     let group = logged("zulipchat-mcp", &mut command, &work.join("zulip-http.log"))?;
     Ok((group, format!("http://127.0.0.1:{port}/mcp")))
 }
@@ -196,7 +228,7 @@ fn start_older(work: &Path) -> Result<(Group, String)> {
     command.arg(sources().join("python/sse.py")).env("PYTHONDONTWRITEBYTECODE", "1");
     let log = work.join("older.log");
     let mut group = logged("sse.py", &mut command, &log)?;
-    let origin = said(&mut group, &log, "Uvicorn running on ")?;
+    let origin = said(&mut group, &log, UVICORN)?;
     Ok((group, format!("{origin}/sse")))
 }
 

@@ -1,7 +1,9 @@
 //! The audit as people read it, while the gateway runs and after it stopped.
 
 use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
@@ -108,4 +110,109 @@ fn a_folder_without_an_audit() {
         assert!(err.contains("there is no audit in") && err.contains("--data"), "{err}");
         assert!(!home.path(DATA).exists());
     }
+}
+
+/// Rows that are gone, moved, doubled or cut off, and a page that is spoilt: each is a finding that
+/// names its row, never an error.
+#[test]
+fn every_kind_of_damage_is_a_finding() {
+    let mut gate = used();
+    assert_eq!(gate.stop().0, Some(0));
+    let file = gate.home.path(DATA).join("toolgate.db");
+    let sql = rusqlite::Connection::open(&file).unwrap();
+    sql.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    let page = "SELECT rootpage FROM sqlite_schema WHERE name = 'audit'";
+    let page: i64 = sql.query_row(page, [], |row| row.get(0)).unwrap();
+    drop(sql);
+    let untouched = fs::read(&file).unwrap();
+    let swap = "UPDATE audit SET seq = -1 WHERE seq = 1; UPDATE audit SET seq = 1 WHERE seq = 2; \
+                UPDATE audit SET seq = 2 WHERE seq = -1";
+    let spoil = "a spoilt page";
+    for (damage, bad) in [
+        ("DELETE FROM audit WHERE seq = 2", 2),
+        (swap, 1),
+        ("UPDATE audit SET seq = 9 WHERE seq = 3", 3),
+        ("DELETE FROM audit WHERE seq > 1", 2),
+        ("UPDATE audit SET time = 'x', hash = x'00' WHERE seq = 2", 2),
+        (spoil, 1),
+    ] {
+        if damage == spoil {
+            let start = usize::try_from(page - 1).unwrap() * 4096;
+            let mut bytes = untouched.clone();
+            bytes[start..start + 512].fill(0xa5);
+            fs::write(&file, bytes).unwrap();
+        } else if rusqlite::Connection::open(&file).unwrap().execute_batch(damage).is_err() {
+            // The schema knows what a time is.
+            fs::write(&file, &untouched).unwrap();
+            continue;
+        }
+        let (code, out, err) = run(&gate.home, &["verify", "-o", "json"]);
+        let found: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(
+            (code, &found["ok"], &found["first_bad"]),
+            (Some(1), &json!(false), &json!(bad))
+        );
+        assert!(err.contains(&format!("broken at row {bad}: ")), "{damage}: {err}");
+        fs::write(&file, &untouched).unwrap();
+    }
+    assert_eq!(run(&gate.home, &["verify"]).0, Some(0));
+}
+
+/// `--follow` shows what is there, then every row as it comes, over a restart of the gateway too,
+/// until it is interrupted.
+#[test]
+fn a_follower_sees_every_row_as_it_comes() {
+    let mut gate = used();
+    let mut command = gate.home.command(&["audit", "tail", "--follow", "-o", "jsonl"]);
+    let mut follower = command.spawn().unwrap();
+    let mut lines = BufReader::new(follower.stdout.take().unwrap()).lines();
+    let mut next =
+        move || -> Value { serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap() };
+    let before = rows(&gate.home);
+    for row in &before {
+        assert_eq!(next(), *row);
+    }
+    let agent = Agent::open(&gate, "files");
+    agent.call("pid", &json!({}));
+    let denied = next();
+    assert_eq!((&denied["kind"], &denied["tool"]), (&json!("denied"), &json!("pid")));
+    agent.call("echo", &json!({}));
+    assert_eq!(
+        (next()["kind"].clone(), next()["kind"].clone()),
+        (json!("intent"), json!("outcome"))
+    );
+    assert_eq!(gate.stop().0, Some(0));
+    let (file, config) = (gate.home.path("policy.yaml"), gate.home.file());
+    let config = fs::read_to_string(config).unwrap();
+    let config = config.replace("version: 1\n", "");
+    let gate = Gate::start_as(gate.into_home(), &config, |command| {
+        command.arg("--policy").arg(file);
+    });
+    Agent::open(&gate, "files").call("echo", &json!({}));
+    assert_eq!(
+        (next()["seq"].clone(), next()["kind"].clone()),
+        (json!(before.len() + 4), json!("outcome"))
+    );
+    kill_process(Pid::from_child(&follower), Signal::INT).unwrap();
+    assert_eq!(follower.wait().unwrap().code(), Some(0));
+}
+
+/// Nobody reads any more: it ends by itself, without a word.
+#[test]
+fn a_follower_ends_when_nobody_reads() {
+    let gate = used();
+    let mut command = gate.home.command(&["audit", "tail", "--follow"]);
+    let mut follower = command.spawn().unwrap();
+    let mut output = BufReader::new(follower.stdout.take().unwrap());
+    output.read_line(&mut String::new()).unwrap();
+    drop(output);
+    let agent = Agent::open(&gate, "files");
+    let status = eventually("the follower ends", || {
+        agent.call("pid", &json!({}));
+        follower.try_wait().unwrap()
+    });
+    assert_eq!(status.code(), Some(0));
+    let mut said = String::new();
+    follower.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(said, "");
 }

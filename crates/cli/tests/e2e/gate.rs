@@ -13,7 +13,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 /// When something that must happen has not happened by then, it never will.
-pub(crate) const GUARD: Duration = Duration::from_secs(30);
+pub(crate) const GUARD: Duration = Duration::from_mins(2);
 
 /// Free ports, so that tests can run beside each other.
 pub(crate) const LISTEN: &str =

@@ -27,6 +27,12 @@ pub(crate) const INITIALIZE: &str = r#"{"jsonrpc":"2.0","id":"hello","method":"i
 /// Ids that are easy to tell apart, and easy to guess.
 pub(crate) struct Counted(AtomicUsize);
 
+impl Counted {
+    pub(crate) fn new() -> Self {
+        Self(AtomicUsize::new(1))
+    }
+}
+
 impl Ids for Counted {
     fn agent_session(&self) -> Option<String> {
         Some(format!("agent-{}", self.0.fetch_add(1, Ordering::Relaxed)))
@@ -96,18 +102,22 @@ impl Bed {
     }
 
     pub(crate) fn with_limits(limits: AgentSessions) -> Self {
-        Self::made(limits, 1)
+        Self::counting(Counted::new(), limits)
     }
 
     /// A gateway whose ids begin with this number, as after a restart.
     pub(crate) fn numbered_from(first: usize) -> Self {
-        Self::made(limits(), first)
+        Self::counting(Counted(AtomicUsize::new(first)), limits())
     }
 
-    fn made(limits: AgentSessions, first: usize) -> Self {
-        let metrics = Metrics::default();
-        let ids: Arc<dyn Ids> = Arc::new(Counted(AtomicUsize::new(first)));
+    fn counting(ids: Counted, limits: AgentSessions) -> Self {
+        let ids: Arc<dyn Ids> = Arc::new(ids);
         let office = Office::new(Arc::clone(&ids));
+        Self::with(ids, office, limits)
+    }
+
+    pub(crate) fn with(ids: Arc<dyn Ids>, office: Office, limits: AgentSessions) -> Self {
+        let metrics = Metrics::default();
         let admission = Arc::clone(&office.admission);
         Self { gateway: Gateway::new(ids, metrics.clone(), limits, admission), metrics, office }
     }
@@ -126,6 +136,10 @@ impl Bed {
     pub(crate) fn server(&self, settings: ServerSettings, peer: &Peer) -> Arc<Server> {
         let metrics = self.metrics.of_server(&settings.name);
         Arc::new(Server::new(settings, peer.connector(), metrics))
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.metrics
     }
 
     /// A server that plays by itself.

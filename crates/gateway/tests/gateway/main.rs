@@ -21,6 +21,8 @@ mod answers;
 mod cancel;
 mod detached;
 mod ending;
+mod faults;
+mod faulty;
 mod ids;
 mod life;
 mod modern;

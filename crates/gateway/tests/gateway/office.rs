@@ -37,6 +37,14 @@ impl Still {
 impl Office {
     /// Everything is allowed.
     pub(crate) fn new(ids: Arc<dyn Ids>) -> Self {
+        Self::through(ids, |store| store)
+    }
+
+    /// The same, with something between admission and the store.
+    pub(crate) fn through(
+        ids: Arc<dyn Ids>,
+        between: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
+    ) -> Self {
         let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
         let memory = Memory::default();
         let engine = Engine::on_the_spot(memory.clone(), Settings::default(), now).unwrap();
@@ -44,7 +52,7 @@ impl Office {
         let clock = Arc::new(Still(Mutex::new(now)));
         let writing = Writing { mode: ArgumentMode::Keys, secret: Secret([7; 32]) };
         let ticking: Arc<dyn Clock> = Arc::clone(&clock) as _;
-        let admission = Admission::new(Arc::clone(&store), ticking, ids, writing);
+        let admission = Admission::new(between(Arc::clone(&store)), ticking, ids, writing);
         let office = Self { admission: Arc::new(admission), store, memory, clock };
         office.enforce("version: \"1\"\ndefault: allow\n");
         office

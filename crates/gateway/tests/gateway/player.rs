@@ -81,6 +81,11 @@ impl Player {
         self.tell(Word::BreakOff);
     }
 
+    /// Goes away.
+    pub(crate) fn break_off(&self) {
+        self.tell(Word::BreakOff);
+    }
+
     /// Everything it was sent since this was last asked, but for lists.
     pub(crate) fn heard(&self) -> Vec<String> {
         std::mem::take(&mut *self.heard.lock())

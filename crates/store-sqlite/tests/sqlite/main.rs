@@ -1,6 +1,6 @@
 //! The store in SQLite: the suite, several processes, kills, tampering, full disks.
 
-#![expect(clippy::unwrap_used, reason = "helpers of tests")]
+#![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 mod compat;
 mod disk;
@@ -9,6 +9,7 @@ mod kill;
 mod place;
 mod processes;
 mod tamper;
+mod vandal;
 
 use place::Folder;
 use toolgate_store::conformance;

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{HashMap, VecDeque},
+    panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
         atomic::Ordering,
@@ -17,7 +18,7 @@ use super::{
     Finish, Job, Settings, Shared,
     group::{Done, Group},
 };
-use crate::{Admitted, Answer, Backend, ChangeError, Fault, NotAudited};
+use crate::{Admitted, Answer, Backend, ChangeError, Fault, FaultKind, NotAudited};
 
 /// At most so many jobs share one commit, so that the first of them need not wait for long.
 const GROUP: usize = 256;
@@ -162,12 +163,18 @@ impl<B: Backend> Writer<B> {
         let (memory, key) = (&mut self.memory, self.settings.signer.as_ref());
         let mut generation = 0;
         let mut signed: Option<Checkpoint> = None;
-        self.backend.transact(&mut |transaction| {
-            let mut group = Group::begin(transaction, memory)?;
-            work(&mut group)?;
-            (generation, signed) = group.end(key)?;
-            Ok(())
-        })?;
+        let backend = &mut self.backend;
+        let transacted = catch_unwind(AssertUnwindSafe(|| {
+            backend.transact(&mut |transaction| {
+                let mut group = Group::begin(transaction, memory)?;
+                work(&mut group)?;
+                (generation, signed) = group.end(key)?;
+                Ok(())
+            })
+        }));
+        // One that panics must not take the writer with it, and every later call with the writer.
+        let mistake = |_| Err(Fault::new(FaultKind::Internal, "writing failed by a mistake"));
+        transacted.unwrap_or_else(mistake)?;
         self.memory.owed.clear();
         self.shared.generation.store(generation, Ordering::Release);
         if let (Some(checkpoint), Some(tell)) = (&signed, &self.settings.on_checkpoint) {

@@ -34,6 +34,9 @@ struct Args {
     /// Bytes of a `big` or `structured` result
     #[arg(long, default_value_t = 8_000_000)]
     size: usize,
+    /// A bearer token for every request
+    #[arg(long)]
+    token: Option<String>,
     /// How many tools a list must name
     #[arg(long, default_value_t = 3)]
     tools: usize,
@@ -71,6 +74,6 @@ impl Args {
             Mode::Big => Ask::Big { size: self.size },
             Mode::Structured => Ask::Structured { size: self.size },
         };
-        Ok(Plan { url: self.url, ask, clients: self.clients, length })
+        Ok(Plan { url: self.url, ask, token: self.token, clients: self.clients, length })
     }
 }

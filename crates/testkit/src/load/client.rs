@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use bytes::{Bytes, BytesMut};
-use http::header::{ACCEPT, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, Request, StatusCode, Uri};
 use http_body_util::{BodyExt as _, Full};
 use hyper::client::conn::http1::{SendRequest, handshake};
@@ -39,7 +39,7 @@ pub(super) struct Received {
 // === impl Client ===
 
 impl Client {
-    pub(super) async fn connect(url: &Uri) -> Result<Self> {
+    pub(super) async fn connect(url: &Uri, token: Option<&str>) -> Result<Self> {
         let authority = url.authority().context("the URL needs a host and a port")?;
         let stream = TcpStream::connect(authority.as_str()).await.context("connecting")?;
         stream.set_nodelay(true)?;
@@ -50,6 +50,9 @@ impl Client {
         headers.insert(HOST, HeaderValue::from_str(authority.as_str())?);
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        if let Some(token) = token {
+            headers.insert(AUTHORIZATION, HeaderValue::from_str(&format!("Bearer {token}"))?);
+        }
         let path = url.path_and_query().map_or("/", |path| path.as_str()).parse()?;
         let mut client = Self { sender, path, headers };
         client.shake_hands().await.context("the handshake")?;

@@ -13,7 +13,7 @@ use crate::proxy::BareProxy;
 
 fn plan(url: &str, ask: Ask, clients: usize, measured: u64) -> Plan {
     let length = Length::Count { warm_up: 2, measured };
-    Plan { url: url.parse().unwrap(), ask, clients, length }
+    Plan { url: url.parse().unwrap(), ask, token: None, clients, length }
 }
 
 async fn server(sse: bool) -> Echo {

@@ -1,0 +1,34 @@
+//! `TOOLGATE_FAILPOINT=POINT:N`, in builds with debug assertions alone: this process kills itself
+//! when a call comes to that point for the N-th time, as no other end could be more sudden.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::Context as _;
+use rustix::process::{Signal, getpid, kill_process};
+use toolgate_store::failpoint::{self, Point};
+
+const VARIABLE: &str = "TOOLGATE_FAILPOINT";
+
+/// Arms what the environment names.
+pub(super) fn arm() -> anyhow::Result<()> {
+    let Ok(text) = std::env::var(VARIABLE) else { return Ok(()) };
+    let (fatal, left) = parse(&text).with_context(|| {
+        let points = Point::ALL.map(Point::as_str).join(", ");
+        format!("`{VARIABLE}` is `{text}`: it must be POINT:N, and a point is one of {points}")
+    })?;
+    tracing::warn!(point = %fatal, left, "this process is going to kill itself");
+    let left = AtomicU64::new(left);
+    failpoint::arm(Box::new(move |point| {
+        let due = point == fatal && left.fetch_sub(1, Ordering::Relaxed) == 1;
+        if due && kill_process(getpid(), Signal::KILL).is_err() {
+            std::process::abort();
+        }
+    }));
+    Ok(())
+}
+
+fn parse(text: &str) -> Option<(Point, u64)> {
+    let (name, count) = text.split_once(':')?;
+    let point = Point::ALL.into_iter().find(|point| point.as_str() == name)?;
+    Some((point, count.parse().ok().filter(|count| *count > 0)?))
+}

@@ -1,0 +1,98 @@
+//! A data folder that cannot be written: at the start, and all of a sudden.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::agent::Agent;
+use crate::gate::{Gate, Home, eventually};
+use crate::upstream::Upstream;
+
+/// Each of these cannot be a data folder, for root neither.
+#[test]
+fn a_data_folder_that_cannot_be_written_ends_the_start_with_the_reason() {
+    let home = Home::new();
+    fs::write(home.path("a-file"), "not a folder").unwrap();
+    fs::create_dir_all(home.path("taken/toolgate.db")).unwrap();
+    fs::create_dir_all(home.path("locked/serve.lock")).unwrap();
+    for (folder, names) in [
+        (home.path("a-file"), "a-file"),
+        (home.path("a-file/below"), "a-file/below"),
+        (PathBuf::from("/proc/toolgate"), "/proc/toolgate"),
+        (home.path("taken"), "toolgate.db"),
+        (home.path("locked"), "serve.lock"),
+    ] {
+        home.configure(&format!("version: 1\n{}\n", crate::gate::LISTEN));
+        let mut command = home.command(&["serve", "--ready-json", "--data"]);
+        let output = command.arg(&folder).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), output.stdout.as_slice()), (Some(2), &b""[..]), "{said}");
+        let last = said.lines().last().unwrap();
+        assert!(last.starts_with("toolgate: ") && last.contains(names), "{names}: {said}");
+    }
+}
+
+/// The disk fills up under a running gateway: what cannot be written is not sent, the agent is told
+/// so, and all goes on by itself when there is room again.
+#[test]
+fn a_full_disk_stops_calls_and_nothing_else() {
+    let home = Home::new();
+    let data = home.path("data");
+    fs::create_dir(&data).unwrap();
+    let mount = format!("mount -t tmpfs -o size=3m none '{}'", data.display());
+    let unshare = |script: &str| {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--map-root-user", "sh", "-c", script]);
+        command
+    };
+    if !unshare(&mount).output().is_ok_and(|output| output.status.success()) {
+        println!("NOT TESTED: this user may not mount");
+        return;
+    }
+    let upstream = Upstream::start();
+    home.configure(&format!(
+        "version: 1\n{}\nservers:\n  web: {{ url: 'http://{}/mcp' }}\n",
+        crate::gate::LISTEN,
+        upstream.address
+    ));
+    let binary = env!("CARGO_BIN_EXE_toolgate");
+    let serve = format!(
+        "{mount} && cd '{}' && exec '{binary}' serve --ready-json --data '{}'",
+        home.path("").display(),
+        data.display()
+    );
+    let mut command = unshare(&serve);
+    command.stdin(std::process::Stdio::null());
+    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let mut gate =
+        Gate::run(home, command).unwrap_or_else(|(status, log)| panic!("{status} {log}"));
+    let agent = Agent::open(&gate, "web");
+    let code = || agent.call("t", &json!({}))["_meta"]["error_code"].clone();
+    assert_eq!(code(), json!(null));
+
+    // Into its own file system, which nobody else sees.
+    let root = format!("/proc/{}/root{}", gate.pid(), data.display());
+    let ballast = PathBuf::from(root).join("ballast");
+    let mut file = fs::File::create(&ballast).unwrap();
+    while file.write_all(&[0; 4096]).is_ok() {}
+    drop(file);
+    let refused = eventually("calls are refused", || {
+        let result = agent.call("t", &json!({}));
+        (result["_meta"]["error_code"] == "not_audited").then_some(result)
+    });
+    let text = refused["content"][0]["text"].as_str().unwrap();
+    assert!(text.starts_with("[NOT SENT] ") && text.contains("the disk is full"), "{text}");
+    let called = || upstream.requests().iter().filter(|body| body.contains("tools/call")).count();
+    let before = called();
+    for _ in 0..20 {
+        assert_eq!(code(), json!("not_audited"));
+    }
+    assert_eq!(called(), before, "nothing was sent");
+    assert!(agent.works(), "what needs no permit goes on");
+    fs::remove_file(&ballast).unwrap();
+    assert_eq!(code(), json!(null), "there is room again");
+    assert_eq!(gate.stop().0, Some(0));
+}

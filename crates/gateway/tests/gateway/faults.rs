@@ -1,0 +1,197 @@
+//! Something goes wrong at every step of a call: with an error, with a panic, by hanging.
+//!
+//! Whatever it is: nothing is sent without a written intent, every intent has its outcome, the
+//! agent hears of it, and a neighbour whose call runs meanwhile notices nothing.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolgate_audit::Kind;
+use toolgate_gateway::{Server, ServerMetrics, ServerSettings};
+use toolgate_mcp::peek;
+use toolgate_store::Store;
+
+use crate::bed::{Bed, Counted, INITIALIZE, limits, settings};
+use crate::faulty::{Fault, FaultyConnector, FaultyIds, FaultyStore, Plan};
+use crate::office::Office;
+use crate::player::Player;
+use crate::script::settle;
+
+/// What must come of a fault: what the agent hears, whether the server heard of the call, and the
+/// rows of it.
+struct Case {
+    fault: Fault,
+    told: &'static str,
+    sent: bool,
+    rows: &'static str,
+}
+
+const CASES: [Case; 15] = [
+    Case { fault: Fault::NoId, told: "-32603", sent: false, rows: "" },
+    Case { fault: Fault::DecisionPanics, told: "not_audited", sent: false, rows: "" },
+    Case { fault: Fault::NotWritten, told: "not_audited", sent: false, rows: "" },
+    Case { fault: Fault::StorePanics, told: "upstream_unavailable", sent: false, rows: "" },
+    Case { fault: Fault::StorePanicsLater, told: "upstream_unavailable", sent: false, rows: "" },
+    Case {
+        fault: Fault::StoreHangs,
+        told: "not_audited",
+        sent: false,
+        rows: "intent, outcome unavailable not_started",
+    },
+    Case {
+        fault: Fault::AnswerLost,
+        told: "not_audited",
+        sent: false,
+        rows: "intent, outcome unknown unknown",
+    },
+    Case {
+        fault: Fault::NoConnection,
+        told: "upstream_unavailable",
+        sent: false,
+        rows: "intent, outcome unavailable not_started",
+    },
+    Case {
+        fault: Fault::ConnectPanics,
+        told: "upstream_unavailable",
+        sent: false,
+        rows: "intent, outcome unknown unknown",
+    },
+    Case {
+        fault: Fault::ConnectHangs,
+        told: "upstream_unavailable",
+        sent: false,
+        rows: "intent, outcome unavailable not_started",
+    },
+    Case {
+        fault: Fault::NotSent,
+        told: "upstream_unavailable",
+        sent: false,
+        rows: "intent, outcome unavailable not_started",
+    },
+    Case {
+        fault: Fault::Lost,
+        told: "outcome_unknown",
+        sent: true,
+        rows: "intent, outcome unknown unknown",
+    },
+    Case {
+        fault: Fault::SendPanics,
+        told: "outcome_unknown",
+        sent: false,
+        rows: "intent, outcome unknown unknown",
+    },
+    Case {
+        fault: Fault::SendHangs,
+        told: "upstream_timeout",
+        sent: false,
+        rows: "intent, outcome timeout unknown",
+    },
+    Case {
+        fault: Fault::NotRecorded,
+        told: "answered",
+        sent: true,
+        rows: "intent, outcome ok done",
+    },
+];
+
+fn call(name: &str, arguments: &str) -> String {
+    let params = format!(r#"{{"name":"{name}","arguments":{arguments}}}"#);
+    format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#)
+}
+
+/// The code that an answer carries.
+fn told(answer: &str) -> String {
+    let part = |path: &[&str]| peek(answer, path).unwrap().map(|text| text.replace('"', ""));
+    let of_result = part(&["result", "_meta", "error_code"]);
+    of_result.or_else(|| part(&["error", "code"])).unwrap_or_else(|| "answered".to_owned())
+}
+
+#[tokio::test(start_paused = true)]
+async fn whatever_goes_wrong_nothing_is_sent_unwritten_and_neighbours_notice_nothing() {
+    let mut complaints = Vec::new();
+    for case in CASES {
+        complaints.extend(check(&case).await);
+    }
+    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
+}
+
+/// Everything that is not as it must be.
+async fn check(case: &Case) -> Vec<String> {
+    let fault = case.fault;
+    let mut complaints = Vec::new();
+    let mut expect = |what: &str, found: &str, expected: &str| {
+        if found != expected {
+            complaints.push(format!("{fault:?}: {what}: `{found}` instead of `{expected}`"));
+        }
+    };
+    let plan = Plan::default();
+    let ids = Arc::new(FaultyIds(Arc::new(Counted::new()), plan.clone()));
+    let between =
+        |store: Arc<dyn Store>| -> Arc<dyn Store> { Arc::new(FaultyStore(store, plan.clone())) };
+    let office = Office::through(ids.clone(), between);
+    let bed = Bed::with(ids, office, limits());
+    let (files, other) = (Player::with_tools(&["bad"]), Player::with_tools(&["good"]));
+    if fault != Fault::Lost {
+        files.set("tools/call", r#"{"content":[]}"#);
+    }
+    let connector = Arc::new(FaultyConnector {
+        inner: files.connector(),
+        plan: plan.clone(),
+        memory: bed.office.memory.clone(),
+    });
+    let metrics: ServerMetrics = bed.metrics().of_server("files");
+    let faulty = Arc::new(Server::new(settings("files"), connector, metrics));
+    // The neighbour's call waits for as long as the fault lasts.
+    let patient = ServerSettings { timeout: Duration::from_hours(1), ..settings("other") };
+    bed.apply([faulty, bed.played(patient, &other)]);
+
+    let agent = bed.open("files", INITIALIZE).await.unwrap();
+    let neighbour = bed.open("other", INITIALIZE).await.unwrap();
+    let beside = neighbour.ask(&call("good", "{}"));
+    let waiting = other.waiting("tools/call").await;
+    if matches!(fault, Fault::NoConnection | Fault::ConnectPanics | Fault::ConnectHangs) {
+        files.break_off();
+        settle().await;
+    }
+    files.heard();
+    plan.set(Some(fault));
+    let answer = match agent.try_call(&call("bad", "{}")) {
+        Ok(call) => crate::bed::Reply::of(&agent.session, call).answer().await,
+        Err(refusal) => format!(r#"{{"error":{{"code":{}}}}}"#, refusal.code),
+    };
+    expect("the agent heard", &told(&answer), case.told);
+    plan.set(None);
+    bed.office.memory.set_broken(false);
+
+    waiting.answer(r#"{"content":[]}"#);
+    expect("the neighbour heard", &told(&beside.answer().await), "answered");
+    // What was broken works again for the next call.
+    files.set("tools/call", r#"{"content":[]}"#);
+    let again = agent.ask(&call("bad", r#"{"again":1}"#)).answer().await;
+    expect("the next call was", &told(&again), "answered");
+
+    let heard = files.heard();
+    let sent = heard.iter().filter(|body| body.contains("tools/call")).count();
+    expect("sent", &sent.to_string(), &(usize::from(case.sent) + 1).to_string());
+    let of_bad = if case.rows.is_empty() { 0 } else { 2 };
+    let rows = bed.office.rows_by(of_bad + 4).await;
+    expect("rows", &rows.len().to_string(), &(of_bad + 4).to_string());
+    let again = rows.iter().find(|row| row.draft.argument_keys.as_deref() == Some(r#"["again"]"#));
+    let again = again.and_then(|row| row.draft.call_id);
+    let of_fault = rows
+        .iter()
+        .filter(|row| row.draft.tool.as_deref() == Some("bad") && row.draft.call_id != again);
+    let said: Vec<String> = of_fault
+        .map(|row| {
+            let draft = &row.draft;
+            match (draft.kind, draft.outcome, draft.effect) {
+                (Kind::Outcome, Some(outcome), Some(effect)) => {
+                    format!("outcome {outcome} {effect}")
+                }
+                (kind, ..) => kind.to_string(),
+            }
+        })
+        .collect();
+    expect("rows", &said.join(", "), case.rows);
+    complaints
+}

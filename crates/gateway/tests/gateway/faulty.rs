@@ -1,0 +1,230 @@
+//! Doubles that fail on purpose at one place of a call's way, and only for calls of the tool `bad`.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use toolgate_audit::{CallId, Checkpoint, Draft, Row};
+use toolgate_gateway::Ids;
+use toolgate_gateway::channel::{BoxFuture, Channel, Connector, Inbox, Outbound, SendError};
+use toolgate_store::{
+    Answer, Asking, Change, ChangeError, Fault as StoreFault, FaultKind, Kept, Look, Memory,
+    NotAudited, NotReadable, Page, Snapshot, Status, Store,
+};
+
+use crate::script::Script;
+
+/// What goes wrong, in the order of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    NoId,
+    DecisionPanics,
+    NotWritten,
+    StorePanics,
+    StorePanicsLater,
+    StoreHangs,
+    /// It is written, and the answer that says so is lost.
+    AnswerLost,
+    NoConnection,
+    ConnectPanics,
+    ConnectHangs,
+    NotSent,
+    Lost,
+    SendPanics,
+    SendHangs,
+    /// It is sent and answered, and its outcome cannot be written for a while.
+    NotRecorded,
+}
+
+/// Who fails, and how; cloned into every double.
+#[derive(Clone, Default)]
+pub(crate) struct Plan(Arc<Mutex<Option<Fault>>>);
+
+impl Plan {
+    pub(crate) fn set(&self, fault: Option<Fault>) {
+        *self.0.lock() = fault;
+    }
+
+    fn is(&self, fault: Fault) -> bool {
+        *self.0.lock() == Some(fault)
+    }
+}
+
+/// Ids that run out.
+pub(crate) struct FaultyIds(pub(crate) Arc<dyn Ids>, pub(crate) Plan);
+
+impl Ids for FaultyIds {
+    fn agent_session(&self) -> Option<String> {
+        self.0.agent_session()
+    }
+
+    fn call(&self) -> Option<[u8; 10]> {
+        if self.1.is(Fault::NoId) { None } else { self.0.call() }
+    }
+}
+
+/// A store that fails.
+#[derive(Clone)]
+pub(crate) struct FaultyStore(pub(crate) Arc<dyn Store>, pub(crate) Plan);
+
+impl std::fmt::Debug for FaultyStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("FaultyStore")
+    }
+}
+
+fn not_audited() -> NotAudited {
+    NotAudited(StoreFault::new(FaultKind::Io, "told to fail"))
+}
+
+impl Store for FaultyStore {
+    fn admit(&self, mut asking: Asking) -> BoxFuture<'static, Result<Answer, NotAudited>> {
+        if asking.draft.tool.as_deref() != Some("bad") {
+            return self.0.admit(asking);
+        }
+        let fault = *self.1.0.lock();
+        match fault {
+            Some(Fault::DecisionPanics) => {
+                asking.decide = Box::new(|_, _| panic!("on purpose"));
+                self.0.admit(asking)
+            }
+            Some(Fault::NotWritten) => Box::pin(std::future::ready(Err(not_audited()))),
+            Some(Fault::StorePanics) => panic!("on purpose"),
+            Some(Fault::StorePanicsLater) => Box::pin(async { panic!("on purpose") }),
+            Some(Fault::StoreHangs) => {
+                // It is done in the end, when nobody waits for it any more.
+                let (plan, store) = (self.1.clone(), Arc::clone(&self.0));
+                Box::pin(async move {
+                    while plan.is(Fault::StoreHangs) {
+                        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                    }
+                    store.admit(asking).await
+                })
+            }
+            Some(Fault::AnswerLost) => {
+                let admitted = self.0.admit(asking);
+                Box::pin(async move {
+                    drop(admitted.await);
+                    Err(not_audited())
+                })
+            }
+            _ => self.0.admit(asking),
+        }
+    }
+
+    fn deny(&self, denial: Draft) -> BoxFuture<'static, Result<(), NotAudited>> {
+        self.0.deny(denial)
+    }
+    fn record(&self, row: Draft) -> BoxFuture<'static, Result<u64, NotAudited>> {
+        self.0.record(row)
+    }
+    fn change(&self, change: Change, row: Draft) -> BoxFuture<'static, Result<u64, ChangeError>> {
+        self.0.change(change, row)
+    }
+    fn touch(&self, grant: Arc<str>, now: Timestamp) {
+        self.0.touch(grant, now);
+    }
+    fn generation(&self) -> u64 {
+        self.0.generation()
+    }
+    fn snapshot(&self) -> BoxFuture<'static, Result<Snapshot, NotReadable>> {
+        self.0.snapshot()
+    }
+    fn kept(&self, space: &str) -> BoxFuture<'static, Result<Vec<Kept>, NotReadable>> {
+        self.0.kept(space)
+    }
+    fn rows(&self, page: Page) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
+        self.0.rows(page)
+    }
+    fn story(&self, call: CallId) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
+        self.0.story(call)
+    }
+    fn checkpoints(&self) -> BoxFuture<'static, Result<Vec<Checkpoint>, NotReadable>> {
+        self.0.checkpoints()
+    }
+    fn status(&self) -> BoxFuture<'static, Result<Status, NotReadable>> {
+        self.0.status()
+    }
+    fn look(&self, now: Timestamp, look: Box<Look>) -> BoxFuture<'static, Result<(), NotReadable>> {
+        self.0.look(now, look)
+    }
+    fn tick(&self, now: Timestamp) {
+        self.0.tick(now);
+    }
+    fn close(&self, now: Timestamp) -> BoxFuture<'static, Result<(), NotAudited>> {
+        self.0.close(now)
+    }
+}
+
+/// A way to a server that fails.
+pub(crate) struct FaultyConnector {
+    pub(crate) inner: Arc<Script>,
+    pub(crate) plan: Plan,
+    pub(crate) memory: Memory,
+}
+
+impl Connector for FaultyConnector {
+    fn connect(&self, inbox: Arc<dyn Inbox>) -> BoxFuture<'_, Result<Arc<dyn Channel>, SendError>> {
+        Box::pin(async move {
+            let fault = *self.plan.0.lock();
+            match fault {
+                Some(Fault::NoConnection) => {
+                    return Err(SendError::NotSent("told to fail".to_owned()));
+                }
+                Some(Fault::ConnectPanics) => panic!("on purpose"),
+                Some(Fault::ConnectHangs) => return std::future::pending().await,
+                _ => {}
+            }
+            let inner = self.inner.connect(inbox).await?;
+            let (plan, memory) = (self.plan.clone(), self.memory.clone());
+            Ok(Arc::new(FaultyChannel { inner, plan, memory }) as Arc<dyn Channel>)
+        })
+    }
+}
+
+struct FaultyChannel {
+    inner: Arc<dyn Channel>,
+    plan: Plan,
+    memory: Memory,
+}
+
+impl Channel for FaultyChannel {
+    fn send(
+        &self,
+        message: Outbound,
+        exchange: Arc<dyn Inbox>,
+    ) -> BoxFuture<'_, Result<(), SendError>> {
+        let fault = *self.plan.0.lock();
+        if !message.body.windows(5).any(|part| part == b"\"bad\"") {
+            return self.inner.send(message, exchange);
+        }
+        match fault {
+            Some(Fault::NotSent) => {
+                Box::pin(async { Err(SendError::NotSent("told to fail".to_owned())) })
+            }
+            Some(Fault::Lost) => Box::pin(async move {
+                self.inner.send(message, exchange).await?;
+                Err(SendError::Lost("told to fail".to_owned()))
+            }),
+            Some(Fault::SendPanics) => panic!("on purpose"),
+            Some(Fault::SendHangs) => Box::pin(std::future::pending()),
+            Some(Fault::NotRecorded) => {
+                self.memory.set_broken(true);
+                self.inner.send(message, exchange)
+            }
+            _ => self.inner.send(message, exchange),
+        }
+    }
+
+    fn established(&self, version: &str) {
+        self.inner.established(version);
+    }
+
+    fn listen(&self) -> BoxFuture<'_, ()> {
+        self.inner.listen()
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.inner.close()
+    }
+}
