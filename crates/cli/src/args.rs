@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 mod audit;
+mod demo;
 mod policy;
 
 pub(crate) use audit::{
     AuditArgs, AuditVerb, DataArgs, ListArgs, OneOutput, RowsOutput, ShowArgs, TailArgs, VerifyArgs,
 };
+pub(crate) use demo::{DemoArgs, DemoVerb, OneCArgs};
 pub(crate) use policy::{
     CheckArgs, ExplainArgs, ExplainOutput, FmtArgs, ImportArgs, PolicyArgs, PolicyCheckOutput,
     PolicyVerb, TestArgs, TestOutput,
@@ -36,6 +38,8 @@ pub(crate) enum Verb {
     Policy(PolicyArgs),
     /// Verify and read the audit, with or without a running gateway
     Audit(AuditArgs),
+    /// Play a program that dials in, to see sessions work
+    Demo(DemoArgs),
     /// Print the version
     Version,
 }

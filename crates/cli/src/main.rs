@@ -12,6 +12,7 @@ use clap::Parser;
 mod args;
 mod audit;
 mod config;
+mod demo;
 mod exit;
 mod log;
 mod policy;
@@ -36,6 +37,7 @@ fn main() -> ExitCode {
         Verb::Config(args) => config::run(&args),
         Verb::Policy(args) => policy::run(&args),
         Verb::Audit(args) => audit::run(&args),
+        Verb::Demo(args) => demo::run(&args),
         Verb::Version => version::run(),
     };
     exit::code(done)

@@ -21,6 +21,7 @@ use crate::exit::Done;
 use crate::{exit, log, print};
 
 mod access;
+mod cache_file;
 mod data;
 #[cfg(debug_assertions)]
 mod failpoint;
@@ -28,6 +29,8 @@ mod fd_limit;
 mod listeners;
 mod random;
 mod reload;
+mod session_metrics;
+mod sessions;
 mod source;
 mod start_text;
 mod store;
@@ -89,7 +92,7 @@ async fn serve(
     let (ids, clock) = (Arc::new(random::SystemIds), Arc::new(store::SystemClock));
     let writing = store::writing(&config.audit, &secret);
     let (keeper, id_source) = (Arc::clone(&store), Arc::clone(&ids));
-    let admission = Arc::new(Admission::new(keeper, clock, id_source, writing));
+    let admission = Arc::new(Admission::new(keeper, Arc::clone(&clock) as _, id_source, writing));
     let policies = PolicyFiles::read(&config, args.policy.as_deref());
     let in_force = access(&config, args.policy.as_deref(), &policies);
     admission.set_access(in_force.map_err(|why| anyhow!("a policy cannot be used:\n{why}"))?);
@@ -102,10 +105,17 @@ async fn serve(
     let servers = config.servers.iter().map(|server| wiring.server(server, &config.limits));
     gateway.apply(servers.collect::<anyhow::Result<_>>()?, limits);
 
+    let sessions = sessions::start(&config, &store, clock).await?;
+    if let Some(sessions) = &sessions {
+        gateway.set_sessions(Arc::clone(&sessions.board) as _);
+        gateway.set_session_classes(sessions::classes(&config));
+    }
+
     let ready = Arc::new(AtomicBool::new(false));
     let stop = CancellationToken::new();
     let serving = TaskTracker::new();
-    let served = listeners.serve(&config, &gateway, &ready, &serving, &stop);
+    let board = sessions.as_ref().map(|sessions| &sessions.board);
+    let served = listeners.serve(&config, &gateway, board, &ready, &serving, &stop);
     let grace = config.shutdown_grace;
     let announcement = announcement(args, &source, &config, data, &bound);
     // Whoever hears that it is ready may edit the configuration at once.
@@ -141,6 +151,9 @@ async fn serve(
             // With the runtime its tasks end, and with them all children.
             return Ok(Done::Ok);
         }
+    }
+    if let Some(sessions) = &sessions {
+        sessions.stop().await;
     }
     serving.close();
     children.close();

@@ -1,7 +1,7 @@
 //! The whole binary as its users meet it: real processes, real sockets, real children.
 //!
 //! `gate` starts and stops `toolgate`, `wire` speaks HTTP as badly as a test needs, `agent` speaks
-//! MCP, `peer` is a server over stdio, `upstream` one over HTTP.
+//! MCP, `peer` is a server over stdio, `upstream` one over HTTP, `program` dials in over WebSocket.
 //!
 //! Invariant: nothing here waits for a time to pass; what is waited for is a line, a file, a
 //! process or an answer, and [`gate::GUARD`] only ends a test that would hang.
@@ -22,6 +22,8 @@ mod gate;
 mod golden;
 #[path = "e2e/peer.rs"]
 mod peer;
+#[path = "e2e/program.rs"]
+mod program;
 #[path = "e2e/upstream.rs"]
 mod upstream;
 #[path = "e2e/wire.rs"]
@@ -55,6 +57,8 @@ mod refusals;
 mod reload;
 #[path = "e2e/resumption.rs"]
 mod resumption;
+#[path = "e2e/sessions.rs"]
+mod sessions;
 #[path = "e2e/start.rs"]
 mod start;
 #[path = "e2e/stop.rs"]

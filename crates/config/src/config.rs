@@ -23,6 +23,7 @@ use crate::settings::sessions::SessionsConfig;
 use crate::source::{Finding, Source, decode};
 use crate::surroundings::Surroundings;
 use crate::tree::{self, Kind, Node, Span};
+use crate::v8project::{self, DropIn};
 use crate::value::{Cidr, HttpOrigin, Period, TokenHash, within};
 
 /// Everything that `toolgate.yaml` may say, validated and with defaults filled in.
@@ -147,6 +148,13 @@ fn ordered(mut findings: Vec<Finding>) -> Vec<Finding> {
 }
 
 fn read_root(root: &Node, reader: &mut Reader<'_>) -> Option<Config> {
+    if v8project::is_one(root) {
+        let (translated, rest) = DropIn::translate(root, reader);
+        let raw = RawConfig::read(&translated, reader)?;
+        let mut config = lower(raw, reader);
+        rest.apply(&mut config);
+        return Some(config);
+    }
     let raw = match root.kind {
         Kind::Null => RawConfig::default(),
         _ => RawConfig::read(root, reader)?,

@@ -16,6 +16,7 @@ mod source;
 mod suggest;
 mod surroundings;
 mod tree;
+mod v8project;
 mod value;
 
 pub use config::{Config, Loaded};

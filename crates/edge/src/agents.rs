@@ -144,7 +144,11 @@ impl Inner {
         if path.is_empty() {
             return Some(Endpoint::All);
         }
-        let server = self.gateway.server(path.strip_prefix('/')?)?;
+        let name = path.strip_prefix('/')?;
+        if name == "sessions" {
+            return self.gateway.sessions().map(|_| Endpoint::Sessions);
+        }
+        let server = self.gateway.server(name)?;
         caller.may_reach(server.name()).then(|| Endpoint::Server(server.name().to_owned()))
     }
 

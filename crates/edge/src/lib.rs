@@ -1,7 +1,7 @@
 //! The edge: sockets, HTTP and processes; everything that touches the outside world.
 //!
 //! Downstream are the listeners ([`listen`], guarded by [`guard`]): [`agents`] for MCP, [`people`]
-//! for health and metrics. Upstream are the connectors that the gateway opens channels with:
+//! for health and metrics, [`sessions`] for programs that dial in. Upstream are the connectors that the gateway opens channels with:
 //! [`child`] for processes, [`remote`] for HTTP.
 //!
 //! Invariant: nothing is decided here; the edge translates and obeys.
@@ -14,5 +14,6 @@ pub mod listen;
 pub mod people;
 pub mod remote;
 mod repoll;
+pub mod sessions;
 
 pub use body::Reply;

@@ -88,7 +88,8 @@ pub async fn serve<S, B>(
             tracing::debug!(%error, "a connection ended before it began");
             continue;
         }
-        let connection = http.serve_connection(TokioIo::new(stream), service.clone());
+        let connection =
+            http.serve_connection(TokioIo::new(stream), service.clone()).with_upgrades();
         let stop = stop.clone();
         connections.spawn(Repoll::new(async move {
             let mut connection = std::pin::pin!(connection);

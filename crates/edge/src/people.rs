@@ -39,15 +39,6 @@ pub fn metrics_alone(guard: SharedGuard, metrics: Metrics) -> Service {
     guarded(guard, metrics_routes(metrics).fallback(nothing_here))
 }
 
-/// The sessions' listener as long as sessions cannot dial in: it says so.
-pub fn no_sessions(guard: SharedGuard) -> Service {
-    let why = "this version of toolgate does not take sessions yet\n";
-    guarded(
-        guard,
-        Router::new().fallback(move || async move { (StatusCode::NOT_IMPLEMENTED, why) }),
-    )
-}
-
 fn metrics_routes(metrics: Metrics) -> Router {
     let write = move || async move {
         let kind =

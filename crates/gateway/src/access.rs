@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use toolgate_audit::{FactPath, Hash};
-use toolgate_policy::{Effect, Policy, is_hidden};
+use toolgate_policy::{Class, Effect, Policy, is_hidden};
+use toolgate_session::Reach;
 
 use crate::lists::Kind;
 use crate::server::Server;
@@ -36,6 +37,8 @@ pub struct Grant {
     pub groups: Vec<String>,
     /// Servers it may reach; all if absent.
     pub servers: Option<HashSet<String>>,
+    /// Sessions it may reach; all by default.
+    pub sessions: Arc<Reach>,
     /// What decides its calls; none denies them all.
     pub policy: Option<Arc<InForce>>,
     /// When its token ends.
@@ -82,6 +85,18 @@ impl Grant {
     /// Whether some of what there is may be hidden from it.
     pub(crate) fn may_hide(&self) -> bool {
         self.policy.as_ref().is_some_and(|policy| policy.policy.may_hide())
+    }
+
+    /// Whether it must not see this tool of `server`.
+    pub(crate) fn hides_tool(
+        &self,
+        server: &str,
+        tool: &str,
+        class: Class,
+        now: Timestamp,
+    ) -> bool {
+        let in_force = self.policy.as_ref();
+        in_force.is_some_and(|in_force| is_hidden(&in_force.policy, server, tool, class, now))
     }
 
     /// Whether it must not see this: the server's own name of a tool or prompt, or a URI.

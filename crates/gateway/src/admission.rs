@@ -15,7 +15,10 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
 use toolgate_audit::{ArgumentMode, CallId, Draft, Kind as RowKind, Secret, record_arguments};
-use toolgate_policy::{Call, Class, Effect, Identity, Outcome, Unused, Usage, Verdict, decide};
+use toolgate_policy::{
+    Call, Class, Effect, Identity, Outcome, SessionFacts, Unused, Usage, Verdict, decide,
+};
+use toolgate_session::Target;
 use toolgate_store::{Admitted, Answer, Asking, Leg, Store};
 
 use crate::access::{Access, Grant};
@@ -66,11 +69,22 @@ pub(crate) struct Wanted {
     pub(crate) sender: Sender,
     pub(crate) server: Arc<str>,
     pub(crate) what: What,
+    /// The session called, for session tools.
+    pub(crate) session: Option<Called>,
     pub(crate) method: Option<Arc<str>>,
     /// The raw arguments object.
     pub(crate) arguments: String,
     pub(crate) call_id: CallId,
     pub(crate) began: Timestamp,
+}
+
+/// A session that is called, as far as policies and the audit know it.
+#[derive(Debug, Clone)]
+pub(crate) struct Called {
+    id: Arc<str>,
+    kind: String,
+    infobase_name: String,
+    host_id: String,
 }
 
 /// What a request is about, under the server's own name.
@@ -80,6 +94,9 @@ pub(crate) enum What {
     Prompt(Arc<str>),
     Resource(Arc<str>),
 }
+
+/// The rule of a policy that has nothing to say of a name.
+const DEFAULT_DENY: &str = "(default deny)";
 
 // === impl Admission ===
 
@@ -187,6 +204,23 @@ impl Admission {
         }
     }
 
+    /// The call goes nowhere, for the reason given; that is written down. The policy has the first
+    /// word on the name, so that the answer does not tell what there is.
+    pub(crate) async fn unroutable(
+        &self,
+        wanted: &Wanted,
+        code: &'static str,
+        text: &str,
+    ) -> Result<(), Refused> {
+        let verdict = wanted.verdict_on_name(self.clock.now());
+        if matches!(verdict.effect, Effect::Deny | Effect::Hide) {
+            let refused = Refused::by_policy(wanted.call_id, &verdict);
+            self.write_denial(wanted, &refused).await?;
+            return Err(refused);
+        }
+        self.write_denial(wanted, &Refused::unroutable(wanted.call_id, code, text)).await
+    }
+
     async fn write_denial(&self, wanted: &Wanted, refused: &Refused) -> Result<(), Refused> {
         let mut draft = self.draft(wanted);
         draft.kind = RowKind::Denied;
@@ -213,6 +247,7 @@ impl Admission {
             client: client.clone(),
             via: Some(Arc::clone(via)),
             server: Some(Arc::clone(&wanted.server)),
+            session_id: wanted.session.as_ref().map(|called| Arc::clone(&called.id)),
             tool: Some(Arc::clone(name)),
             risk: class.map(|class| class.as_str().into()),
             policy: in_force.map(|policy| Arc::clone(&policy.name)),
@@ -227,6 +262,22 @@ impl Admission {
 // === impl Wanted ===
 
 impl Wanted {
+    /// The tool has a second name, and policies may speak of either: it is decided under that one
+    /// of which the policy has something to say.
+    pub(crate) fn also_named(&mut self, other: &str) {
+        let What::Tool(own, class) = &self.what else { return };
+        let now = self.began;
+        let (own, class) = (Arc::clone(own), *class);
+        let said = |verdict: &Verdict| verdict.rule.as_deref() != Some(DEFAULT_DENY);
+        let of_own = self.verdict_on_name(now);
+        self.what = What::Tool(other.into(), class);
+        let of_other = self.verdict_on_name(now);
+        let refused = matches!(of_other.effect, Effect::Deny | Effect::Hide);
+        if said(&of_own) && !(refused && said(&of_other)) {
+            self.what = What::Tool(own, class);
+        }
+    }
+
     /// What the policy says, given what has been used.
     fn verdict(&self, usage: &dyn Usage, now: Timestamp) -> Verdict {
         self.decide(Some(&self.arguments), usage, now)
@@ -281,9 +332,32 @@ impl Wanted {
             server: &self.server,
             tool,
             class,
+            session: self.session.as_ref().map(Called::facts),
+            target: self.session.as_ref().map_or("", |called| &called.id),
             agent_session: Some(agent_session),
             arguments,
             ..Call::default()
+        }
+    }
+}
+
+// === impl Called ===
+
+impl Called {
+    pub(crate) fn of(target: &Target) -> Self {
+        Self {
+            id: Arc::clone(&target.session_id),
+            kind: target.kind.clone(),
+            infobase_name: target.infobase_name.clone(),
+            host_id: target.host_id.clone(),
+        }
+    }
+
+    fn facts(&self) -> SessionFacts<'_> {
+        SessionFacts {
+            kind: Some(&self.kind),
+            infobase_name: Some(&self.infobase_name),
+            host_id: Some(&self.host_id),
         }
     }
 }

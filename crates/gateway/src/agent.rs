@@ -34,6 +34,7 @@ use crate::outlet::{Outlet, Reader};
 use crate::pace::Pace;
 use crate::rewrite::{refused, rewrite};
 use crate::server::Server;
+use crate::sessions::{Desk, Running};
 use crate::sight::Sight;
 use crate::streams::{EventId, Streams};
 use crate::wishes::Wishes;
@@ -58,6 +59,10 @@ pub struct AgentSession {
     sender: Sender,
     admission: Arc<Admission>,
     version: OnceLock<Version>,
+    /// The sessions, where they can dial in.
+    desk: Option<Arc<Desk>>,
+    /// Its calls to sessions.
+    pub(crate) running: Running,
     links: ArcSwap<Links>,
     /// Links before those, on which calls may still run.
     former: Mutex<Vec<Weak<Link>>>,
@@ -172,7 +177,7 @@ impl AgentSession {
             }
             return;
         }
-        let all = self.endpoint == Endpoint::All;
+        let all = !self.endpoint.is_one();
         // Where all servers are shown the handshake with each is our own.
         if all && notification.method != method::ROOTS_LIST_CHANGED {
             return;
@@ -254,6 +259,11 @@ impl AgentSession {
         &self.admission
     }
 
+    /// The sessions, where they can dial in and are to be seen.
+    pub(crate) fn desk(&self) -> Option<&Arc<Desk>> {
+        self.desk.as_ref().filter(|_| !self.endpoint.is_one())
+    }
+
     pub(crate) fn key(&self) -> u64 {
         self.key
     }
@@ -294,7 +304,7 @@ impl AgentSession {
     ) {
         match self.endpoint {
             Endpoint::Server(_) => self.general.push(body.clone()),
-            Endpoint::All => all::hear(self, server, notification, body),
+            Endpoint::All | Endpoint::Sessions => all::hear(self, server, notification, body),
         }
     }
 
@@ -343,7 +353,8 @@ impl AgentSession {
         if self.readers.load(Ordering::Relaxed) > 0 || unused < idle {
             return false;
         }
-        let busy = self.all_links().iter().any(|link| link.waits_for(self.key));
+        let busy = !self.running.is_empty()
+            || self.all_links().iter().any(|link| link.waits_for(self.key));
         if busy {
             self.touch();
         }
@@ -377,7 +388,7 @@ impl AgentSession {
         self.touch();
         let started = match &self.endpoint {
             Endpoint::Server(server) => self.start_one(server, request, outlet),
-            Endpoint::All => all::start(self, request, outlet),
+            Endpoint::All | Endpoint::Sessions => all::start(self, request, outlet),
         };
         started.map_err(|refusal| Refusal { id: Some(request.id.to_owned()), ..refusal })
     }
@@ -413,6 +424,7 @@ impl AgentSession {
     /// Passes on that the agent no longer wants its request `id`, wherever that runs.
     async fn cancel(&self, notification: &Notification<'_>, id: Option<&str>) {
         let Some(id) = id else { return };
+        self.running.take_back(id);
         for link in self.all_links() {
             if let Some(number) = link.withdraw(self.key, id)
                 && let Ok(body) = rewrite(notification.raw, &[(id, &number.to_string())])

@@ -19,6 +19,7 @@ use toolgate_mcp::{Notification, Refusal, Request, code, members, method, peek, 
 use toolgate_policy::Class;
 
 use crate::agent::AgentSession;
+use crate::builtin::{self, BuiltIn};
 use crate::call::Work;
 use crate::failure::Expects;
 use crate::forward::{forward, wanted};
@@ -28,6 +29,7 @@ use crate::names::{server_of_name, server_of_uri};
 use crate::outlet::Outlet;
 use crate::rewrite::push;
 use crate::server::Server;
+use crate::sessions;
 
 mod cursor;
 mod listing;
@@ -97,6 +99,10 @@ pub(crate) fn start(
             };
             forward(session, &link, &ask, Some(&own), outlet)
         }
+        Routed::ToBuiltIn(built_in) => builtin::start(session, built_in, request, outlet),
+        Routed::ToSession { desk, shown, original } => {
+            sessions::start(session, &desk, request, (&shown, &original), outlet)
+        }
         Routed::UnknownTool(shown) => unknown_tool(session, request, shown, outlet),
         Routed::Nowhere(answer) => answered(answer),
     }
@@ -130,7 +136,7 @@ pub(crate) fn tell_changed(session: &Arc<AgentSession>) {
     tokio::spawn(async move {
         sleep(GATHER).await;
         let Some(session) = session.upgrade() else { return };
-        let outdated = session.sight.take_outdated(&session.links(), &session.grant());
+        let outdated = session.sight.take_outdated(&session);
         let mut told: Vec<_> = outdated.into_iter().map(Kind::changed).collect();
         told.dedup();
         for method in told {
@@ -152,6 +158,10 @@ fn freshen(link: &Arc<Link>, kind: Kind, now: Instant) {
 enum Routed<'a> {
     /// To this server, which knows `part` of the request as `own`.
     To { link: Arc<Link>, part: &'a str, own: String },
+    /// To toolgate itself.
+    ToBuiltIn(&'static BuiltIn),
+    /// To one of the sessions that have this tool.
+    ToSession { desk: Arc<sessions::Desk>, shown: String, original: Arc<str> },
     /// Nowhere: there is no tool that is shown as this.
     UnknownTool(String),
     /// Nowhere; this is the answer.
@@ -167,6 +177,11 @@ fn by_name<'a>(
     let (Some(part), Some(shown)) = (part, part.and_then(text)) else {
         return Ok(Routed::Nowhere(invalid(request.id, "`params.name` must be a string")));
     };
+    if kind == Kind::Tools
+        && let Some(routed) = by_own_name(session, &shown)
+    {
+        return Ok(routed);
+    }
     let links = session.links();
     if let Some((link, own)) = route(&links, kind, &shown) {
         return Ok(Routed::To { link: Arc::clone(link), part, own: own.to_owned() });
@@ -179,6 +194,16 @@ fn by_name<'a>(
     }
     let why = format!("there is no prompt `{shown}`; list the prompts again");
     Ok(Routed::Nowhere(invalid(request.id, &why)))
+}
+
+/// Names that come before those of servers: built-ins, then sessions.
+fn by_own_name(session: &AgentSession, shown: &str) -> Option<Routed<'static>> {
+    if let Some(built_in) = builtin::find(session, shown) {
+        return Some(Routed::ToBuiltIn(built_in));
+    }
+    let desk = session.desk()?;
+    let original = desk.sessions.known(shown, &session.grant().sessions)?;
+    Some(Routed::ToSession { desk: Arc::clone(desk), shown: shown.to_owned(), original })
 }
 
 fn by_uri<'a>(

@@ -2,13 +2,22 @@
 
 use std::fmt;
 
-/// What an agent sees: one server under its own names, or all of them.
+/// What an agent sees: one server under its own names, all of them, or none but sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Endpoint {
     /// `/mcp/<server>`: that server alone, as it is.
     Server(String),
     /// `/mcp`: every server, in one list.
     All,
+    /// `/mcp/sessions`: sessions and built-ins alone.
+    Sessions,
+}
+
+impl Endpoint {
+    /// Whether it is one server, as it is.
+    pub(crate) fn is_one(&self) -> bool {
+        matches!(self, Self::Server(_))
+    }
 }
 
 impl fmt::Display for Endpoint {
@@ -16,6 +25,7 @@ impl fmt::Display for Endpoint {
         match self {
             Self::Server(name) => f.write_str(name),
             Self::All => f.write_str("all servers"),
+            Self::Sessions => f.write_str("sessions"),
         }
     }
 }

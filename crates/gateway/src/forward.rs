@@ -110,6 +110,7 @@ pub(crate) fn wanted(
         sender: session.sender(),
         server: server.into(),
         what,
+        session: None,
         method: (!is_call).then(|| request.method.as_ref().into()),
         arguments: peek(params, &["arguments"])?.unwrap_or("{}").to_owned(),
         call_id,
@@ -154,7 +155,7 @@ async fn guarded(
 }
 
 /// Who owns what must be known before the agent can use it.
-async fn record_first(ticket: Ticket, ending: Ending, withheld: Withheld) {
+pub(crate) async fn record_first(ticket: Ticket, ending: Ending, withheld: Withheld) {
     let nothing = ending.ownership == Ownership::default();
     let written = if nothing {
         ticket.finish(ending);

@@ -4,8 +4,8 @@
 //! [`Gateway::session`] (everything after).
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -24,9 +24,11 @@ use crate::metrics::Metrics;
 use crate::modern::Parking;
 use crate::pace::Pace;
 use crate::server::Server;
+use crate::sessions::Desk;
 use standing::StandingSessions;
 
 mod opening;
+mod session;
 mod standing;
 
 /// Where ids that nobody can guess come from.
@@ -53,6 +55,8 @@ pub struct AgentSessions {
 pub struct Gateway {
     servers: ArcSwap<Vec<Arc<Server>>>,
     sessions: RwLock<HashMap<String, Arc<AgentSession>>>,
+    /// Programs that dial in, where they can.
+    desk: OnceLock<Arc<Desk>>,
     /// How many are being opened; they count as open. Goes up under a lock of `sessions`, and down
     /// under its write lock where one is let in, so that none counts twice.
     opening: AtomicUsize,
@@ -99,6 +103,7 @@ impl Gateway {
         Arc::new(Self {
             servers: ArcSwap::default(),
             sessions: RwLock::default(),
+            desk: OnceLock::new(),
             opening: AtomicUsize::new(0),
             standing: Mutex::default(),
             parking,
@@ -190,11 +195,12 @@ impl Gateway {
                 continue;
             };
             session.set_grant(&grant);
-            if *session.endpoint() == Endpoint::All {
+            if !session.endpoint().is_one() {
                 self.attach_all(&session);
                 session.lists_changed(&Kind::ALL);
             }
         }
+        self.watch_sessions();
     }
 
     /// Ends an agent session. A child or HTTP session of its own is closed behind the scenes: it
@@ -217,6 +223,7 @@ impl Gateway {
             tracing::debug!(endpoint = %session.endpoint(), "an idle agent session is ended");
             self.end(&session);
         }
+        self.watch_sessions();
         for server in self.servers.load().iter() {
             server.close_deserted(&self.tasks, now, limits.idle);
         }

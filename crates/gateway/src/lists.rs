@@ -159,6 +159,27 @@ impl Kind {
 // === impl List ===
 
 impl List {
+    /// A list of entries that are to be shown as they stand, each under its name.
+    pub(crate) fn of<'a>(entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut list = Self::default();
+        let mut text = BytesMut::new();
+        for (name, raw) in entries {
+            if list.entries.len() >= MAX_ITEMS || text.len() + raw.len() > MAX_BYTES {
+                list.cut = true;
+                break;
+            }
+            if !text.is_empty() {
+                text.extend_from_slice(b",");
+            }
+            let start = text.len();
+            text.extend_from_slice(raw.as_bytes());
+            list.names.insert(name.into());
+            list.entries.push(Entry { own: name.into(), place: start..text.len() });
+        }
+        list.text = text.freeze();
+        list
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }

@@ -67,6 +67,11 @@ impl Refused {
         Self::new("unknown_tool", text, call_id)
     }
 
+    /// The call goes nowhere, for a reason of its own.
+    pub(crate) fn unroutable(call_id: CallId, code: &'static str, text: &str) -> Self {
+        Self::new(code, text.to_owned(), call_id)
+    }
+
     pub(crate) fn code(&self) -> &'static str {
         self.code
     }

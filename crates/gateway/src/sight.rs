@@ -9,8 +9,7 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use toolgate_audit::Hash;
 
-use crate::access::Grant;
-use crate::links::Links;
+use crate::agent::AgentSession;
 use crate::lists::{Kind, List};
 
 /// What one agent was shown.
@@ -30,6 +29,8 @@ pub(crate) struct Seen {
     lists: Vec<(String, Weak<List>)>,
     /// The policy that may hide some of it.
     hidden_by: Option<Hash>,
+    /// Equal for equal lists of sessions' tools.
+    of_sessions: Option<[u8; 32]>,
 }
 
 // === impl Sight ===
@@ -51,12 +52,12 @@ impl Sight {
     }
 
     /// Which lists were shown as they no longer are. They count as told of.
-    pub(crate) fn take_outdated(&self, links: &Links, grant: &Grant) -> Vec<Kind> {
+    pub(crate) fn take_outdated(&self, session: &AgentSession) -> Vec<Kind> {
         let mut changed = std::mem::take(&mut *self.changed.lock());
         let mut shown = self.shown.lock();
         changed.dedup();
         changed.retain(|kind| {
-            let (before, now) = (shown.len(), Seen::through(links, *kind, grant));
+            let (before, now) = (shown.len(), Seen::by(session, *kind));
             shown.retain(|(other, seen)| other != kind || seen.is_same(&now));
             shown.len() < before
         });
@@ -80,21 +81,29 @@ impl Sight {
 // === impl Seen ===
 
 impl Seen {
-    /// What there is to see through these links.
-    pub(crate) fn through(links: &Links, kind: Kind, grant: &Grant) -> Self {
+    /// What there is to see for this agent session.
+    pub(crate) fn by(session: &AgentSession, kind: Kind) -> Self {
+        let (links, grant) = (session.links(), session.grant());
         let seen = links.iter().filter_map(|link| {
             let offer = link.server().offers.of(link.audience())?;
             let list = offer.list(kind);
             (list.len() > 0).then(|| (link.server().name().to_owned(), Arc::downgrade(list)))
         });
         let policy = grant.policy.as_ref().filter(|_| grant.may_hide());
-        Self { lists: seen.collect(), hidden_by: policy.and_then(|policy| policy.hash) }
+        let desk = session.desk().filter(|_| kind == Kind::Tools);
+        let of_sessions = desk.map(|desk| {
+            let showing = desk.sessions.showing(&grant.sessions);
+            showing.digest(desk, &grant, session.admission().now())
+        });
+        let hidden_by = policy.and_then(|policy| policy.hash);
+        Self { lists: seen.collect(), hidden_by, of_sessions }
     }
 
     fn is_same(&self, other: &Self) -> bool {
         let pairs = self.lists.iter().zip(&other.lists);
         self.lists.len() == other.lists.len()
             && self.hidden_by == other.hidden_by
+            && self.of_sessions == other.of_sessions
             && pairs.into_iter().all(|(one, two)| one.0 == two.0 && one.1.ptr_eq(&two.1))
     }
 }

@@ -71,8 +71,8 @@ pub enum Input<'a> {
     },
     /// A token is no longer valid: its sockets are closed, its sessions end.
     Revoke {
-        /// The id that sockets came with.
-        token: u32,
+        /// The id that sockets came with; `None` is those that came without.
+        token: Option<u32>,
     },
     /// The process stops: every socket is closed with 1012.
     Stop,
@@ -215,6 +215,14 @@ pub enum What {
     Idle,
     /// A name was published twice by one session.
     DoubledTool,
+    /// A socket came without a valid token; the driver tells.
+    TokenRefused,
+    /// A frame was larger than the limit; the driver tells.
+    FrameTooLarge,
+    /// A socket says too much and is heard more slowly; the driver tells.
+    Flooding,
+    /// There were too many sockets; the driver tells.
+    TooMany,
 }
 
 impl What {
@@ -240,6 +248,10 @@ impl What {
             Self::Unresponsive => "unresponsive",
             Self::Idle => "idle",
             Self::DoubledTool => "doubled_tool",
+            Self::TokenRefused => "token_refused",
+            Self::FrameTooLarge => "frame_too_large",
+            Self::Flooding => "flooding",
+            Self::TooMany => "too_many_sockets",
         }
     }
 }

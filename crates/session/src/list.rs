@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::Arguments;
 use crate::failure::Failure;
-use crate::io::{Output, Outputs};
+use crate::io::{Output, Outputs, SocketId};
 use crate::machine::{Bond, Session, Sessions};
 use crate::object::members;
 use crate::reach::Reach;
@@ -76,6 +76,11 @@ impl Sessions {
             })
             .collect();
         json!({ "sessions": sessions, "anonymous": anonymous })
+    }
+
+    /// Whether nobody has registered on a socket.
+    pub fn is_anonymous(&self, socket: SocketId) -> bool {
+        self.sockets.get(&socket).is_some_and(|socket| socket.bond == Bond::Anonymous)
     }
 
     /// How many there are of everything, for metrics.

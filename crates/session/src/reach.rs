@@ -3,7 +3,7 @@
 use crate::glob::Glob;
 
 /// Which sessions a grant may reach: those that every list matches; `None` matches everything.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Reach {
     /// Globs for the infobase name.
     pub infobase_name: Option<Vec<Glob>>,

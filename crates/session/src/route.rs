@@ -34,6 +34,8 @@ pub struct Target {
     pub kind: String,
     /// Its base.
     pub infobase_name: String,
+    /// The machine it runs on.
+    pub host_id: String,
     /// The name that was called.
     pub published: String,
     /// The tool; its own name is the client's.
@@ -81,6 +83,13 @@ impl Sessions {
         self.target(name, &original, &arguments, &choice, check)
     }
 
+    /// What clients call the tool that a grant knows by this name; none if it knows none such.
+    pub fn known(&self, name: &str, reach: &Reach) -> Option<Arc<str>> {
+        let original = self.original(name, reach)?;
+        let known = self.is_served(&original, reach) || self.is_known(&original, reach);
+        known.then_some(original)
+    }
+
     fn target(
         &self,
         name: &str,
@@ -98,6 +107,7 @@ impl Sessions {
             session_id: Arc::clone(uid),
             kind: session.card.kind.clone(),
             infobase_name: session.card.infobase_name.clone(),
+            host_id: session.card.host_id.clone(),
             published: name.to_owned(),
             tool: Arc::clone(tool),
             arguments: arguments.forwarded(&choice.selectors),

@@ -14,6 +14,7 @@ pub mod echo;
 mod http1;
 pub mod legacy;
 pub mod load;
-pub mod onec;
 pub mod proxy;
 pub mod zoo;
+
+pub use toolgate_onec as onec;

@@ -8,11 +8,12 @@ import net from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 
-// Starts toolgate with these servers; its files and its log are in `folder`.
-export async function startGate(binary, folder, servers) {
+// Starts toolgate with these servers; its files and its log are in `folder`. Programs can dial in
+// if there is an address for them.
+export async function startGate(binary, folder, servers, sessions = 'off') {
   mkdirSync(folder, { recursive: true });
   const config = join(folder, 'toolgate.yaml');
-  const listen = { mcp: '127.0.0.1:0', sessions: 'off', admin: 'off' };
+  const listen = { mcp: '127.0.0.1:0', sessions, admin: 'off' };
   // JSON is YAML.
   writeFileSync(config, JSON.stringify({ version: 1, data: 'data', listen, servers }, null, 2));
   const log = openSync(join(folder, 'toolgate.log'), 'a');
@@ -20,8 +21,9 @@ export async function startGate(binary, folder, servers) {
   const exited = once(child, 'exit');
   const first = await Promise.race([once(createInterface(child.stdout), 'line'), exited]);
   assert.equal(typeof first[0], 'string', `toolgate ended at the start with ${first[0]}; see ${folder}/toolgate.log`);
-  const { mcp } = JSON.parse(first[0]);
+  const { mcp, sessions: dial } = JSON.parse(first[0]);
   return {
+    dial,
     port: Number(new URL(mcp).port),
     url: (server) => `${mcp}/mcp/${server}`,
     // Ends it as an operator would; it must end well.

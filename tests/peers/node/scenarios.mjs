@@ -6,9 +6,14 @@
 // No scenario depends on how fast anything is; a wait ends when what it waits for has happened.
 
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { CallToolResultSchema, ListToolsResultSchema } from '@modelcontextprotocol/sdk/types.js';
+import {
+  CallToolResultSchema,
+  ListToolsResultSchema,
+  ToolListChangedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js';
 import { makeClient } from './client.mjs';
 import { startGate, startProxy } from './gate.mjs';
 import { Recorder, transportTo } from './wire.mjs';
@@ -28,6 +33,7 @@ const scenarios = {
   'many-calls-http': () => manyCalls('everything-http'),
   'delete-on-close': deleteOnClose,
   'restart': restart,
+  'sessions': sessions,
 };
 
 const [name, jobFile] = process.argv.slice(2);
@@ -168,6 +174,51 @@ async function restart() {
   await after.client.close();
   proxy.close();
   await second.stop();
+}
+
+// Programs dial in and go: the client is told, sees their tools, calls them, and learns who is missing.
+async function sessions() {
+  const gate = await startGate(job.toolgate, join(job.folder, name), {}, '127.0.0.1:0');
+  const { client } = await connect(gate.url('sessions'), 'agent');
+  let told = () => {};
+  client.setNotificationHandler(ToolListChangedNotificationSchema, () => told());
+  const changed = () => new Promise((resolve) => (told = resolve));
+  const list = async () => (await client.listTools()).tools;
+  const names = async () => (await list()).map((tool) => tool.name);
+  assert.deepEqual(await names(), ['session_list', 'tools_cache_reset']);
+
+  const dial = (uid) =>
+    spawn(job.toolgate, ['demo', 'onec', '--url', gate.dial, '--uid', uid, '--base', 'торговля'], { stdio: 'ignore' });
+  let next = changed();
+  const first = dial('u1');
+  await next;
+  assert.ok((await names()).includes('infobase_info'));
+  const info = await call(client, 'infobase_info', {});
+  assert.match(info.content[0].text, /УправлениеТорговлей/);
+
+  next = changed();
+  const second = dial('u2');
+  await next;
+  const tool = (await list()).find((one) => one.name === 'timer');
+  assert.deepEqual(tool.inputSchema.properties.session_id.enum, ['u1', 'u2']);
+  assert.ok(tool.inputSchema.required.includes('session_id'));
+  const which = await call(client, 'infobase_info', {});
+  assert.equal(which._meta.error_code, 'session_id_required');
+  assert.equal((await call(client, 'infobase_info', { session_id: 'u2' })).isError, false);
+  const { structuredContent } = await call(client, 'session_list', {});
+  assert.deepEqual(structuredContent.sessions.map((one) => one.session_id), ['u1', 'u2']);
+
+  for (const program of [first, second]) {
+    next = changed();
+    program.kill('SIGINT');
+    await next;
+    // Only after a look is there something to be told of.
+    await list();
+  }
+  const missing = await call(client, 'infobase_info', {});
+  assert.equal(missing._meta.error_code, 'no_live_session');
+  await client.close();
+  await gate.stop();
 }
 
 function start(servers) {

@@ -6,6 +6,7 @@ Jobs are those of scenarios.mjs, where the other scenarios are.
 import asyncio
 import json
 import os
+import signal
 import sys
 from contextlib import asynccontextmanager
 
@@ -54,18 +55,49 @@ async def one_round(connection, name, number):
     assert f"- Name: {name}\\n" in str(elicited), elicited
 
 
+async def sessions(job, folder):
+    """Programs dial in and go: the client is told, sees their tools and calls them."""
+    async with gate(job, folder, sessions="127.0.0.1:0") as port:
+        async with connected(port, "sessions", "agent") as (session, recorder):
+            async def names():
+                return [tool.name for tool in (await session.list_tools()).tools]
+
+            async def told(before):
+                while len(changes(recorder)) == before:
+                    await asyncio.sleep(0.05)
+
+            assert await names() == ["session_list", "tools_cache_reset"]
+            words = ["demo", "onec", "--url", job["dial"], "--uid", "u1", "--base", "торговля"]
+            program = await asyncio.create_subprocess_exec(job["toolgate"], *words, stderr=asyncio.subprocess.DEVNULL)
+            await asyncio.wait_for(told(0), 60)
+            assert "infobase_info" in await names()
+            info = await call(session, "infobase_info", {})
+            assert "УправлениеТорговлей" in info["content"][0]["text"], info
+            before = len(changes(recorder))
+            program.send_signal(signal.SIGINT)
+            await asyncio.wait_for(told(before), 60)
+            missing = await call(session, "infobase_info", {})
+            assert missing["_meta"]["error_code"] == "no_live_session", missing
+
+
+def changes(recorder):
+    """How often the client was told that tools have changed."""
+    return [entry for entry in recorder.incoming if "tools/list_changed" in entry["raw"]]
+
+
 SCENARIOS = {
     'py-resume': resume,
     'py-two-clients': two_clients,
+    'py-sessions': sessions,
 }
 
 
 @asynccontextmanager
-async def gate(job, folder):
-    """A toolgate process; gives its port."""
+async def gate(job, folder, sessions="off"):
+    """A toolgate process; gives its port. Where programs dial in is put into the job."""
     os.makedirs(folder, exist_ok=True)
     config = os.path.join(folder, "toolgate.yaml")
-    listen = {"mcp": "127.0.0.1:0", "sessions": "off", "admin": "off"}
+    listen = {"mcp": "127.0.0.1:0", "sessions": sessions, "admin": "off"}
     servers = {"everything": job["everything"], "everything-http": job["everythingHttp"]}
     with open(config, "w") as file:
         # JSON is YAML.
@@ -74,6 +106,7 @@ async def gate(job, folder):
         words = [job["toolgate"], "serve", "--ready-json", "--config", config]
         child = await asyncio.create_subprocess_exec(*words, stdout=asyncio.subprocess.PIPE, stderr=log)
     ready = json.loads(await child.stdout.readline())
+    job["dial"] = ready["sessions"]
     yield int(ready["mcp"].rsplit(":", 1)[1])
     child.terminate()
     assert await child.wait() == 0, "toolgate ends with 0 on SIGTERM"

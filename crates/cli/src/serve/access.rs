@@ -14,6 +14,8 @@ use toolgate_config::{Config, GrantConfig, PolicySource};
 use toolgate_gateway::{Access, Grant, InForce};
 use toolgate_policy::{Known, Policy, RECOMMENDED, Severity};
 
+use super::sessions;
+
 /// Whoever calls without a token in local mode.
 const LOCAL: &str = "local";
 
@@ -117,6 +119,7 @@ fn granted(grant: &GrantConfig, policies: &HashMap<&str, Arc<InForce>>) -> Arc<G
         label: grant.label.as_str().into(),
         identity: grant.identity.as_deref().map(Into::into),
         groups: grant.groups.clone(),
+        sessions: sessions::reach(&grant.sessions),
         servers: grant.servers.as_ref().map(|servers| servers.iter().cloned().collect()),
         policy,
         expires: grant.expires,

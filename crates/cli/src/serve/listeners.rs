@@ -15,10 +15,11 @@ use toolgate_config::Config;
 use toolgate_edge::agents::Agents;
 use toolgate_edge::guard::Browsers;
 use toolgate_edge::people::SharedGuard;
+use toolgate_edge::sessions::{Door, Switchboard};
 use toolgate_edge::{listen, people};
 use toolgate_gateway::Gateway;
 
-use super::wire;
+use super::{session_metrics, sessions, wire};
 
 /// Bound, and not yet served.
 pub(crate) struct Listeners {
@@ -75,12 +76,13 @@ impl Listeners {
         self,
         config: &Config,
         gateway: &Arc<Gateway>,
+        board: Option<&Arc<Switchboard>>,
         ready: &Arc<AtomicBool>,
         serving: &TaskTracker,
         stop: &CancellationToken,
     ) -> Served {
         let limits = wire::connection_limits(config);
-        let metrics = metrics_text(gateway);
+        let metrics = metrics_text(gateway, board);
         let agents = self.mcp.map(|listener| {
             let bound_to = ip_of(&listener);
             let rules = wire::agent_rules(config, bound_to);
@@ -102,8 +104,15 @@ impl Listeners {
         serve(self.metrics, Browsers::OwnPages, &|guard| {
             people::metrics_alone(guard, Arc::clone(&metrics))
         });
-        serve(self.sessions, Browsers::Local, &|guard| people::no_sessions(guard));
-        Served { agents, guards }
+        let door = self.sessions.zip(board).map(|(listener, board)| {
+            let bound_to = ip_of(&listener);
+            let rules = sessions::rules(config, bound_to);
+            let (board, sockets) = (Arc::clone(board), serving.clone());
+            let door = Door::new(Arc::clone(&board), rules, limits.connections, sockets);
+            serving.spawn(listen::serve(listener, door.clone(), limits.clone(), stop.clone()));
+            (door, board, bound_to)
+        });
+        Served { agents, guards, door }
     }
 }
 
@@ -111,6 +120,7 @@ impl Listeners {
 pub(crate) struct Served {
     agents: Option<(Agents, IpAddr)>,
     guards: Vec<SharedGuard>,
+    door: Option<(Door, Arc<Switchboard>, IpAddr)>,
 }
 
 impl Served {
@@ -118,6 +128,10 @@ impl Served {
     pub(crate) fn set_rules(&self, config: &Config) {
         if let Some((agents, bound_to)) = &self.agents {
             agents.set_rules(wire::agent_rules(config, *bound_to));
+        }
+        if let Some((door, board, bound_to)) = &self.door {
+            door.set_rules(sessions::rules(config, *bound_to));
+            board.reconfigure(sessions::settings(config));
         }
         for guard in &self.guards {
             let old = guard.load();
@@ -157,10 +171,14 @@ fn ip_of(listener: &TcpListener) -> IpAddr {
     listener.local_addr().map_or(IpAddr::from([127, 0, 0, 1]), |address| address.ip())
 }
 
-fn metrics_text(gateway: &Gateway) -> people::Metrics {
+fn metrics_text(gateway: &Gateway, board: Option<&Arc<Switchboard>>) -> people::Metrics {
     let mut registry = Registry::with_prefix("toolgate");
     gateway.metrics().register(&mut registry);
+    let look = board.map(|board| session_metrics::register(&mut registry, Arc::clone(board)));
     Arc::new(move || {
+        if let Some(look) = &look {
+            look();
+        }
         let mut text = String::new();
         match encode(&mut text, &registry) {
             Ok(()) => text,

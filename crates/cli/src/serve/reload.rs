@@ -18,7 +18,7 @@ use super::access::{PolicyFiles, access};
 use super::listeners::Served;
 use super::source::Source;
 use super::wire::{self, Wiring};
-use super::{store, unsafe_start};
+use super::{sessions, store, unsafe_start};
 
 /// Editors write a file in several steps; the last one counts.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -157,6 +157,7 @@ impl Reload {
         admission.set_access(in_force);
         admission.set_writing(store::writing(&config.audit, &self.active.secret));
         self.gateway.apply(servers, wire::agent_sessions(&config));
+        self.gateway.set_session_classes(sessions::classes(&config));
         self.gateway.access_changed();
         self.served.set_rules(&config);
         self.say_what_needs_a_restart(&config);

@@ -8,6 +8,8 @@ use toolgate_config::{Config, Process, render};
 use crate::print;
 
 const USUAL: &str = "toolgate.yaml";
+/// Where v8-session-manager is told its configuration.
+const V8: &str = "V8SM_CONFIG";
 
 /// A file, or nothing at all.
 #[derive(Debug, Clone)]
@@ -16,10 +18,11 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// The file that was named, else `./toolgate.yaml` if it exists.
+    /// The file that was named, else that of `V8SM_CONFIG`, else `./toolgate.yaml` if it exists.
     pub(crate) fn find(named: Option<&Path>) -> Self {
         let usual = || Path::new(USUAL).exists().then(|| PathBuf::from(USUAL));
-        let file = named.map(Path::to_owned).or_else(usual);
+        let of_v8 = || std::env::var_os(V8).filter(|file| !file.is_empty()).map(PathBuf::from);
+        let file = named.map(Path::to_owned).or_else(of_v8).or_else(usual);
         // Absolute, so that messages name a place and not a point of view.
         Self { file: file.map(|file| std::path::absolute(&file).unwrap_or(file)) }
     }

@@ -152,7 +152,7 @@ pub(crate) fn connection_limits(config: &Config) -> ConnectionLimits {
     }
 }
 
-fn class(class: RiskClass) -> Class {
+pub(crate) fn class(class: RiskClass) -> Class {
     match class {
         RiskClass::Read => Class::Read,
         RiskClass::Write => Class::Write,
@@ -163,6 +163,6 @@ fn class(class: RiskClass) -> Class {
     }
 }
 
-fn bytes(size: u64) -> usize {
+pub(crate) fn bytes(size: u64) -> usize {
     usize::try_from(size).unwrap_or(usize::MAX)
 }

@@ -53,6 +53,11 @@ impl Agent {
         Ok(agent)
     }
 
+    /// The header line of its token, or nothing.
+    pub(crate) fn authorization(&self) -> &str {
+        &self.authorization
+    }
+
     /// The head of a POST, up to and without the empty line.
     pub(crate) fn post_head(&self) -> String {
         format!(

@@ -68,6 +68,7 @@ fn help_texts() {
         ("audit-list", &["audit", "list", "--help"]),
         ("audit-show", &["audit", "show", "--help"]),
         ("audit-tail", &["audit", "tail", "--help"]),
+        ("demo-onec", &["demo", "onec", "--help"]),
         ("policy", &["policy", "--help"]),
         ("policy-check", &["policy", "check", "--help"]),
         ("policy-test", &["policy", "test", "--help"]),

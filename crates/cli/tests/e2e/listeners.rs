@@ -32,9 +32,9 @@ fn each_path_on_its_own_listener() {
         (&metrics, "/metrics", 200, "toolgate_agent_sessions 0"),
         (&metrics, "/healthz", 404, "nothing"),
         (&metrics, "/mcp/peer", 404, "nothing"),
-        (&sessions, "/sessions", 501, "does not take sessions yet"),
-        (&sessions, "/mcp/peer", 501, "does not take sessions yet"),
-        (&sessions, "/metrics", 501, "does not take sessions yet"),
+        (&sessions, "/sessions", 426, "WebSocket"),
+        (&sessions, "/mcp/peer", 404, "nothing"),
+        (&sessions, "/metrics", 404, "nothing"),
     ];
     for (address, path, status, words) in cases {
         let reply = get(address, path);

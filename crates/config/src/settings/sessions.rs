@@ -3,6 +3,7 @@
 mod kind;
 mod raw;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 pub use self::kind::{Idle, KindSettings};
@@ -45,6 +46,12 @@ pub struct SessionsConfig {
     pub cache: bool,
     /// How long the showcase keeps tools after their last register.
     pub cache_life_period: Duration,
+    /// What `session.register` answers as `idle_timeout_secs` if that is not what is in force; only
+    /// from a drop-in configuration.
+    pub reported_idle_secs: Option<u64>,
+    /// A `tools_cache.json` that is taken over and kept up to date; only from a drop-in
+    /// configuration.
+    pub cache_file: Option<PathBuf>,
     /// Settings of kinds that have none of their own.
     pub common: KindSettings,
     /// Settings of single kinds, complete. Kind `server` is always among them.
@@ -117,6 +124,8 @@ impl RawSessions {
             conflict: self.conflict.map_or(SchemaConflict::Merged, |at| at.value),
             cache: self.cache.is_none_or(|at| at.value.0),
             cache_life_period: life,
+            reported_idle_secs: None,
+            cache_file: None,
             common,
             kinds,
             session_timeouts: lower_session_timeouts(self.session_ids, reader),

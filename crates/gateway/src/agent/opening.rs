@@ -19,6 +19,7 @@ use crate::endpoint::Endpoint;
 use crate::modern::Standing;
 use crate::outlet::Outlet;
 use crate::pace::Pace;
+use crate::sessions::{Desk, Running};
 use crate::sight::Sight;
 use crate::streams::Streams;
 use crate::wishes::Wishes;
@@ -31,6 +32,7 @@ pub(crate) struct Opening {
     /// The `params` of its `initialize`.
     pub(crate) params: Bytes,
     pub(crate) grant: Arc<Grant>,
+    pub(crate) desk: Option<Arc<Desk>>,
     /// If it is to stand for clients of protocol 2026-07-28.
     pub(crate) standing: Option<Standing>,
 }
@@ -42,12 +44,13 @@ impl AgentSession {
         pace: Arc<Pace>,
         admission: Arc<Admission>,
     ) -> Arc<Self> {
-        let Opening { id, key, endpoint, params, grant, standing } = opening;
+        let Opening { id, key, endpoint, params, grant, desk, standing } = opening;
         let client = std::str::from_utf8(&params).ok().and_then(|params| {
             Some(text(peek(params, &["clientInfo", "name"]).ok()??)?.as_ref().into())
         });
         let via = match &endpoint {
             Endpoint::All => "/mcp".into(),
+            Endpoint::Sessions => "/mcp/sessions".into(),
             Endpoint::Server(server) => format!("/mcp/{server}").into(),
         };
         let agent_session = match &standing {
@@ -63,6 +66,8 @@ impl AgentSession {
             grant: ArcSwap::new(grant),
             admission,
             version: OnceLock::new(),
+            desk,
+            running: Running::default(),
             links: ArcSwap::default(),
             former: Mutex::default(),
             general: Arc::new(Outlet::new(0)),

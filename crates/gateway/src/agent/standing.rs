@@ -63,6 +63,7 @@ impl AgentSession {
         if tokio::runtime::Handle::try_current().is_err() {
             return;
         }
+        self.running.take_back(id);
         for link in self.all_links() {
             if let Some(number) = link.withdraw(self.key, id) {
                 let params = format!(r#"{{"requestId":{number},"reason":"the client is gone"}}"#);

@@ -1,22 +1,26 @@
-//! Lists on `/mcp`: those of all servers, one after the other in the configured order.
+//! Lists on `/mcp`: built-ins, then sessions, then all servers in the configured order.
 //!
 //! Invariant: the same offers give the same bytes, so that what an agent has cached stays good.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
+use jiff::Timestamp;
 use tokio::time::Instant;
 use toolgate_mcp::{Pieces, Request, peek, text, write};
 
 use super::cursor::Cursor;
 use super::freshen;
 use super::route::route;
+use crate::access::Grant;
 use crate::agent::AgentSession;
+use crate::builtin::{self, TOOLGATE};
 use crate::call::Work;
 use crate::link::Link;
 use crate::links::Links;
 use crate::lists::Kind;
 use crate::outlet::Outlet;
+use crate::sessions::SESSIONS;
 use crate::sight::Seen;
 
 /// How large a page may become before the rest goes to the next.
@@ -35,7 +39,7 @@ pub(super) fn start(
         None => (0, 0),
         Some(given) => {
             let cursor = Cursor::decode(kind, &text(given)?)?;
-            (links.find(&cursor.server)?.0, cursor.entry)
+            (place_of(&links, &cursor.server)?, cursor.entry)
         }
     };
     let (session, outlet) = (Arc::clone(session), Arc::clone(outlet));
@@ -48,9 +52,20 @@ pub(super) fn start(
         for link in links.iter() {
             link.server().offers.first_hearing().await;
         }
-        session.sight.note_shown(kind, Seen::through(&links, kind, &session.grant()));
+        session.sight.note_shown(kind, Seen::by(&session, kind));
         outlet.answer(page(&session, &links, kind, from, &id), None);
     }))
+}
+
+/// What comes before the servers.
+const OWN: [&str; 2] = [TOOLGATE, SESSIONS];
+
+/// Where in the whole list something begins.
+fn place_of(links: &Links, name: &str) -> Option<usize> {
+    match OWN.iter().position(|own| *own == name) {
+        Some(place) => Some(place),
+        None => Some(OWN.len() + links.find(name)?.0),
+    }
 }
 
 fn page(
@@ -63,24 +78,15 @@ fn page(
     let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"{}":["#, kind.member());
     let mut pieces = vec![Bytes::from(head)];
     let (mut room, mut cursor) = (PAGE, None);
-    let (grant, now) = (session.grant(), session.admission().now());
-    for link in links.iter().skip(first) {
-        let server = link.server().name();
+    let look =
+        Look { session, links, kind, grant: session.grant(), now: session.admission().now() };
+    let servers = links.iter().map(|link| link.server().name());
+    for (place, name) in OWN.into_iter().chain(servers).enumerate().skip(first) {
         if room == 0 {
-            cursor = Some(Cursor { server: server.to_owned(), entry });
+            cursor = Some(Cursor { server: name.to_owned(), entry });
             break;
         }
-        let Some(offer) = link.server().offers.of(link.audience()) else { continue };
-        let list = offer.list(kind);
-        let (text, next) = if grant.may_hide() || links.may_collide() {
-            let is_shown = |own: &str| {
-                !grant.hides(kind, link.server(), own, now)
-                    && !is_shadowed(session, links, kind, link, own)
-            };
-            list.page_of(entry, room, is_shown)
-        } else {
-            list.page(entry, room)
-        };
+        let Some((text, next)) = look.at(place, entry, room) else { continue };
         entry = 0;
         if !text.is_empty() {
             if pieces.len() > 1 {
@@ -90,7 +96,7 @@ fn page(
             pieces.push(text);
         }
         if let Some(entry) = next {
-            cursor = Some(Cursor { server: server.to_owned(), entry });
+            cursor = Some(Cursor { server: name.to_owned(), entry });
             break;
         }
     }
@@ -100,6 +106,60 @@ fn page(
     };
     pieces.push(Bytes::from(tail));
     pieces.into_iter().collect()
+}
+
+/// One agent's look at a list.
+struct Look<'a> {
+    session: &'a AgentSession,
+    links: &'a Links,
+    kind: Kind,
+    grant: Arc<Grant>,
+    now: Timestamp,
+}
+
+impl Look<'_> {
+    /// What stands at a place of the whole list, from an entry on, as far as it fits; none if
+    /// nothing is known of it.
+    fn at(&self, place: usize, entry: usize, room: usize) -> Option<(Bytes, Option<usize>)> {
+        match place.checked_sub(OWN.len()) {
+            Some(index) => self.server(self.links.iter().nth(index)?, entry, room),
+            None if self.kind != Kind::Tools => None,
+            None if place == 0 => Some(builtin::list().page_of(entry, room, |name| {
+                builtin::is_shown(self.session, &self.grant, name, self.now)
+            })),
+            None => self.sessions(entry, room),
+        }
+    }
+
+    fn sessions(&self, entry: usize, room: usize) -> Option<(Bytes, Option<usize>)> {
+        let desk = self.session.desk()?;
+        let showing = desk.sessions.showing(&self.grant.sessions);
+        Some(if self.grant.may_hide() {
+            let is_shown = |shown: &str| !showing.hides(desk, &self.grant, shown, self.now);
+            showing.list().page_of(entry, room, is_shown)
+        } else {
+            showing.list().page(entry, room)
+        })
+    }
+
+    fn server(
+        &self,
+        link: &Arc<Link>,
+        entry: usize,
+        room: usize,
+    ) -> Option<(Bytes, Option<usize>)> {
+        let offer = link.server().offers.of(link.audience())?;
+        let list = offer.list(self.kind);
+        Some(if self.grant.may_hide() || self.links.may_collide() {
+            let is_shown = |own: &str| {
+                !self.grant.hides(self.kind, link.server(), own, self.now)
+                    && !is_shadowed(self.session, self.links, self.kind, link, own)
+            };
+            list.page_of(entry, room, is_shown)
+        } else {
+            list.page(entry, room)
+        })
+    }
 }
 
 /// Whether a server before this one has taken the name.
@@ -114,6 +174,12 @@ fn is_shadowed(
         return false;
     }
     let shown = kind.shown(&link.server().naming, own);
+    if kind == Kind::Tools
+        && let Some(winner) = taken_by_own(session, &shown)
+    {
+        session.sight.report_shadowed(link.server().name(), winner, &shown);
+        return true;
+    }
     match route(links, kind, &shown) {
         Some((winner, _)) if !Arc::ptr_eq(winner, link) => {
             let (server, winner) = (link.server().name(), winner.server().name());
@@ -122,4 +188,13 @@ fn is_shadowed(
         }
         _ => false,
     }
+}
+
+/// Whether toolgate itself or a session has the name.
+fn taken_by_own(session: &AgentSession, shown: &str) -> Option<&'static str> {
+    if builtin::find(session, shown).is_some() {
+        return Some(TOOLGATE);
+    }
+    let desk = session.desk()?;
+    desk.sessions.known(shown, &session.grant().sessions).map(|_| SESSIONS)
 }

@@ -40,7 +40,7 @@ impl Gateway {
         let opening = async {
             match endpoint {
                 Endpoint::Server(name) => self.open_one(name, &session, request).await,
-                Endpoint::All => Ok(self.open_all(&session, request).await),
+                Endpoint::All | Endpoint::Sessions => Ok(self.open_all(&session, request).await),
             }
         };
         let opened = self.draining.run_until_cancelled(opening).await;
@@ -107,7 +107,7 @@ impl Gateway {
             return Err(NotOpened::Stopping);
         }
         match session.endpoint() {
-            Endpoint::All => self.attach_all(session),
+            Endpoint::All | Endpoint::Sessions => self.attach_all(session),
             Endpoint::Server(name) => {
                 let now = self.server(name);
                 let links = session.links();
@@ -125,6 +125,8 @@ impl Gateway {
         sessions.insert(session.id().to_owned(), Arc::clone(session));
         drop(place);
         self.metrics.agent_sessions.set(i64::try_from(sessions.len()).unwrap_or(i64::MAX));
+        drop(sessions);
+        self.watch_sessions();
         Ok(())
     }
 
@@ -141,6 +143,7 @@ impl Gateway {
             endpoint: endpoint.clone(),
             params,
             grant: Arc::clone(caller),
+            desk: self.desk.get().cloned(),
             standing,
         };
         let (pace, admission) = (Arc::clone(&self.pace), Arc::clone(&self.admission));
@@ -161,6 +164,9 @@ impl Gateway {
     /// Gives the session a link to every server that there is; those it has already stay. A
     /// server whose offer is not known is asked for it.
     pub(super) fn attach_all(&self, session: &Arc<AgentSession>) {
+        if *session.endpoint() == Endpoint::Sessions {
+            return;
+        }
         let before = session.links();
         let (servers, grant) = (self.servers.load(), session.grant());
         let links: Vec<_> = servers

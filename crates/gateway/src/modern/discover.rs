@@ -30,7 +30,7 @@ pub(super) fn start(session: &Arc<AgentSession>, request: &Request<'_>) -> Moder
         let (raw, id) = (request.raw.to_owned(), request.id.to_owned());
         async move {
             let welcome = match session.endpoint() {
-                Endpoint::All => welcome_of_all(&session, &raw, &id).await,
+                Endpoint::All | Endpoint::Sessions => welcome_of_all(&session, &raw, &id).await,
                 Endpoint::Server(_) => welcome_of_one(&session, &id).await,
             };
             let answer = match welcome {

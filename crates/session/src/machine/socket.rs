@@ -138,16 +138,16 @@ impl Sessions {
         }
     }
 
-    pub(super) fn revoke(&mut self, token: u32) {
+    pub(super) fn revoke(&mut self, token: Option<u32>) {
         let ids: Vec<SocketId> = self.sockets.keys().copied().collect();
         for id in ids {
-            if self.sockets.get(&id).is_some_and(|socket| socket.token.id == Some(token)) {
+            if self.sockets.get(&id).is_some_and(|socket| socket.token.id == token) {
                 self.leave(id, close::REVOKED);
             }
         }
         let uids: Vec<Arc<str>> = self.by_uid.keys().cloned().collect();
         for uid in uids {
-            if self.by_uid.get(&uid).is_some_and(|session| session.token == Some(token)) {
+            if self.by_uid.get(&uid).is_some_and(|session| session.token == token) {
                 self.event(What::Ended, Some(&uid), None, "its token is no longer valid");
                 self.end(&uid);
             }

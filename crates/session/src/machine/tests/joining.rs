@@ -228,7 +228,7 @@ fn tokens_have_bounds() {
     let lines = bed.ask(1, "session.register", card("s-1", "server", "trade", &[]));
     assert_eq!(lines[0], "event registered s-1");
     assert_eq!(
-        bed.input(Input::Revoke { token: 1 }),
+        bed.input(Input::Revoke { token: Some(1) }),
         ["close 1 1008 the token is no longer valid", "event ended s-1"]
     );
 }

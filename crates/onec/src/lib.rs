@@ -1,4 +1,7 @@
 //! A 1C client that is none: it dials in, publishes tools and misbehaves as those in the field do.
+//! For tests, and for people without 1C who want to see sessions work (`toolgate demo onec`).
+//!
+//! Invariant: nothing of toolgate's own wire code is used, so that a mistake there cannot hide.
 //!
 //! 1. Plain `ws://`, no headers; a token can only stand in the path. The handshake has 5 s; after a
 //!    loss it tries again for ever, at first after 0.5 s, then twice as long each time up to 30 s.

@@ -193,9 +193,23 @@ impl Life {
                     Order::Say(text) => say(socket, text).await?,
                 },
                 () = at(renew) => {
+                    self.close(socket).await;
                     self.probe().await;
                     return Some(Loss::Renewed);
                 }
+            }
+        }
+    }
+
+    /// Closes as one should: what was sent to it before the other side knew is still heard, and
+    /// answered on the next socket.
+    async fn close(&mut self, socket: &mut Socket) {
+        if socket.close(None).await.is_err() {
+            return;
+        }
+        while let Ok(Some(Ok(message))) = timeout(HANDSHAKE, socket.next()).await {
+            if let Message::Text(text) = message {
+                self.hear(&text);
             }
         }
     }

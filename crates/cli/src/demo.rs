@@ -1,0 +1,76 @@
+//! `toolgate demo`: programs that dial in, played for people who have none at hand.
+
+use std::time::Duration;
+
+use anyhow::Context;
+use toolgate_onec::{OneC, Options, Seen};
+
+use crate::args::{DemoArgs, DemoVerb, OneCArgs};
+use crate::exit::Done;
+use crate::print;
+
+/// How often is looked at what it does.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long a goodbye may take.
+const GOODBYE: Duration = Duration::from_secs(5);
+
+pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Done> {
+    let DemoVerb::Onec(args) = &args.verb;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(onec(args))
+}
+
+async fn onec(args: &OneCArgs) -> anyhow::Result<Done> {
+    let usual = Options::new(args.url.as_str(), &args.uid, args.profile, &args.base);
+    let options = Options {
+        kind: args.kind.clone().unwrap_or(usual.kind),
+        config_id: args.config_id.clone(),
+        reconnect_every: args.reconnect_every.map(Duration::from_secs).or(usual.reconnect_every),
+        ..usual
+    };
+    print::err(&format!(
+        "a 1C client that is none: session `{}`, kind `{}`, infobase `{}`; Ctrl-C ends it\n",
+        options.uid, options.kind, options.base
+    ));
+    let client = OneC::start(options);
+    let mut before = Seen::default();
+    // Made once: a signal that comes between two looks counts too.
+    let mut ended = std::pin::pin!(tokio::signal::ctrl_c());
+    loop {
+        tokio::select! {
+            ended = &mut ended => {
+                ended.context("cannot listen to signals")?;
+                client.bye(false);
+                if tokio::time::timeout(GOODBYE, client.ended()).await.is_err() {
+                    print::err("nobody has heard the goodbye\n");
+                }
+                return Ok(Done::Ok);
+            }
+            () = tokio::time::sleep(LOOK) => {}
+        }
+        let now = client.seen();
+        tell(&before, &now);
+        if now.shutdown {
+            print::err("asked to end\n");
+            return Ok(Done::Ok);
+        }
+        before = now;
+    }
+}
+
+fn tell(before: &Seen, now: &Seen) {
+    if now.connected && !before.connected {
+        print::err("connected and registered\n");
+    }
+    if before.connected && !now.connected {
+        let code = now.close_code.map(|code| format!(" (closed with {code})")).unwrap_or_default();
+        print::err(&format!("not connected{code}; it tries again\n"));
+    }
+    for call in now.calls.iter().skip(before.calls.len()) {
+        print::err(&format!("called: {call}\n"));
+    }
+}

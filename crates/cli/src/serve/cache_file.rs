@@ -1,0 +1,77 @@
+//! `tools_cache.json` of an existing installation: taken over at the start, kept up to date since.
+//!
+//! Invariant: a file that could not be read is never written over.
+//! Invariant: whoever reads the file finds it whole: it is written elsewhere and renamed.
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, Weak};
+
+use toolgate_edge::sessions::Switchboard;
+use toolgate_session::{Entry, import};
+
+/// The file while sessions are served.
+pub(crate) struct CacheFile {
+    entries: Vec<Entry>,
+    path: PathBuf,
+    board: Arc<OnceLock<Weak<Switchboard>>>,
+}
+
+impl CacheFile {
+    /// Reads it, if it is there. None if there is something that cannot be read: then it is left
+    /// alone.
+    pub(crate) fn open(path: &Path) -> Option<Self> {
+        let read = match fs::read_to_string(path) {
+            Ok(text) => import(&text).map_err(|error| error.to_string()),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
+            Err(error) => Err(error.to_string()),
+        };
+        match read {
+            Ok(entries) => {
+                Some(Self { entries, path: path.to_owned(), board: Arc::new(OnceLock::new()) })
+            }
+            Err(why) => {
+                let path = path.display();
+                tracing::error!(%path, %why, "the tools cache is not taken over, and not written");
+                None
+            }
+        }
+    }
+
+    /// What it has of kinds and configurations that the showcase knows nothing of.
+    pub(crate) fn new_to(&self, showcase: &[Entry]) -> Vec<Entry> {
+        let known: HashSet<_> =
+            showcase.iter().map(|entry| (&entry.key.kind, &entry.key.config_id)).collect();
+        let is_new = |entry: &&Entry| !known.contains(&(&entry.key.kind, &entry.key.config_id));
+        self.entries.iter().filter(is_new).cloned().collect()
+    }
+
+    /// From now on it holds what this switchboard shows.
+    pub(crate) fn keep_for(&self, board: &Arc<Switchboard>) {
+        self.board.get_or_init(|| Arc::downgrade(board));
+    }
+
+    /// What is to be done whenever the showcase was written.
+    pub(crate) fn upkeep(&self) -> Box<dyn Fn() + Send + Sync> {
+        let (board, path) = (Arc::clone(&self.board), self.path.clone());
+        Box::new(move || {
+            let Some(board) = board.get().and_then(Weak::upgrade) else { return };
+            let written = tokio::task::block_in_place(|| write(&path, &board.export()));
+            if let Err(error) = written {
+                tracing::error!(path = %path.display(), %error, "the tools cache cannot be written");
+            }
+        })
+    }
+}
+
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let new = PathBuf::from(new);
+    let mut file = fs::File::create(&new)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(new, path)
+}

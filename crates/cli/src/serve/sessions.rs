@@ -1,0 +1,176 @@
+//! Sessions of `serve`: from what the configuration says to what drives them.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use anyhow::Context;
+use jiff::Timestamp;
+use toolgate_config::{Config, Glob, Idle, KindSettings, SchemaConflict, SessionFilter};
+use toolgate_edge::guard::Browsers;
+use toolgate_edge::sessions::{DoorRules, KnownToken, Outside, Switchboard, Tokens};
+use toolgate_gateway::{Clock, Note, Records};
+use toolgate_policy::Class;
+use toolgate_session::{self as session, Entry, Millis, Reach, Settings, ToolSettings};
+use toolgate_store::Store;
+
+use super::cache_file::CacheFile;
+use super::{random, wire};
+
+/// Sessions while they are served.
+pub(crate) struct Served {
+    pub(crate) board: Arc<Switchboard>,
+    records: Records,
+}
+
+impl Served {
+    /// Closes every socket, and waits until what happened is written.
+    pub(crate) async fn stop(&self) {
+        self.board.stop();
+        self.records.flush().await;
+    }
+}
+
+/// Starts what drives sessions; none where their listener is off.
+pub(crate) async fn start(
+    config: &Config,
+    store: &Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+) -> anyhow::Result<Option<Served>> {
+    if config.listen.sessions.is_none() {
+        return Ok(None);
+    }
+    let mut showcase = showcase(config, store.as_ref()).await?;
+    let cache = config.sessions.cache_file.as_deref().and_then(CacheFile::open);
+    let written = cache.as_ref().map(CacheFile::upkeep);
+    let records = Records::start(Arc::clone(store), clock, written.unwrap_or(Box::new(|| {})));
+    for entry in cache.as_ref().map(|cache| cache.new_to(&showcase)).unwrap_or_default() {
+        records.note(Note::Keep(Arc::new(entry.clone())));
+        showcase.push(entry);
+    }
+    let notes = records.clone();
+    let outside = Outside {
+        note: Box::new(move |note| notes.note(note)),
+        random: Box::new(|| random::bytes().ok().map(u128::from_be_bytes)),
+        unregistered: (wire::bytes(config.limits.connections) / 2).max(1),
+    };
+    let board = Switchboard::start(settings(config), showcase, now(), outside);
+    if let Some(cache) = &cache {
+        cache.keep_for(&board);
+    }
+    Ok(Some(Served { board, records }))
+}
+
+/// What the store has kept, as far as it is wanted.
+async fn showcase(config: &Config, store: &dyn Store) -> anyhow::Result<Vec<Entry>> {
+    if !config.sessions.cache {
+        return Ok(Vec::new());
+    }
+    Records::showcase(store).await.context("cannot read the showcase")
+}
+
+/// What the machine of sessions is told.
+pub(crate) fn settings(config: &Config) -> Settings {
+    let sessions = &config.sessions;
+    let kinds = sessions.kinds.iter().map(|(name, own)| (name.clone(), kind(own)));
+    Settings {
+        reported_idle_secs: sessions.reported_idle_secs,
+        heartbeat_interval: sessions.heartbeat_interval,
+        ping_interval: sessions.ws_ping_interval,
+        dead_after: sessions.ws_ping_timeout,
+        register_within: sessions.register_within,
+        grace: sessions.reconnection_grace,
+        shutdown_grace: sessions.graceful_kill_grace,
+        rebind: sessions.rebind,
+        ascii_names: sessions.ascii_names,
+        conflict: match sessions.conflict {
+            SchemaConflict::Merged => session::SchemaConflict::Merged,
+            SchemaConflict::Oneof => session::SchemaConflict::OneOf,
+        },
+        showcase: sessions.cache,
+        showcase_life: sessions.cache_life_period,
+        servers: config.servers.iter().map(|server| server.name.clone()).collect(),
+        common: kind(&sessions.common),
+        kinds: kinds.collect(),
+        session_timeouts: sessions
+            .session_timeouts
+            .iter()
+            .map(|(of, timeout)| (glob(of), *timeout))
+            .collect(),
+        ..Settings::default()
+    }
+}
+
+fn kind(config: &KindSettings) -> session::KindSettings {
+    // The kind's own word comes first, and counts.
+    let mut tools = std::collections::BTreeMap::new();
+    for tool in &config.tools {
+        let concurrency = tool.concurrency.map(|n| u32::try_from(n).unwrap_or(u32::MAX));
+        let said = ToolSettings { timeout: tool.timeout, concurrency };
+        tools.entry(tool.name.clone()).or_insert(said);
+    }
+    session::KindSettings {
+        reconnect_wait: config.reconnect_wait,
+        idle_timeout: config.idle_timeout,
+        idle: match config.idle {
+            Idle::Hide => session::Idle::Hide,
+            Idle::Shutdown => session::Idle::Shutdown,
+        },
+        queue: wire::bytes(config.queue),
+        late_answer: config.late_answer,
+        identifier_keys: config.identifier_keys,
+        timeout: config.timeout,
+        no_deadline: config.no_deadline,
+        tools,
+    }
+}
+
+/// The operator's word about the risk of single tools; the first that is said counts.
+pub(crate) fn classes(config: &Config) -> HashMap<String, Class> {
+    let sessions = &config.sessions;
+    let of_kinds = sessions.kinds.iter().flat_map(|(_, kind)| &kind.tools);
+    let mut classes = HashMap::new();
+    for tool in of_kinds.chain(&sessions.common.tools) {
+        if let Some(class) = tool.class {
+            classes.entry(tool.name.clone()).or_insert(wire::class(class));
+        }
+    }
+    classes
+}
+
+/// Who may dial in, and how.
+pub(crate) fn rules(config: &Config, bound_to: IpAddr) -> DoorRules {
+    let tokens = config.sessions.tokens.iter().map(|token| {
+        let bounds = [&token.kinds, &token.infobases, &token.uids];
+        let [kinds, infobases, uids] = bounds.map(|bound| bound.as_deref().map(globs));
+        KnownToken::new(*token.token.as_bytes(), kinds, infobases, uids)
+    });
+    DoorRules {
+        guard: wire::guard(config, bound_to, Browsers::Local),
+        path: config.sessions.path.clone(),
+        tokens: Tokens::new(tokens.collect()),
+        frame: wire::bytes(config.sessions.frame),
+    }
+}
+
+/// Which sessions a grant may reach.
+pub(crate) fn reach(filter: &SessionFilter) -> Arc<Reach> {
+    let SessionFilter { infobase_name, kind, session_id } = filter;
+    Arc::new(Reach {
+        infobase_name: infobase_name.as_deref().map(globs),
+        kind: kind.as_deref().map(globs),
+        session_id: session_id.as_deref().map(globs),
+    })
+}
+
+fn globs(patterns: &[Glob]) -> Vec<session::Glob> {
+    patterns.iter().map(glob).collect()
+}
+
+fn glob(pattern: &Glob) -> session::Glob {
+    session::Glob::new(pattern.as_str())
+}
+
+fn now() -> Millis {
+    Millis(u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default())
+}

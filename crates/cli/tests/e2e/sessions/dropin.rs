@@ -1,0 +1,106 @@
+//! An existing installation of v8-session-manager, started as it is.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::{code, open, tool};
+use crate::agent::{Agent, initialize_with};
+use crate::gate::{Gate, Home, eventually};
+use crate::program::{Card, Program};
+
+const CACHE: &str = r#"{"version":1,"entries":[{"kind":"client","config_id":"УТ","tools":[{"name":"НайтиЗаказ","description":"Ищет","input_schema":{"type":"object"}}],"last_seen_at":"TIME"},{"kind":"server","config_id":"server","tools":[{"name":"execute_query","input_schema":{"type":"object"}}],"last_seen_at":"TIME"}]}"#;
+
+fn start(home: Home, more: &str) -> Result<Gate, String> {
+    let project = format!(
+        "workPath: work\n\
+         basePath: src\n\
+         source-set: [{{ name: main, path: cf }}]\n\
+         toolgate: {{ listen: {{ admin: off }} }}\n\
+         mcp:\n  \
+           session_manager: {{ bind_address: '127.0.0.1:0', path: /ws, idle_timeout_secs: 900, reconnection_grace_secs: 45 }}\n  \
+           http: {{ bind_address: '127.0.0.1:0', path: /mcp, stateful_sessions: true, max_sessions: 7, idle_ttl_secs: 60{more} }}\n  \
+           execution: {{ shutdown_grace_period_secs: 3 }}\n\
+         tools_cache: {{ enabled: true, cache_life_period: 5days }}\n"
+    );
+    fs::write(home.path("v8project.yaml"), project).unwrap();
+    fs::create_dir_all(home.path("work")).unwrap();
+    let command = home.command(&["serve", "--ready-json", "--config", "v8project.yaml"]);
+    Gate::run(home, command).map_err(|(_, log)| log)
+}
+
+fn cache(home: &Home) -> Value {
+    serde_json::from_str(&fs::read_to_string(home.path("work/tools_cache.json")).unwrap()).unwrap()
+}
+
+#[test]
+fn it_starts_as_it_is_and_shows_the_cached_tools_at_once() {
+    let home = Home::new();
+    fs::create_dir_all(home.path("work")).unwrap();
+    let now = jiff::Timestamp::now().to_string();
+    fs::write(home.path("work/tools_cache.json"), CACHE.replace("TIME", &now)).unwrap();
+    let mut gate = start(home, "").unwrap();
+    gate.log.wait_for("nothing is closed by it");
+    let agent = open(&gate);
+    for name in ["НайтиЗаказ", "execute_query"] {
+        assert!(tool(&agent, name).is_some(), "{name}");
+    }
+    assert_eq!(code(&agent.call("execute_query", &json!({}))), "no_live_session");
+    assert!(gate.ready()["sessions"].as_str().unwrap().ends_with("/ws"));
+    // The first program of a kind takes the place of what was imported.
+    let mut program = Program::dial(&gate);
+    let params = Card::new("server-trade", "get_metadata").of("server", "trade").params();
+    let answer = program.ask("session.register", &params);
+    assert_eq!(answer["result"]["idle_timeout_secs"], 900, "told as before");
+    assert!(tool(&agent, "execute_query").is_none());
+    eventually("the file is kept up to date", || {
+        let file = cache(&gate.home);
+        assert_eq!(file["version"], 1);
+        file.to_string().contains("get_metadata").then_some(())
+    });
+    assert_eq!(gate.stop().0, Some(0));
+    assert!(gate.home.path("work/toolgate").is_dir(), "the data folder is under workPath");
+    // Again, with nobody connected.
+    let gate = start(gate.into_home(), "").unwrap();
+    let agent = open(&gate);
+    for (name, is_there) in [("НайтиЗаказ", true), ("get_metadata", true), ("execute_query", false)]
+    {
+        assert_eq!(tool(&agent, name).is_some(), is_there, "{name}");
+    }
+}
+
+#[test]
+fn its_token_becomes_a_grant_that_may_do_everything() {
+    let gate = start(Home::new(), ", auth_token: SECRET-token").unwrap();
+    let refused = initialize_with(&gate, "/mcp", "2025-11-25", "");
+    assert_eq!(refused.status, 401);
+    let agent = Agent::open_with(&gate, "sessions", "SECRET-token");
+    assert_ne!(agent.call("session_list", &json!({}))["isError"], true);
+    assert!(!gate.log.text().contains("SECRET"));
+}
+
+#[test]
+fn a_cache_that_cannot_be_read_is_left_alone() {
+    let home = Home::new();
+    fs::create_dir_all(home.path("work")).unwrap();
+    fs::write(home.path("work/tools_cache.json"), "{\"version\":7}").unwrap();
+    let gate = start(home, "").unwrap();
+    gate.log.wait_for("not taken over");
+    let _program = Program::register(&gate, &Card::new("u1", "find"));
+    super::audited_in(&gate.home, "work/toolgate", "registered");
+    assert_eq!(cache(&gate.home), json!({"version": 7}));
+}
+
+#[test]
+fn masking_is_refused_and_not_ignored() {
+    let home = Home::new();
+    fs::write(home.path("v8project.yaml"), "workPath: .\nmcp: { masking: { enabled: true } }\n")
+        .unwrap();
+    let output = home.run(&["serve", "--config", "v8project.yaml"]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        said.contains("v8project.yaml:2:") && said.contains("`masking` is not supported yet"),
+        "{said}"
+    );
+}

@@ -1,0 +1,122 @@
+//! What agents see of sessions, and that they are told when it changes.
+
+use serde_json::{Value, json};
+
+use super::{code, open, tool, tools};
+use crate::agent::Agent;
+use crate::gate::{Gate, Home};
+use crate::peer::Peer;
+use crate::program::{Card, Program, tool_of};
+use crate::wire::Events;
+
+fn names(agent: &Agent) -> Vec<String> {
+    tools(agent).iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+fn typed(name: &str, kind: &str) -> Value {
+    json!({"name": name, "input_schema": {"type": "object", "properties": {"x": {"type": kind}}, "required": ["x"]}})
+}
+
+#[test]
+fn built_ins_then_sessions_then_servers() {
+    let home = Home::new();
+    let peer = Peer::new(&home, "peer");
+    let gate = Gate::start_in(home, &format!("servers:\n{}", peer.entry("", "names: bare")));
+    let card = Card::new("u1", "").with(json!([
+        tool_of("echo"), tool_of("session_list"), tool_of("peer__x"), tool_of("find"),
+        {"name": "inner", "input_schema": {"type": "object"}, "visibility": "internal"},
+    ]));
+    let mut program = Program::register(&gate, &card);
+    let own = ["session_list", "tools_cache_reset"];
+    let of_sessions = ["echo", "find", "session__peer__x", "session__session_list"];
+    assert_eq!(names(&open(&gate)), [&own[..], &of_sessions[..]].concat());
+    let everything = Agent::open_at(&gate, "/mcp", "2025-11-25").ok().unwrap();
+    assert_eq!(names(&everything)[..6], [&own[..], &of_sessions[..]].concat());
+    // The server has a tool of that name too; on its own endpoint it keeps it.
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| everything.call("echo", &json!({})));
+        program.serve("the session's");
+        assert_eq!(super::text(&call.join().unwrap()), "the session's");
+    });
+    let of_server = Agent::open(&gate, "peer").call("echo", &json!({})).to_string();
+    assert!(!of_server.contains("the session's"), "{of_server}");
+    assert_eq!(code(&everything.call("inner", &json!({}))), "unknown_tool");
+}
+
+#[test]
+fn two_sessions_with_one_tool() {
+    let gate = Gate::start("");
+    let _one =
+        Program::register(&gate, &Card::new("one", "").with(json!([typed("get", "string")])));
+    let agent = open(&gate);
+    let schema = tool(&agent, "get").unwrap()["inputSchema"].clone();
+    assert_eq!(schema["properties"]["session_id"]["enum"], json!(["one"]));
+    assert_eq!(schema["required"], json!(["x"]));
+    // The same schema, written differently.
+    let mut two =
+        Program::register(&gate, &Card::new("two", "").with(json!([typed("get", "string")])));
+    let schema = tool(&agent, "get").unwrap()["inputSchema"].clone();
+    assert_eq!(schema["properties"]["session_id"]["enum"], json!(["one", "two"]));
+    assert!(schema["required"].as_array().unwrap().contains(&json!("session_id")), "{schema}");
+    // Another schema.
+    two.ask("session.tools_changed", &json!({"tools": [typed("get", "integer")]}));
+    let schema = tool(&agent, "get").unwrap()["inputSchema"].clone();
+    assert_eq!(schema["type"], "object");
+    for combinator in ["oneOf", "anyOf", "allOf"] {
+        assert!(schema.get(combinator).is_none(), "{schema}");
+    }
+    assert!(schema["properties"]["x"]["anyOf"].is_array(), "{schema}");
+    let wrong = agent.call("get", &json!({"session_id": "two", "x": "text"}));
+    assert_eq!(code(&wrong), "invalid_arguments", "checked against the chosen one's own");
+}
+
+#[test]
+fn as_the_other_manager_does_if_asked_for() {
+    let gate = Gate::start("sessions: { conflict: oneof }");
+    let _one =
+        Program::register(&gate, &Card::new("one", "").with(json!([typed("get", "string")])));
+    let _two =
+        Program::register(&gate, &Card::new("two", "").with(json!([typed("get", "integer")])));
+    let schema = tool(&open(&gate), "get").unwrap()["inputSchema"].clone();
+    let branches = schema["oneOf"].as_array().unwrap();
+    assert_eq!(branches.len(), 2);
+    for branch in branches {
+        assert_eq!(branch["properties"]["session_id"]["enum"].as_array().unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn agents_are_told_of_changes_that_they_see() {
+    let home = Home::new();
+    let gate = Gate::start_as(
+        home,
+        "policies: { all: { version: '1', default: allow } }\n\
+         grants:\n\
+         - { label: a, token: env:A, policy: all, sessions: { infobase_name: [trade] } }\n\
+         - { label: b, token: env:B, policy: all, sessions: { infobase_name: [stock] } }",
+        |command| {
+            command.env("A", TOKENS[0]).env("B", TOKENS[1]);
+        },
+    );
+    let agents = TOKENS.map(|token| Agent::open_with(&gate, "sessions", token));
+    let mut streams = agents.each_ref().map(|agent| {
+        assert_eq!(names(agent), ["session_list", "tools_cache_reset"]);
+        Events::of(agent.get(&format!("Accept: text/event-stream\r\n{}", agent.authorization())))
+    });
+    let changed = |stream: &mut Events| {
+        let (_, message) = stream.message().unwrap();
+        assert_eq!(message["method"], "notifications/tools/list_changed", "{message}");
+    };
+    let mut trade = Program::register(&gate, &Card::new("u1", "find").of("client", "trade"));
+    changed(&mut streams[0]);
+    assert!(names(&agents[0]).contains(&"find".to_owned()));
+    trade.ask("session.tools_changed", &json!({"tools": [tool_of("find"), tool_of("more")]}));
+    changed(&mut streams[0]);
+    assert!(names(&agents[0]).contains(&"more".to_owned()));
+    // The first thing that the other one is told is what it can see itself.
+    let _stock = Program::register(&gate, &Card::new("u2", "other").of("client", "stock"));
+    changed(&mut streams[1]);
+    assert_eq!(names(&agents[1]), ["session_list", "tools_cache_reset", "other"]);
+}
+
+const TOKENS: [&str; 2] = ["token-of-the-grant-a-0123456789", "token-of-the-grant-b-0123456789"];

@@ -1,0 +1,218 @@
+//! The door: which HTTP requests become sockets.
+
+use std::convert::Infallible;
+use std::future::Ready;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use http::header::{CONNECTION, CONTENT_TYPE, HeaderMap, HeaderName, SEC_WEBSOCKET_ACCEPT};
+use http::header::{SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::service::Service;
+use hyper::upgrade::OnUpgrade;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::Role;
+use tokio_util::task::TaskTracker;
+use toolgate_session::{Token, What};
+
+use super::socket;
+use super::switchboard::Switchboard;
+use super::tokens::Tokens;
+use crate::guard::Guard;
+
+/// How long a connection may take to become a socket once it was told so.
+const UPGRADING: Duration = Duration::from_secs(10);
+
+/// The service of the sessions' listener.
+#[derive(Clone)]
+pub struct Door(Arc<Inner>);
+
+struct Inner {
+    board: Arc<Switchboard>,
+    rules: ArcSwap<DoorRules>,
+    free: Arc<Semaphore>,
+    sockets: TaskTracker,
+}
+
+/// Who may come in, and how.
+#[derive(Debug, Clone)]
+pub struct DoorRules {
+    /// Who may reach the listener.
+    pub guard: Guard,
+    /// The path of the socket, without a token.
+    pub path: String,
+    /// With which tokens.
+    pub tokens: Tokens,
+    /// The largest frame, bytes.
+    pub frame: usize,
+}
+
+type Reply = Response<Full<Bytes>>;
+
+impl Door {
+    /// A door for so many sockets at once; `sockets` counts those that are open.
+    pub fn new(
+        board: Arc<Switchboard>,
+        rules: DoorRules,
+        most: usize,
+        sockets: TaskTracker,
+    ) -> Self {
+        let free = Arc::new(Semaphore::new(most));
+        Self(Arc::new(Inner { board, rules: ArcSwap::from_pointee(rules), free, sockets }))
+    }
+
+    /// Other rules from now on; sockets whose token is gone are closed.
+    pub fn set_rules(&self, rules: DoorRules) {
+        let before = self.0.rules.swap(Arc::new(rules));
+        for token in before.tokens.gone(&self.0.rules.load().tokens) {
+            self.0.board.revoke(token);
+        }
+    }
+
+    /// Who may reach the listener now.
+    pub fn guard(&self) -> Guard {
+        self.0.rules.load().guard.clone()
+    }
+}
+
+impl Service<Request<Incoming>> for Door {
+    type Response = Reply;
+    type Error = Infallible;
+    type Future = Ready<Result<Reply, Infallible>>;
+
+    fn call(&self, request: Request<Incoming>) -> Self::Future {
+        std::future::ready(Ok(self.0.open(request)))
+    }
+}
+
+impl Inner {
+    fn open(self: &Arc<Self>, mut request: Request<Incoming>) -> Reply {
+        let rules = self.rules.load_full();
+        if let Err(denied) = rules.guard.check(request.uri(), request.headers()) {
+            return text(StatusCode::FORBIDDEN, &format!("{denied}\n"));
+        }
+        let Some(token) = token_in(request.uri().path(), &rules.path) else {
+            return text(StatusCode::NOT_FOUND, "there is nothing at this path\n");
+        };
+        let admitted = rules.tokens.admit(token);
+        let key = match websocket_key(&request) {
+            Ok(key) => key,
+            Err(why) => return upgrade_required(why),
+        };
+        let Ok(place) = Arc::clone(&self.free).try_acquire_owned() else {
+            self.board.tell(What::TooMany, None, "one was not let in".to_owned());
+            return text(StatusCode::SERVICE_UNAVAILABLE, "too many sockets, sorry\n");
+        };
+        let upgrade = hyper::upgrade::on(&mut request);
+        let inner = Arc::clone(self);
+        self.sockets.spawn(async move { inner.serve(upgrade, admitted, rules.frame, place).await });
+        switching(&key)
+    }
+
+    async fn serve(
+        &self,
+        upgrade: OnUpgrade,
+        admitted: Option<Arc<Token>>,
+        frame: usize,
+        place: OwnedSemaphorePermit,
+    ) {
+        let Ok(Ok(upgraded)) = timeout(UPGRADING, upgrade).await else { return };
+        // Cannot fail: connections of this listener are plain TCP.
+        let Ok(parts) = upgraded.downcast::<TokioIo<TcpStream>>() else { return };
+        let (stream, early) = (parts.io.into_inner(), parts.read_buf.to_vec());
+        let config = Some(socket::config(frame));
+        let socket =
+            WebSocketStream::from_partially_read(stream, early, Role::Server, config).await;
+        if let Some(token) = admitted {
+            socket::serve(Arc::clone(&self.board), socket, token).await;
+        } else {
+            self.board.tell(What::TokenRefused, None, String::new());
+            socket::turn_away(socket).await;
+        }
+        drop(place);
+    }
+}
+
+/// The token behind the path, perhaps an empty one; none if it is another path.
+fn token_in<'a>(path: &'a str, ours: &str) -> Option<&'a str> {
+    let rest = path.strip_prefix(ours)?;
+    match rest.strip_prefix('/') {
+        None => rest.is_empty().then_some(""),
+        Some(token) => (!token.contains('/')).then_some(token),
+    }
+}
+
+fn websocket_key(request: &Request<Incoming>) -> Result<HeaderValue, &'static str> {
+    let headers = request.headers();
+    let upgrades = request.method() == Method::GET
+        && has_word(headers, &CONNECTION, "upgrade")
+        && has_word(headers, &UPGRADE, "websocket");
+    if !upgrades {
+        return Err("programs connect here with WebSocket; agents use the other listener\n");
+    }
+    if headers.get(SEC_WEBSOCKET_VERSION).is_none_or(|version| version != "13") {
+        return Err("only WebSocket version 13 is spoken here\n");
+    }
+    headers.get(SEC_WEBSOCKET_KEY).cloned().ok_or("the header Sec-WebSocket-Key is missing\n")
+}
+
+fn has_word(headers: &HeaderMap, name: &HeaderName, word: &str) -> bool {
+    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|one| one.trim().eq_ignore_ascii_case(word))
+}
+
+fn switching(key: &HeaderValue) -> Reply {
+    let mut response = Response::new(Full::default());
+    *response.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = response.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    if let Ok(accept) = HeaderValue::from_str(&derive_accept_key(key.as_bytes())) {
+        headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+    }
+    response
+}
+
+fn upgrade_required(why: &str) -> Reply {
+    let mut response = text(StatusCode::UPGRADE_REQUIRED, why);
+    let headers = response.headers_mut();
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    headers.insert(SEC_WEBSOCKET_VERSION, HeaderValue::from_static("13"));
+    response
+}
+
+fn text(status: StatusCode, words: &str) -> Reply {
+    let mut response = Response::new(Full::from(words.to_owned()));
+    *response.status_mut() = status;
+    let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+    response.headers_mut().insert(CONTENT_TYPE, plain);
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_token_stands_behind_the_path() {
+        for (path, expected) in [
+            ("/sessions", Some("")),
+            ("/sessions/", Some("")),
+            ("/sessions/abc", Some("abc")),
+            ("/sessions/abc/d", None),
+            ("/sessionsabc", None),
+            ("/", None),
+        ] {
+            assert_eq!(token_in(path, "/sessions"), expected, "{path}");
+        }
+    }
+}

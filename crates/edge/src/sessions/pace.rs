@@ -1,0 +1,61 @@
+//! How fast one socket is heard.
+//!
+//! Answers to calls cost nothing. Everything else is paid for, by number and by size, so that a
+//! program that says too much waits, and nobody else does.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// What may be said at once.
+const BURST: f64 = 200.0;
+/// What is earned a second.
+const RATE: f64 = 50.0;
+/// How many bytes cost as much as one frame.
+const BYTES: usize = 16 * 1024;
+/// The longest wait: shorter than the time after which a silent socket is dead.
+const LONGEST: Duration = Duration::from_secs(5);
+
+/// What one socket has left.
+#[derive(Debug)]
+pub(super) struct Pace {
+    left: f64,
+    since: Instant,
+}
+
+impl Pace {
+    pub(super) fn new(now: Instant) -> Self {
+        Self { left: BURST, since: now }
+    }
+
+    /// A frame of so many bytes was heard; how long to wait before the next.
+    pub(super) fn pay(&mut self, bytes: usize, now: Instant) -> Option<Duration> {
+        let earned = now.saturating_duration_since(self.since).as_secs_f64() * RATE;
+        self.since = now;
+        let price = 1 + bytes / BYTES;
+        // A frame has at most some thousand times that many bytes.
+        let price = f64::from(u32::try_from(price).unwrap_or(u32::MAX));
+        self.left = (self.left + earned).min(BURST) - price;
+        let debt = -self.left;
+        (debt > 0.0).then(|| Duration::from_secs_f64(debt / RATE).min(LONGEST))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_says_too_much_waits() {
+        let start = Instant::now();
+        let mut pace = Pace::new(start);
+        for _ in 0..200 {
+            assert_eq!(pace.pay(100, start), None);
+        }
+        let wait = pace.pay(100, start).unwrap();
+        assert!(wait > Duration::ZERO && wait < Duration::from_secs(1));
+        let later = start + Duration::from_mins(1);
+        assert_eq!(pace.pay(100, later), None, "the debt is paid");
+        assert_eq!(pace.pay(16 * 1024 * 1024, later), Some(LONGEST));
+    }
+}

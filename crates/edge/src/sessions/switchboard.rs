@@ -1,0 +1,264 @@
+//! The switchboard: the machine of `toolgate-session`, driven by sockets, calls and time.
+//!
+//! The machine stands behind one lock. Whoever has something to tell it tells it there, and what
+//! is to be done is done before the lock is let go, in its order: nothing of it waits. One task
+//! comes back when the machine wants to be woken.
+//!
+//! Invariant: nothing is awaited and nobody outside is called while the lock is held, but for notes,
+//! which are only put down.
+//! Invariant: a socket whose queue is full is closed; memory does not grow with a client's silence.
+//!
+//! Start at [`Switchboard::hear`]; what the gateway asks is in `board.rs`.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use parking_lot::Mutex;
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::time::{Instant, sleep_until};
+use toolgate_gateway::{Note, Showing};
+use toolgate_session::{
+    Answer, CallId, Counts, Entry, Event, Input, Millis, Output, Outputs, Reach, Sessions,
+    Settings, SocketId, Token, ViewId, What,
+};
+
+use super::socket::Order;
+
+/// All sessions, their sockets and the calls to them.
+pub struct Switchboard {
+    pub(super) state: Mutex<State>,
+    outside: Outside,
+    /// Wall clock at the start, and what has passed since by a clock that nobody sets.
+    began: (Millis, Instant),
+    /// The machine wants to be woken at another time.
+    rewound: Notify,
+    pub(super) changed: OnceLock<Changed>,
+    next: AtomicU64,
+}
+
+/// Told whose list has changed.
+pub(super) type Changed = Box<dyn Fn(&Reach) + Send + Sync>;
+
+/// What the switchboard needs from outside.
+pub struct Outside {
+    /// Has something written down; must not wait.
+    pub note: Box<dyn Fn(Note) + Send + Sync>,
+    /// 128 random bits, if there are any to be had.
+    pub random: Box<dyn Fn() -> Option<u128> + Send + Sync>,
+    /// How many sockets may be open on which nobody has registered: of more, the oldest go.
+    pub unregistered: usize,
+}
+
+pub(super) struct State {
+    pub(super) machine: Sessions,
+    lines: HashMap<SocketId, mpsc::Sender<Order>>,
+    /// Sockets in the order in which they were opened, as far as they may be without register.
+    fresh: VecDeque<SocketId>,
+    pub(super) waiting: HashMap<CallId, oneshot::Sender<Answer>>,
+    pub(super) views: HashMap<Arc<Reach>, ViewId>,
+    /// Lists that were made, and at which revision.
+    pub(super) shelf: HashMap<Arc<Reach>, (u64, Arc<Showing>)>,
+    wake_at: Option<Millis>,
+}
+
+/// What came of telling the machine something.
+#[derive(Default)]
+struct Done {
+    /// Whether a call was answered.
+    answered: bool,
+    /// Whose lists have changed.
+    changed: Vec<Arc<Reach>>,
+}
+
+impl Switchboard {
+    /// A switchboard with the showcase as it was kept. To be made inside a tokio runtime.
+    pub fn start(
+        settings: Settings,
+        showcase: Vec<Entry>,
+        wall: Millis,
+        outside: Outside,
+    ) -> Arc<Self> {
+        let state = State {
+            machine: Sessions::new(settings, showcase, wall),
+            lines: HashMap::new(),
+            fresh: VecDeque::new(),
+            waiting: HashMap::new(),
+            views: HashMap::new(),
+            shelf: HashMap::new(),
+            wake_at: None,
+        };
+        let board = Arc::new(Self {
+            state: Mutex::new(state),
+            outside,
+            began: (wall, Instant::now()),
+            rewound: Notify::new(),
+            changed: OnceLock::new(),
+            next: AtomicU64::new(1),
+        });
+        // What the machine wants first, it says now.
+        board.hear(Input::Wake);
+        tokio::spawn(Self::keep_time(Arc::clone(&board)));
+        board
+    }
+
+    /// Something has happened; true if it has answered a call.
+    pub(super) fn hear(&self, input: Input<'_>) -> bool {
+        self.tell_machine(|machine, now| machine.handle(input, now))
+    }
+
+    /// Other settings from now on.
+    pub fn reconfigure(&self, settings: Settings) {
+        self.tell_machine(|machine, now| machine.reconfigure(settings, now));
+    }
+
+    /// Sockets that came with this token, or without one, are closed.
+    pub(super) fn revoke(&self, token: Option<u32>) {
+        self.hear(Input::Revoke { token });
+    }
+
+    /// Every socket is closed because the process stops.
+    pub fn stop(&self) {
+        self.hear(Input::Stop);
+    }
+
+    /// How many there are of everything.
+    pub fn counts(&self) -> Counts {
+        self.state.lock().machine.counts()
+    }
+
+    /// The showcase in the layout of `tools_cache.json`.
+    pub fn export(&self) -> String {
+        let entries: Vec<Arc<Entry>> = self.state.lock().machine.showcase().cloned().collect();
+        toolgate_session::export(entries.iter().map(AsRef::as_ref))
+    }
+
+    /// A socket was opened; its orders go to `line`.
+    pub(super) fn open(&self, line: mpsc::Sender<Order>, token: Arc<Token>) -> SocketId {
+        let socket = SocketId(self.number());
+        let mut too_old = None;
+        {
+            let mut state = self.state.lock();
+            state.lines.insert(socket, line);
+            state.fresh.push_back(socket);
+            if state.fresh.len() > self.outside.unregistered
+                && let Some(oldest) = state.fresh.pop_front()
+                && state.machine.is_anonymous(oldest)
+            {
+                state.order(oldest, Order::Drop(4002, "too many sockets without register"));
+                too_old = Some(oldest);
+            }
+        }
+        if too_old.is_some() {
+            self.tell(What::TooMany, too_old, "closed: too many have not registered".to_owned());
+        }
+        self.hear(Input::Opened { socket, token });
+        socket
+    }
+
+    /// A socket is closed.
+    pub(super) fn close(&self, socket: SocketId) {
+        self.state.lock().lines.remove(&socket);
+        self.hear(Input::Closed { socket });
+    }
+
+    /// Has something done on a socket.
+    pub(super) fn order(&self, socket: SocketId, order: Order) {
+        self.state.lock().order(socket, order);
+    }
+
+    /// Something that the machine does not see is written down.
+    pub(super) fn tell(&self, what: What, socket: Option<SocketId>, text: String) {
+        (self.outside.note)(Note::Event(Event { what, session_id: None, socket, text }));
+    }
+
+    pub(super) fn random(&self) -> Option<u128> {
+        (self.outside.random)()
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(super) fn now(&self) -> Millis {
+        self.began.0.after(self.began.1.elapsed())
+    }
+
+    /// Tells the machine something and does what comes of it.
+    pub(super) fn tell_machine(&self, tell: impl FnOnce(&mut Sessions, Millis) -> Outputs) -> bool {
+        let now = self.now();
+        let mut state = self.state.lock();
+        let outputs = tell(&mut state.machine, now);
+        let done = self.perform(&mut state, outputs);
+        drop(state);
+        if let Some(changed) = self.changed.get() {
+            for reach in done.changed {
+                changed(&reach);
+            }
+        }
+        done.answered
+    }
+
+    fn perform(&self, state: &mut State, outputs: Outputs) -> Done {
+        let mut done = Done::default();
+        for output in outputs.list {
+            match output {
+                Output::Send { socket, frame } => state.order(socket, Order::Text(frame)),
+                Output::Ping { socket } => state.order(socket, Order::Ping),
+                Output::Close { socket, code, reason } => {
+                    state.order(socket, Order::Close(code, reason));
+                }
+                Output::Answer(answer) => {
+                    done.answered = true;
+                    if let Some(waiting) = state.waiting.remove(&answer.call) {
+                        // Whoever waits takes part until the end; if not, nobody wants it.
+                        drop(waiting.send(answer));
+                    }
+                }
+                Output::Event(event) => (self.outside.note)(Note::Event(event)),
+                Output::Keep(entry) => (self.outside.note)(Note::Keep(entry)),
+                Output::Forget(key) => (self.outside.note)(Note::Forget(key)),
+                Output::ListChanged { view } => {
+                    let whose = state.views.iter().find(|(_, known)| **known == view);
+                    done.changed.extend(whose.map(|(reach, _)| Arc::clone(reach)));
+                }
+            }
+        }
+        if state.wake_at != outputs.wake_at {
+            state.wake_at = outputs.wake_at;
+            self.rewound.notify_one();
+        }
+        done
+    }
+
+    /// Comes back whenever the machine wants it.
+    async fn keep_time(self: Arc<Self>) {
+        loop {
+            let wake_at = self.state.lock().wake_at;
+            let due = wake_at.map(|at| self.began.1 + at.since(self.began.0));
+            tokio::select! {
+                () = self.rewound.notified() => continue,
+                () = at(due) => {}
+            }
+            self.hear(Input::Wake);
+        }
+    }
+}
+
+impl State {
+    /// Puts an order on a socket's line. One that does not read is cut off.
+    fn order(&mut self, socket: SocketId, order: Order) {
+        let Some(line) = self.lines.get(&socket) else { return };
+        if line.try_send(order).is_err() {
+            // Without its line the socket ends, and that is told.
+            self.lines.remove(&socket);
+        }
+    }
+}
+
+async fn at(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}

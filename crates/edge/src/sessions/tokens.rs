@@ -1,0 +1,102 @@
+//! Who may connect: tokens in the path of the socket.
+
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use toolgate_session::{Glob, Token};
+
+/// A token with which programs may connect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownToken {
+    hash: [u8; 32],
+    token: Arc<Token>,
+}
+
+/// Every token; none at all lets everybody in.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tokens(Vec<KnownToken>);
+
+impl KnownToken {
+    /// A token by its SHA-256, with its bounds: kinds, infobases, uids.
+    pub fn new(
+        hash: [u8; 32],
+        kinds: Option<Vec<Glob>>,
+        infobases: Option<Vec<Glob>>,
+        uids: Option<Vec<Glob>>,
+    ) -> Self {
+        let [a, b, c, d, ..] = hash;
+        let id = Some(u32::from_be_bytes([a, b, c, d]));
+        Self { hash, token: Arc::new(Token { id, kinds, infobases, uids }) }
+    }
+}
+
+impl Tokens {
+    /// Those that there are.
+    pub fn new(tokens: Vec<KnownToken>) -> Self {
+        Self(tokens)
+    }
+
+    /// What a socket that came with this may do; none if it may not come at all.
+    pub(super) fn admit(&self, given: &str) -> Option<Arc<Token>> {
+        if self.0.is_empty() {
+            return Some(Arc::default());
+        }
+        let given: [u8; 32] = Sha256::digest(given.as_bytes()).into();
+        let mut found = None;
+        // All are looked at, and all of each, so that time tells nothing.
+        for known in &self.0 {
+            let differences = known.hash.iter().zip(&given).fold(0, |sum, (a, b)| sum | (a ^ b));
+            if differences == 0 {
+                found = Some(Arc::clone(&known.token));
+            }
+        }
+        found
+    }
+
+    /// Those of `self` that are no longer as they were in `newer`; `None` is coming without one.
+    pub(super) fn gone(&self, newer: &Self) -> Vec<Option<u32>> {
+        if self.0.is_empty() {
+            return if newer.0.is_empty() { Vec::new() } else { vec![None] };
+        }
+        let gone = self.0.iter().filter(|known| !newer.0.contains(known));
+        gone.map(|known| known.token.id).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn token(word: &str) -> KnownToken {
+        KnownToken::new(Sha256::digest(word).into(), None, None, None)
+    }
+
+    #[test]
+    fn only_who_knows_one_comes_in() {
+        let open = Tokens::default();
+        assert_eq!(open.admit("").unwrap().id, None);
+        assert_eq!(open.admit("whatever").unwrap().id, None);
+        let tokens = Tokens::new(vec![token("one"), token("two")]);
+        assert!(tokens.admit("").is_none());
+        assert!(tokens.admit("One").is_none());
+        let (one, two) = (tokens.admit("one").unwrap(), tokens.admit("two").unwrap());
+        assert!(one.id.is_some() && two.id.is_some() && one.id != two.id);
+    }
+
+    #[test]
+    fn what_is_gone_is_told() {
+        let (none, one) = (Tokens::default(), Tokens::new(vec![token("one")]));
+        let both = Tokens::new(vec![token("one"), token("two")]);
+        assert_eq!(none.gone(&none), []);
+        assert_eq!(none.gone(&one), [None]);
+        assert_eq!(one.gone(&both), []);
+        assert_eq!(both.gone(&one), [both.admit("two").unwrap().id]);
+        let bound = KnownToken::new(
+            Sha256::digest("one").into(),
+            Some(vec![Glob::new("server")]),
+            None,
+            None,
+        );
+        assert_eq!(one.gone(&Tokens::new(vec![bound])).len(), 1, "other bounds, another token");
+    }
+}

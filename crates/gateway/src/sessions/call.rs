@@ -1,0 +1,199 @@
+//! The way of one call to a session: found, admitted, sent, recorded.
+//!
+//! Invariant: a call that goes nowhere is answered and written down like a denial, and the policy
+//! has the first word on its name, so that the answer does not tell what there is.
+//! Invariant: an admitted call runs to its outcome row, whoever waits for it.
+
+use std::sync::Arc;
+
+use tokio::time::Instant;
+use toolgate_audit::{Effect, Outcome};
+use toolgate_mcp::{Refusal, Request, peek, write};
+use toolgate_session::{self as session, Answer, Failure, Target};
+use toolgate_store::Ending;
+
+use super::{Desk, SESSIONS, Sending, Unresolved};
+use crate::admission::{Called, Wanted};
+use crate::agent::AgentSession;
+use crate::call::Work;
+use crate::ended::Withheld;
+use crate::failure::Expects;
+use crate::forward::{record_first, wanted};
+use crate::outlet::Outlet;
+
+/// A call to a session's tool.
+struct SessionCall {
+    session: Arc<AgentSession>,
+    desk: Arc<Desk>,
+    wanted: Wanted,
+    /// The name that was called.
+    shown: String,
+    /// The raw arguments, if there are any.
+    arguments: Option<String>,
+    /// The agent's id of the request.
+    id: String,
+    outlet: Arc<Outlet>,
+}
+
+/// Starts a call of the tool that the grant knows as `shown` and clients as `original`.
+pub(crate) fn start(
+    session: &Arc<AgentSession>,
+    desk: &Arc<Desk>,
+    request: &Request<'_>,
+    (shown, original): (&str, &Arc<str>),
+    outlet: &Arc<Outlet>,
+) -> Result<Work, Refusal> {
+    let arguments = request.params.map(|params| peek(params, &["arguments"])).transpose()?;
+    let arguments = arguments.flatten().filter(|raw| *raw != "null").map(str::to_owned);
+    let class = desk.class(original);
+    let mut wanted = wanted(session, SESSIONS, request, Some(original), |_| class)?;
+    if **original != *shown {
+        wanted.also_named(shown);
+    }
+    let call = SessionCall {
+        session: Arc::clone(session),
+        desk: Arc::clone(desk),
+        wanted,
+        shown: shown.to_owned(),
+        arguments,
+        id: request.id.to_owned(),
+        outlet: Arc::clone(outlet),
+    };
+    Ok(Box::pin(call.run()))
+}
+
+impl SessionCall {
+    async fn run(self) {
+        let reach = &self.wanted.sender.grant.sessions;
+        let (sessions, check) = (&self.desk.sessions, &self.desk.schemas);
+        match sessions.resolve(&self.shown, self.arguments.as_deref(), reach, check) {
+            Ok(target) => self.send(target).await,
+            Err(unresolved) => self.go_nowhere(&unresolved).await,
+        }
+    }
+
+    async fn go_nowhere(self, Unresolved { failure, has_output_schema }: &Unresolved) {
+        let admission = self.session.admission();
+        let written =
+            admission.unroutable(&self.wanted, failure.error_code(), &failure.text()).await;
+        let answer = match written {
+            Ok(()) => write::result(&self.id, &failure.result(*has_output_schema).to_string()),
+            Err(refused) => refused.answer(&self.id, Expects::ToolResult),
+        };
+        self.desk.metrics.unavailable.inc();
+        self.outlet.answer(answer, None);
+    }
+
+    async fn send(mut self, target: Target) {
+        let began = Instant::now();
+        let has_output_schema = target.tool.has_output_schema();
+        self.wanted.session = Some(Called::of(&target));
+        let admission = Arc::clone(self.session.admission());
+        let wanted = Arc::new(self.wanted);
+        let entered = self.session.running.enter(&self.id);
+        let (permit, ticket) = match admission.admit(&wanted).await {
+            Ok(admitted) => admitted.split(),
+            Err(refused) => {
+                return self.outlet.answer(refused.answer(&self.id, Expects::ToolResult), None);
+            }
+        };
+        let sent = Instant::now();
+        let ended = if entered.taken_back.is_cancelled() {
+            Ended::taken_back()
+        } else {
+            let sending = Sending::new(target, permit);
+            Ended::of(wait(&self.desk, sending, &entered.taken_back).await, has_output_schema)
+        };
+        drop(entered);
+        let mut ending = Ending::new(ended.outcome, ended.effect, admission.now());
+        ending.error_code = ended.code.map(Into::into);
+        ending.upstream_ms = u64::try_from(sent.elapsed().as_millis()).ok();
+        ending.total_ms = u64::try_from(began.elapsed().as_millis()).ok();
+        ended.count(&self.desk);
+        let Some(result) = ended.result else {
+            self.outlet.forgo();
+            return ticket.finish(ending);
+        };
+        let answer = write::result(&self.id, &result);
+        if ended.effect != Effect::Done || !wanted.watches_result() {
+            self.outlet.answer(answer, None);
+            return ticket.finish(ending);
+        }
+        ending.ownership = wanted.ownership(&result);
+        let withheld = Withheld { answer: answer.into(), outlet: self.outlet, result };
+        record_first(ticket, ending, withheld).await;
+    }
+}
+
+/// Sends and waits. A call that is taken back still ends, in its own time.
+async fn wait(
+    desk: &Desk,
+    sending: Sending,
+    taken_back: &tokio_util::sync::CancellationToken,
+) -> Result<Answer, Failure> {
+    let mut sent = desk.sessions.call(sending)?;
+    let gone = || Failure::Cancelled { effect: session::Effect::Unknown };
+    tokio::select! {
+        biased;
+        answer = &mut sent.answer => return answer.map_err(|_| gone()),
+        () = taken_back.cancelled() => desk.sessions.cancel(sent.call),
+    }
+    sent.answer.await.map_err(|_| gone())
+}
+
+/// How a call ended: for the record, and for the agent.
+struct Ended {
+    outcome: Outcome,
+    effect: Effect,
+    code: Option<&'static str>,
+    /// The raw result; none if the agent does not want one any more.
+    result: Option<String>,
+}
+
+impl Ended {
+    fn of(answer: Result<Answer, Failure>, has_output_schema: bool) -> Self {
+        let (result, cancelled) = match answer {
+            Ok(answer) => (answer.result, answer.cancelled),
+            Err(failure) => (Err(failure), false),
+        };
+        let failure = match result {
+            Ok(result) => {
+                let outcome = if result.is_error { Outcome::ToolError } else { Outcome::Ok };
+                let result = Some(result.json);
+                return Self { outcome, effect: Effect::Done, code: None, result };
+            }
+            Err(failure) => failure,
+        };
+        let effect = match failure.effect() {
+            session::Effect::NotStarted => Effect::NotStarted,
+            session::Effect::Unknown => Effect::Unknown,
+        };
+        if cancelled || matches!(failure, Failure::Cancelled { .. }) {
+            return Self { outcome: Outcome::Cancelled, effect, code: None, result: None };
+        }
+        let outcome = match failure {
+            Failure::Timeout { .. } => Outcome::Timeout,
+            _ if effect == Effect::NotStarted => Outcome::Unavailable,
+            _ => Outcome::Unknown,
+        };
+        let result = Some(failure.result(has_output_schema).to_string());
+        Self { outcome, effect, code: Some(failure.error_code()), result }
+    }
+
+    /// The agent took it back before it was sent.
+    fn taken_back() -> Self {
+        let (outcome, effect) = (Outcome::Cancelled, Effect::NotStarted);
+        Self { outcome, effect, code: None, result: None }
+    }
+
+    fn count(&self, desk: &Desk) {
+        let metrics = &desk.metrics;
+        match self.outcome {
+            Outcome::Timeout => metrics.timeout.inc(),
+            Outcome::Cancelled => metrics.cancelled.inc(),
+            Outcome::Unavailable => metrics.unavailable.inc(),
+            Outcome::Unknown => metrics.lost.inc(),
+            _ => metrics.answered.inc(),
+        };
+    }
+}

@@ -1,0 +1,55 @@
+//! What a grant sees of sessions: their tools as one list, ready to be handed on.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use toolgate_session::Published;
+
+use super::desk::Desk;
+use crate::access::Grant;
+use crate::lists::List;
+
+/// The tools that a grant sees, as they go out.
+#[derive(Debug)]
+pub struct Showing {
+    list: List,
+    /// What clients call each of them.
+    originals: HashMap<Box<str>, Arc<str>>,
+    digest: [u8; 32],
+}
+
+impl Showing {
+    /// Makes the list out of what the sessions publish.
+    pub fn new(published: &Published) -> Self {
+        let entries = published.tools.iter().map(|tool| (tool.name.as_str(), tool.json.as_str()));
+        let originals = published.tools.iter();
+        let originals =
+            originals.map(|tool| (tool.name.as_str().into(), Arc::clone(&tool.original)));
+        Self { list: List::of(entries), originals: originals.collect(), digest: published.digest }
+    }
+
+    pub(crate) fn list(&self) -> &List {
+        &self.list
+    }
+
+    /// Whether the policy keeps this from the grant.
+    pub(crate) fn hides(&self, desk: &Desk, grant: &Grant, shown: &str, now: Timestamp) -> bool {
+        let Some(original) = self.originals.get(shown) else { return true };
+        let class = desk.class(original);
+        [&**original, shown]
+            .into_iter()
+            .any(|name| grant.hides_tool(super::SESSIONS, name, class, now))
+    }
+
+    /// Equal for what looks equal to the grant.
+    pub(crate) fn digest(&self, desk: &Desk, grant: &Grant, now: Timestamp) -> [u8; 32] {
+        if !grant.may_hide() {
+            return self.digest;
+        }
+        let (seen, _) =
+            self.list.page_of(0, usize::MAX, |shown| !self.hides(desk, grant, shown, now));
+        Sha256::digest(&seen).into()
+    }
+}
