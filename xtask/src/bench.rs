@@ -10,6 +10,7 @@
 //! Invariant: arrangements that are compared run in turn in the same minute, never one run against
 //! the figures of another.
 
+mod all;
 mod arena;
 mod instructions;
 mod machine;
@@ -89,6 +90,10 @@ const DISK: &str = "disk";
 const ROWS: &str = "rows";
 const MEMORY: &str = "memory";
 const START: &str = "start";
+const ALL: &str = "all";
+const ZOO: &str = "zoo";
+/// What is measured besides the scenarios.
+const OTHERS: [&str; 6] = [MEMORY, START, DISK, ROWS, ALL, ZOO];
 const MEMORY_AIM_MIB: f64 = 15.0;
 const START_AIM_MS: f64 = 50.0;
 const DISK_AIM_BYTES: f64 = 1_000.0;
@@ -285,15 +290,15 @@ fn measure_all(options: &Options) -> Result<Vec<Row>> {
         rows.extend(written::many_rows(&arena, extent.rows)?);
     }
     let scenarios: Vec<_> = SCENARIOS.iter().filter(|s| options.wants(s.name)).collect();
-    if scenarios.is_empty() {
-        return Ok(rows);
+    if !scenarios.is_empty() {
+        let setup = arena.open().context("setting up the three arrangements")?;
+        for scenario in scenarios {
+            table::say(&format!("measuring {} ...", scenario.name));
+            rows.push(measure::compare(&arena, &setup, scenario, &extent));
+        }
+        rows.push(measure::memory_after_load(&setup)?);
     }
-    let setup = arena.open().context("setting up the three arrangements")?;
-    for scenario in scenarios {
-        table::say(&format!("measuring {} ...", scenario.name));
-        rows.push(measure::compare(&arena, &setup, scenario, &extent));
-    }
-    rows.push(measure::memory_after_load(&setup)?);
+    rows.extend(all::rows(&arena, &extent, &|name| options.wants(name))?);
     Ok(rows)
 }
 
@@ -308,8 +313,7 @@ impl Options {
                 "--quick" => options.quick = true,
                 "--only" => {
                     let name = rest.next().context("`--only` needs a name")?;
-                    let known =
-                        || SCENARIOS.iter().map(|s| s.name).chain([MEMORY, START, DISK, ROWS]);
+                    let known = || SCENARIOS.iter().map(|s| s.name).chain(OTHERS);
                     if !known().any(|known| known == *name) {
                         let all: Vec<_> = known().collect();
                         bail!("no measurement is called `{name}`; there are {}", all.join(", "));

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context as _, Result};
 use serde::Deserialize;
+use serde_json::Value;
 
 pub(crate) use self::tour::{Link, Tour};
 use self::tour::{Mask, Rule};
@@ -27,6 +28,8 @@ pub(crate) struct Transcript {
     incoming: Vec<Incoming>,
     /// The client's HTTP exchanges; none over stdio.
     http: Vec<Exchange>,
+    /// Names of the tools, of a walk among many servers.
+    listed: Option<Vec<String>>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -79,6 +82,43 @@ impl Transcript {
     }
 }
 
+/// Every difference between the answers to the calls of a direct walk and those of a walk on the
+/// endpoint of many servers, where this one is called `name`; and how many answers were compared.
+pub(crate) fn compare_calls(
+    tour: &Tour,
+    link: Link,
+    direct: &Transcript,
+    among: &Transcript,
+    name: &str,
+) -> (usize, Vec<String>) {
+    let mut found = Vec::new();
+    let (own, shown) = (direct.tools(), among.listed.clone().unwrap_or_default());
+    if own != shown {
+        found.push(format!("tools: {own:?} direct, {shown:?} among others"));
+    }
+    // Its URIs bear its name there.
+    let here = |answer: &Answer| answer.raw.replace(&format!("{name}+"), "");
+    let mut compared = 0;
+    for answer in among.answers.iter().filter(|answer| tour.is_call(&answer.step)) {
+        let place = Place::Step(answer.step.clone());
+        let there = direct.answers.iter().find(|other| other.step == answer.step);
+        let Some(there) = there else {
+            found.push(format!("step `{}`: no direct answer", answer.step));
+            continue;
+        };
+        let mut sides = [Tree::message(&there.raw), Tree::message(&here(answer))];
+        for rule in tour.rules(link).filter(|rule| rule.is_for(&place)) {
+            for side in &mut sides {
+                rule.apply(side);
+            }
+        }
+        let [left, right] = sides;
+        difference(&place, &[left], &[right], &mut found);
+        compared += 1;
+    }
+    (compared, found)
+}
+
 /// Every difference between the two, each in a few lines; empty when they are the same.
 pub(crate) fn compare(
     tour: &Tour,
@@ -124,6 +164,15 @@ enum Place {
 }
 
 impl Transcript {
+    /// The names in the answer to the step `tools`.
+    fn tools(&self) -> Vec<String> {
+        let answer = self.answers.iter().find(|answer| answer.step == "tools");
+        let answer = answer.and_then(|answer| serde_json::from_str::<Value>(&answer.raw).ok());
+        let tools = answer.as_ref().and_then(|answer| answer.pointer("/result/tools"));
+        let tools = tools.and_then(Value::as_array).into_iter().flatten();
+        tools.filter_map(|tool| Some(tool.get("name")?.as_str()?.to_owned())).collect()
+    }
+
     fn steps(&self) -> Vec<&str> {
         self.answers.iter().map(|answer| answer.step.as_str()).collect()
     }

@@ -44,6 +44,11 @@ impl Gate {
         Ok(Self { _group: group, mcp })
     }
 
+    /// Where agents reach all servers at once.
+    pub(crate) fn all(&self) -> String {
+        format!("{}/mcp", self.mcp)
+    }
+
     /// Where agents reach a server.
     pub(crate) fn url(&self, server: &str) -> String {
         format!("{}/mcp/{server}", self.mcp)

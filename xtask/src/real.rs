@@ -3,9 +3,12 @@
 //! A case is one server with one client library. Its tour (`tests/peers/tours`) is walked twice
 //! directly, which must give the same transcript (else the comparison itself is no good), and once
 //! through toolgate, which must give that transcript too.
-//! Start at [`direct`] and [`through`].
+//! [`together`] does it with all of them on one endpoint. Start at [`direct`] and [`through`].
 
 pub(crate) mod servers;
+mod together;
+
+pub(crate) use together::together;
 
 use std::fs;
 use std::path::PathBuf;
@@ -109,8 +112,13 @@ impl Case {
 
     /// Walks the tour against a target and writes the transcript.
     fn walk(&self, walk: &str, target: &Value) -> Result<Transcript> {
+        self.server.prepare(&self.work())?;
+        self.walk_as(walk, target, &Value::Null)
+    }
+
+    /// The same in the folder as it is, on an endpoint where tools have a prefix.
+    fn walk_as(&self, walk: &str, target: &Value, prefix: &Value) -> Result<Transcript> {
         let work = self.work();
-        self.server.prepare(&work)?;
         let out = self.transcript(walk);
         let job = json!({
             "tour": self.tour_file(),
@@ -118,6 +126,7 @@ impl Case {
             "roots": self.server.roots(&work),
             "values": {"work": &work, "case": self.name()},
             "target": target,
+            "prefix": prefix,
         });
         let job_file = out.with_extension("job");
         fs::write(&job_file, format!("{job:#}\n"))?;

@@ -65,6 +65,13 @@ const PARTS: &[Part] = &[
         run: real::through,
     },
     Part {
+        name: "together",
+        what: "real servers give the same calls all at once on /mcp",
+        needs: &["build", "peers", "direct"],
+        quick: false,
+        run: real::together,
+    },
+    Part {
         name: "clients",
         what: "what real clients go through with toolgate",
         needs: &["build", "peers"],

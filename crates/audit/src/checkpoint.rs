@@ -40,6 +40,28 @@ pub struct Signer(SigningKey);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublicKey(VerifyingKey);
 
+impl Checkpoint {
+    /// The checkpoint as one line of JSON, to be kept elsewhere.
+    pub fn to_json(&self) -> String {
+        let Self { seq, hash, time, signature } = self;
+        let half = |part: Option<&[u8; 32]>| Hash(part.copied().unwrap_or_default());
+        let (left, right) = (half(signature.first_chunk()), half(signature.last_chunk()));
+        format!(r#"{{"seq":{seq},"hash":"{hash}","time":"{time:.6}","signature":"{left}{right}"}}"#)
+    }
+
+    /// Reads the parts of such a line.
+    pub fn from_parts(seq: u64, hash: &str, time: &str, signature: &str) -> Option<Self> {
+        let (left, right) = signature.split_at_checked(64)?;
+        let halves = [Hash::parse(left).ok()?, Hash::parse(right).ok()?];
+        let mut bytes = [0; 64];
+        for (to, from) in bytes.iter_mut().zip(halves.iter().flat_map(|half| half.0)) {
+            *to = from;
+        }
+        let (hash, time) = (Hash::parse(hash).ok()?, time.parse().ok()?);
+        Some(Self { seq, hash, time, signature: bytes })
+    }
+}
+
 impl Signer {
     /// From the 32 secret bytes.
     pub fn new(secret: &[u8; 32]) -> Self {
@@ -87,4 +109,28 @@ impl PublicKey {
 
 fn text(seq: u64, hash: &Hash, time: Timestamp) -> String {
     format!("toolgate audit checkpoint 1\n{seq}\n{hash}\n{time:.6}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_comes_back() {
+        let signer = Signer::new(&[7; 32]);
+        let head = Head { seq: 12, hash: Hash::of(b"row") };
+        let checkpoint =
+            signer.sign(head, Timestamp::from_microsecond(1_700_000_000_123_456).unwrap());
+        let line = checkpoint.to_json();
+        let part = |name: &str| {
+            let (_, rest) = line.split_once(&format!("\"{name}\":\"")).unwrap();
+            rest.split_once('"').unwrap().0.to_owned()
+        };
+        let [hash, time, signature] = ["hash", "time", "signature"].map(part);
+        let read = Checkpoint::from_parts(12, &hash, &time, &signature);
+        assert_eq!(read.as_ref(), Some(&checkpoint), "{line}");
+        assert!(signer.public_key().has_signed(&checkpoint));
+        let short = signature.get(1..).unwrap();
+        assert_eq!(Checkpoint::from_parts(12, &hash, &time, short), None);
+    }
 }

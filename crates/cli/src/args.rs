@@ -4,10 +4,16 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+mod admin;
 mod audit;
 mod demo;
 mod policy;
+mod tool;
 
+pub(crate) use admin::{
+    AdminArgs, FreezeArgs, GrantArgs, GrantCreateArgs, GrantVerb, ListOutput, LocalArgs, LocalVerb,
+    PersonArgs, PersonCreateArgs, PersonVerb, ServerAddArgs, ServerArgs, ServerVerb, UnfreezeArgs,
+};
 pub(crate) use audit::{
     AuditArgs, AuditVerb, DataArgs, ListArgs, OneOutput, RowsOutput, ShowArgs, TailArgs, VerifyArgs,
 };
@@ -16,6 +22,7 @@ pub(crate) use policy::{
     CheckArgs, ExplainArgs, ExplainOutput, FmtArgs, ImportArgs, PolicyArgs, PolicyCheckOutput,
     PolicyVerb, TestArgs, TestOutput,
 };
+pub(crate) use tool::{AsAgentArgs, ToolArgs, ToolCallArgs, ToolListArgs, ToolShowArgs, ToolVerb};
 
 /// The gate between AI agents and every MCP tool they may use
 #[derive(Debug, Parser)]
@@ -38,8 +45,22 @@ pub(crate) enum Verb {
     Policy(PolicyArgs),
     /// Verify and read the audit, with or without a running gateway
     Audit(AuditArgs),
+    /// List, show and call tools as an agent would
+    Tool(ToolArgs),
     /// Play a program that dials in, to see sessions work
     Demo(DemoArgs),
+    /// Make, list, rotate and revoke grants: the tokens of agents
+    Grant(GrantArgs),
+    /// Make, list, rotate and revoke people: the tokens of the admin API
+    Person(PersonArgs),
+    /// Add, list, remove and test servers
+    Server(ServerArgs),
+    /// Stop a grant, a server, or everything: calls are refused until `unfreeze`
+    Freeze(FreezeArgs),
+    /// End a freeze
+    Unfreeze(UnfreezeArgs),
+    /// Take calls without a token again
+    Local(LocalArgs),
     /// Print the version
     Version,
 }

@@ -9,15 +9,23 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+mod admin_client;
 mod args;
 mod audit;
 mod config;
 mod demo;
 mod exit;
+mod freeze;
+mod grant;
+mod listing;
+mod local;
 mod log;
+mod person;
 mod policy;
 mod print;
 mod serve;
+mod server;
+mod tool;
 mod version;
 
 use args::{Args, Verb};
@@ -37,7 +45,14 @@ fn main() -> ExitCode {
         Verb::Config(args) => config::run(&args),
         Verb::Policy(args) => policy::run(&args),
         Verb::Audit(args) => audit::run(&args),
+        Verb::Tool(args) => tool::run(&args),
         Verb::Demo(args) => demo::run(&args),
+        Verb::Grant(args) => grant::run(&args),
+        Verb::Person(args) => person::run(&args),
+        Verb::Server(args) => server::run(&args),
+        Verb::Freeze(args) => freeze::freeze(&args),
+        Verb::Unfreeze(args) => freeze::unfreeze(&args),
+        Verb::Local(args) => local::run(&args),
         Verb::Version => version::run(),
     };
     exit::code(done)

@@ -8,21 +8,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use crate::args::ServeArgs;
+use crate::exit::Done;
+use crate::{exit, log, print};
 use anyhow::{Context, anyhow, bail};
 use jiff::Timestamp;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_config::Config;
-use toolgate_gateway::{Admission, Gateway, Metrics};
-
-use crate::args::ServeArgs;
-use crate::exit::Done;
-use crate::{exit, log, print};
 
 mod access;
+mod api;
 mod cache_file;
+mod checkpoints;
 mod data;
+mod entries;
 #[cfg(debug_assertions)]
 mod failpoint;
 mod fd_limit;
@@ -31,24 +32,31 @@ mod random;
 mod reload;
 mod session_metrics;
 mod sessions;
+mod setup;
 mod source;
 mod start_text;
 mod store;
 mod unsafe_start;
+mod view;
 mod wire;
 
-use access::{PolicyFiles, access};
+use access::{FileSide, PolicyFiles};
+pub(crate) use checkpoints::read as read_checkpoints;
 use data::DataFolder;
-use listeners::{Bound, Listeners};
+pub(crate) use data::{announced, read_token};
+use listeners::{Behind, Bound, Listeners};
 use reload::{Active, Reload};
+use setup::Summary;
 use source::Source;
 use start_text::Door;
-use wire::Wiring;
 
 /// How often idle agent sessions and children are looked for.
 const SWEEP: Duration = Duration::from_secs(5);
-/// How often the store is told the time.
-const TICK: Duration = Duration::from_secs(1);
+/// How often the store is told the time and asked whether something has changed. A change of another
+/// process is seen with the second tick after it at the latest, which is within a second.
+const TICK: Duration = Duration::from_millis(400);
+const POLICY_FOR_NOBODY: &str = "`--policy` is for calls without a token, and with grants there are \
+                                 none: give the grants their policy";
 /// How long children and connections may take to end after the drain.
 const FAREWELL: Duration = Duration::from_secs(10);
 
@@ -57,24 +65,29 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Done> {
     let source = Source::find(args.config.as_deref());
     let text = source.text();
     let config = source.load()?;
-    let reasons = unsafe_start::reasons(&config);
-    if !reasons.is_empty() {
-        bail!("toolgate does not start like this:\n  - {}", reasons.join("\n  - "));
-    }
+    let folder = data_path(args.data.as_deref(), &config)?;
+    // Whether grants are kept is known for sure once the store is open.
+    refuse_unsafe(&config, folder.join("toolgate.db").exists())?;
     if args.policy.is_some() && !config.grants.is_empty() {
-        let why = "`--policy` is for calls without a token, and with `grants` there are none: give \
-                   the grants their policy in the configuration";
-        return Err(exit::Usage(why.to_owned()).into());
+        return Err(exit::Usage(POLICY_FOR_NOBODY.to_owned()).into());
     }
     fd_limit::raise();
     #[cfg(debug_assertions)]
     failpoint::arm()?;
-    let data = DataFolder::open(data_path(args.data.as_deref(), &config)?, &random::token)?;
+    let data = DataFolder::open(folder, &random::token)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
     runtime.block_on(serve(args, source, text, config, &data))
+}
+
+fn refuse_unsafe(config: &Config, kept_grants: bool) -> anyhow::Result<()> {
+    let reasons = unsafe_start::reasons(config, kept_grants);
+    if !reasons.is_empty() {
+        bail!("toolgate does not start like this:\n  - {}", reasons.join("\n  - "));
+    }
+    Ok(())
 }
 
 async fn serve(
@@ -89,39 +102,41 @@ async fn serve(
     let bound = listeners.bound(&config)?;
 
     let (store, secret) = store::open(data.path(), &config.audit)?;
-    let (ids, clock) = (Arc::new(random::SystemIds), Arc::new(store::SystemClock));
-    let writing = store::writing(&config.audit, &secret);
-    let (keeper, id_source) = (Arc::clone(&store), Arc::clone(&ids));
-    let admission = Arc::new(Admission::new(keeper, Arc::clone(&clock) as _, id_source, writing));
-    let policies = PolicyFiles::read(&config, args.policy.as_deref());
-    let in_force = access(&config, args.policy.as_deref(), &policies);
-    admission.set_access(in_force.map_err(|why| anyhow!("a policy cannot be used:\n{why}"))?);
-
-    let metrics = Metrics::default();
+    let stop = CancellationToken::new();
     let children = TaskTracker::new();
-    let wiring = Wiring::new(metrics.clone(), children.clone());
-    let limits = wire::agent_sessions(&config);
-    let gateway = Gateway::new(ids, metrics.clone(), limits.clone(), admission);
-    let servers = config.servers.iter().map(|server| wiring.server(server, &config.limits));
-    gateway.apply(servers.collect::<anyhow::Result<_>>()?, limits);
+    let parts = api::Parts { store: &store, secret: &secret, data, bound: &bound, stop: &stop };
+    let setup = api::setup(&parts, &config, &children)?;
+    let gateway = Arc::clone(&setup.gateway);
+    let policies = PolicyFiles::read(&config, args.policy.as_deref());
+    let local_policy = args.policy.clone();
+    let file = FileSide { config: config.clone(), policies, local_policy };
+    let put = setup.replace_file(file.clone()).await;
+    put.map_err(|why| anyhow!("a policy cannot be used:\n{why}"))?;
+    refuse_unsafe(&config, setup.has_kept_grants().await)?;
+    let summary = setup.summary().await;
+    if args.policy.is_some() && !summary.local && summary.grants > 0 {
+        return Err(exit::Usage(POLICY_FOR_NOBODY.to_owned()).into());
+    }
 
-    let sessions = sessions::start(&config, &store, clock).await?;
+    let sessions = sessions::start(&config, &store, Arc::new(store::SystemClock)).await?;
     if let Some(sessions) = &sessions {
         gateway.set_sessions(Arc::clone(&sessions.board) as _);
         gateway.set_session_classes(sessions::classes(&config));
     }
 
     let ready = Arc::new(AtomicBool::new(false));
-    let stop = CancellationToken::new();
     let serving = TaskTracker::new();
     let board = sessions.as_ref().map(|sessions| &sessions.board);
-    let served = listeners.serve(&config, &gateway, board, &ready, &serving, &stop);
+    let api = toolgate_admin::router(Arc::clone(&setup.admin));
+    let behind = Behind { gateway: &gateway, api: &api, board };
+    let served = listeners.serve(&config, &behind, &ready, &serving, &stop);
     let grace = config.shutdown_grace;
-    let announcement = announcement(args, &source, &config, data, &bound);
+    let announcement = announcement(args, &source, &summary, data, &bound);
     // Whoever hears that it is ready may edit the configuration at once.
-    let active = Active { config, text, policies, local_policy: args.policy.clone(), secret };
-    let mut reload = Reload::new(source, active, wiring, Arc::clone(&gateway), served);
+    let active = Active { file, text, secret };
+    let mut reload = Reload::new(source, active, Arc::clone(&setup), served).await;
     ready.store(true, Ordering::Relaxed);
+    let announced = data.announce(&bound.ready_line())?;
     print::err(&announcement);
     if args.ready_json {
         print::out(&format!("{}\n", bound.ready_line()));
@@ -133,16 +148,21 @@ async fn serve(
         tokio::select! {
             told = signals.next() => match told {
                 Told::Stop => break,
-                Told::Reload => reload.now(),
+                Told::Reload => reload.now().await,
             },
-            () = reload.changed() => reload.if_changed(),
+            () = reload.changed() => reload.if_changed().await,
             _ = sweep.tick() => gateway.sweep(),
-            _ = tick.tick() => store.tick(Timestamp::now()),
+            _ = tick.tick() => {
+                // What cannot be put in force is in the log.
+                drop(setup.refresh().await);
+                store.tick(Timestamp::now());
+            }
         }
     }
 
     tracing::info!("stopping");
     ready.store(false, Ordering::Relaxed);
+    drop(announced);
     stop.cancel();
     tokio::select! {
         () = gateway.drain(grace) => {}
@@ -184,23 +204,22 @@ fn data_path(data: Option<&Path>, config: &Config) -> anyhow::Result<PathBuf> {
     data::default_path(path("XDG_DATA_HOME"), path("HOME"))
 }
 
-fn door(config: &Config, args: &ServeArgs) -> Door {
-    match (&args.policy, config.grants.len()) {
-        (_, count) if count > 0 => Door::Granted(count),
-        _ if !access::may_be_local(config) => Door::Closed,
-        (Some(policy), _) => Door::LocalUnder(policy.clone()),
-        (None, _) => Door::Local,
+fn door(summary: &Summary, args: &ServeArgs) -> Door {
+    match (&args.policy, summary.local, summary.grants) {
+        (None, true, _) => Door::Local,
+        (Some(policy), true, _) => Door::LocalUnder(policy.clone()),
+        (_, false, 0) => Door::Closed,
+        (_, false, count) => Door::Granted(count),
     }
 }
 
 fn announcement(
     args: &ServeArgs,
     source: &Source,
-    config: &Config,
+    summary: &Summary,
     data: &DataFolder,
     bound: &Bound,
 ) -> String {
-    let servers: Vec<String> = config.servers.iter().map(|server| server.name.clone()).collect();
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path: Vec<PathBuf> = std::env::split_paths(&path).collect();
@@ -210,8 +229,8 @@ fn announcement(
         admin: bound.admin.as_deref(),
         admin_token: &data.admin_token(),
         config: source.file().map(Path::new),
-        servers: &servers,
-        door: &door(config, args),
+        servers: &summary.servers,
+        door: &door(summary, args),
         clients: &start_text::Client::found(home.as_deref(), &path),
     })
 }

@@ -1,7 +1,8 @@
 //! The whole binary as its users meet it: real processes, real sockets, real children.
 //!
 //! `gate` starts and stops `toolgate`, `wire` speaks HTTP as badly as a test needs, `agent` speaks
-//! MCP, `peer` is a server over stdio, `upstream` one over HTTP, `program` dials in over WebSocket.
+//! MCP, `api` the admin API, `peer` is a server over stdio, `upstream` one over HTTP, `program` dials
+//! in over WebSocket.
 //!
 //! Invariant: nothing here waits for a time to pass; what is waited for is a line, a file, a
 //! process or an answer, and [`gate::GUARD`] only ends a test that would hang.
@@ -16,6 +17,8 @@
 
 #[path = "e2e/agent.rs"]
 mod agent;
+#[path = "e2e/api.rs"]
+mod api;
 #[path = "e2e/gate.rs"]
 mod gate;
 #[path = "e2e/golden.rs"]
@@ -29,6 +32,8 @@ mod upstream;
 #[path = "e2e/wire.rs"]
 mod wire;
 
+#[path = "e2e/admin.rs"]
+mod admin;
 #[path = "e2e/audit.rs"]
 mod audit;
 #[path = "e2e/canary.rs"]
@@ -63,3 +68,7 @@ mod sessions;
 mod start;
 #[path = "e2e/stop.rs"]
 mod stop;
+#[path = "e2e/tool.rs"]
+mod tool;
+#[path = "e2e/verbs.rs"]
+mod verbs;

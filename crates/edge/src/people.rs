@@ -1,4 +1,4 @@
-//! The people's listener: health and metrics today.
+//! The people's listener: health, metrics, and the admin API that is given to it.
 //!
 //! Invariant: no agent's endpoint is served here, and nothing of this on the agents' listener.
 
@@ -25,13 +25,18 @@ pub type SharedGuard = Arc<ArcSwap<Guard>>;
 /// What a listener runs.
 pub type Service = TowerToHyperService<Router>;
 
-/// Everything people may ask.
-pub fn everything(guard: SharedGuard, ready: Arc<AtomicBool>, metrics: Metrics) -> Service {
+/// Everything people may ask; `api` has its own paths and knows who may use them.
+pub fn everything(
+    guard: SharedGuard,
+    ready: Arc<AtomicBool>,
+    metrics: Metrics,
+    api: Router,
+) -> Service {
     let health = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readyz))
         .with_state(ready);
-    guarded(guard, health.merge(metrics_routes(metrics)).fallback(nothing_here))
+    guarded(guard, health.merge(metrics_routes(metrics)).merge(api).fallback(nothing_here))
 }
 
 /// Nothing but `/metrics`.

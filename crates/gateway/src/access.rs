@@ -3,11 +3,13 @@
 //! Everything in force at one moment is one value, made anew on every change and swapped as a
 //! whole, so that a request is under exactly one state of it.
 //!
-//! Invariant: tokens are known only by their SHA-256.
+//! Invariant: tokens are known only by their SHA-256. They are found by it, so how long finding
+//! takes says nothing about a token: nobody can steer the hash of a guess towards another's.
 //! Invariant: a grant without a policy may nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::Timestamp;
 use toolgate_audit::{FactPath, Hash};
@@ -23,12 +25,30 @@ pub struct Access {
     /// Who calls without a token; nobody may if there is none.
     pub local: Option<Arc<Grant>>,
     /// Who calls with one, by the SHA-256 of the token.
-    pub by_token: HashMap<Hash, Arc<Grant>>,
+    by_token: HashMap<Hash, Arc<Grant>>,
+    by_label: HashMap<Arc<str>, Arc<Grant>>,
+    /// What people have stopped.
+    pub frozen: Frozen,
+    /// The generation of the store that this was made of; none where nothing in it can change.
+    pub generation: Option<u64>,
+}
+
+/// What people have stopped.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Frozen {
+    /// Everything.
+    pub all: bool,
+    /// Grants, by label.
+    pub grants: HashSet<Arc<str>>,
+    /// Servers.
+    pub servers: HashSet<Arc<str>>,
 }
 
 /// Whoever calls: a label, what it may reach, and its policy.
 #[derive(Debug, Default)]
 pub struct Grant {
+    /// Its id in the store; none if it is not kept there.
+    pub id: Option<Arc<str>>,
     /// Its name; unique.
     pub label: Arc<str>,
     /// Whom it stands for.
@@ -43,7 +63,13 @@ pub struct Grant {
     pub policy: Option<Arc<InForce>>,
     /// When its token ends.
     pub expires: Option<Timestamp>,
+    /// When the store was last told that it is used.
+    pub last_told: LastTold,
 }
+
+/// The second in which the store was last told of a use.
+#[derive(Debug, Default)]
+pub struct LastTold(AtomicI64);
 
 /// A policy that decides.
 #[derive(Debug)]
@@ -51,6 +77,8 @@ pub struct InForce {
     /// The compiled document.
     pub policy: Policy,
     pub(crate) name: Arc<str>,
+    /// Its version in the store.
+    pub(crate) version: Option<u64>,
     pub(crate) hash: Option<Hash>,
     /// What `arguments: facts` writes down.
     pub(crate) paths: Vec<FactPath>,
@@ -59,6 +87,17 @@ pub struct InForce {
 // === impl Access ===
 
 impl Access {
+    /// What is in force for these. Labels and tokens are unique; of two alike the last one counts.
+    pub fn new(
+        local: Option<Arc<Grant>>,
+        grants: impl IntoIterator<Item = (Hash, Arc<Grant>)>,
+    ) -> Self {
+        let by_token: HashMap<_, _> = grants.into_iter().collect();
+        let of_label = |grant: &Arc<Grant>| (Arc::clone(&grant.label), Arc::clone(grant));
+        let by_label = by_token.values().map(of_label).collect();
+        Self { local, by_token, by_label, ..Self::default() }
+    }
+
     /// Whose a request with this token, or without one, is; none if it is nobody's.
     pub fn caller(&self, token: Option<&str>, now: Timestamp) -> Option<Arc<Grant>> {
         let grant = match token {
@@ -70,7 +109,25 @@ impl Access {
 
     /// The grant of this label as it is now.
     pub(crate) fn of_label(&self, label: &str) -> Option<&Arc<Grant>> {
-        self.local.iter().chain(self.by_token.values()).find(|grant| *grant.label == *label)
+        let local = self.local.as_ref().filter(|grant| *grant.label == *label);
+        local.or_else(|| self.by_label.get(label))
+    }
+}
+
+// === impl Frozen ===
+
+impl Frozen {
+    /// What of a call is stopped, in words; none if nothing is.
+    pub(crate) fn stops(&self, grant: &str, server: &str) -> Option<String> {
+        if self.all {
+            Some("everything is frozen".to_owned())
+        } else if self.grants.contains(grant) {
+            Some(format!("the grant `{grant}` is frozen"))
+        } else if self.servers.contains(server) {
+            Some(format!("the server `{server}` is frozen"))
+        } else {
+            None
+        }
     }
 }
 
@@ -80,6 +137,12 @@ impl Grant {
     /// Whether it may know of this server at all.
     pub fn may_reach(&self, server: &str) -> bool {
         self.servers.as_ref().is_none_or(|servers| servers.contains(server))
+    }
+
+    /// Whether its use at this time is news to the store, which keeps whole seconds.
+    pub(crate) fn is_used_anew(&self, now: Timestamp) -> bool {
+        let second = now.as_second();
+        self.last_told.0.fetch_max(second, Ordering::Relaxed) < second
     }
 
     /// Whether some of what there is may be hidden from it.
@@ -118,9 +181,15 @@ impl Grant {
 impl InForce {
     /// Puts a policy in force.
     pub fn new(policy: Policy) -> Self {
+        Self::of_version(policy, None)
+    }
+
+    /// Puts a version of a policy in force.
+    pub fn of_version(policy: Policy, version: Option<u64>) -> Self {
         let paths = policy.argument_paths();
         Self {
             name: policy.name().into(),
+            version,
             hash: Hash::parse(policy.hash()).ok(),
             paths: paths.iter().filter_map(|path| FactPath::parse(path)).collect(),
             policy,

@@ -10,7 +10,9 @@
 //!
 //! Start at [`Admission::admit`].
 
-use std::sync::Arc;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
@@ -39,7 +41,15 @@ pub struct Admission {
     ids: Arc<dyn Ids>,
     access: ArcSwap<Access>,
     writing: ArcSwap<Writing>,
+    refresh: OnceLock<Box<Refresh>>,
 }
+
+/// Makes [`Access`] anew of what the store holds now, and puts it in force.
+pub type Refresh =
+    dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync;
+
+/// How often a call looks again at what is in force, when it keeps changing.
+const LOOKS: usize = 8;
 
 /// What of arguments is written down.
 #[derive(Debug)]
@@ -109,7 +119,28 @@ impl Admission {
         writing: Writing,
     ) -> Self {
         let writing = ArcSwap::from_pointee(writing);
-        Self { store, clock, ids, access: ArcSwap::default(), writing }
+        let (access, refresh) = (ArcSwap::default(), OnceLock::new());
+        Self { store, clock, ids, access, writing, refresh }
+    }
+
+    /// How to find out what is in force after a change; to be told once.
+    pub fn set_refresh(&self, refresh: Box<Refresh>) {
+        if self.refresh.set(refresh).is_err() {
+            tracing::error!("what makes access anew was told twice; the first stays");
+        }
+    }
+
+    /// Puts in force what the store holds now.
+    pub async fn refresh(&self) -> Result<(), String> {
+        match self.refresh.get() {
+            Some(refresh) => refresh().await,
+            None => Ok(()),
+        }
+    }
+
+    /// The generation of the store that is in force.
+    pub fn generation(&self) -> Option<u64> {
+        self.access.load().generation
     }
 
     /// Puts something else in force, from the next request on.
@@ -124,7 +155,12 @@ impl Admission {
 
     /// Whose a request with this token, or without one, is.
     pub fn caller(&self, token: Option<&str>) -> Option<Arc<Grant>> {
-        self.access.load().caller(token, self.clock.now())
+        let now = self.clock.now();
+        let grant = self.access.load().caller(token, now)?;
+        if let Some(id) = grant.id.as_ref().filter(|_| grant.is_used_anew(now)) {
+            self.store.touch(Arc::clone(id), now);
+        }
+        Some(grant)
     }
 
     /// What a grant may do now.
@@ -153,6 +189,9 @@ impl Admission {
     }
 
     /// Decides, counts and writes down. What was not admitted is not to be sent.
+    ///
+    /// The store admits only under the generation that is in force here: a revocation, a policy or
+    /// a freeze of a moment ago, in whichever process, is looked up before the call is decided.
     pub(crate) async fn admit(&self, wanted: &Arc<Wanted>) -> Result<Admitted, Refused> {
         self.admit_leg(wanted, Leg::First).await
     }
@@ -164,29 +203,42 @@ impl Admission {
 
     async fn admit_leg(&self, wanted: &Arc<Wanted>, leg: Leg) -> Result<Admitted, Refused> {
         let call_id = wanted.call_id;
-        let asking = Asking {
-            draft: self.draft(wanted),
-            leg,
-            generation: None,
-            decide: Box::new({
-                let wanted = Arc::clone(wanted);
-                move |usage, now| wanted.verdict(usage, now)
-            }),
-        };
-        match in_time(self.store.admit(asking), &self.clock).await {
-            Ok(Answer::Admitted(admitted)) => Ok(admitted),
-            Ok(Answer::Refused(verdict)) => Err(Refused::by_policy(call_id, &verdict)),
-            Ok(Answer::Held(verdict)) => {
-                let refused = Refused::held(call_id, &verdict);
-                self.write_denial(wanted, &refused).await?;
-                Err(refused)
+        for _ in 0..LOOKS {
+            let access = self.access.load_full();
+            let wanted = wanted.under(&access);
+            let (label, server) = (&wanted.sender.grant.label, &wanted.server);
+            if let Some(what) = access.frozen.stops(label, server) {
+                let refused = Refused::frozen(call_id, &what);
+                self.write_denial(&wanted, &refused).await?;
+                return Err(refused);
             }
-            // A new call waits for nothing, and none asks for a generation; a leg may be too late.
-            Ok(Answer::Stale | Answer::NotWaiting) => {
-                Err(Refused::not_audited(call_id, "what is in force has changed"))
+            let asking = Asking {
+                draft: self.draft(&wanted),
+                leg,
+                generation: access.generation,
+                decide: Box::new({
+                    let wanted = Arc::clone(&wanted);
+                    move |usage, now| wanted.verdict(usage, now)
+                }),
+            };
+            match in_time(self.store.admit(asking), &self.clock).await {
+                Ok(Answer::Admitted(admitted)) => return Ok(admitted),
+                Ok(Answer::Refused(verdict)) => return Err(Refused::by_policy(call_id, &verdict)),
+                Ok(Answer::Held(verdict)) => {
+                    let refused = Refused::held(call_id, &verdict);
+                    self.write_denial(&wanted, &refused).await?;
+                    return Err(refused);
+                }
+                Ok(Answer::Stale) => {
+                    let refreshed = self.refresh().await;
+                    refreshed.map_err(|why| Refused::not_audited(call_id, &why))?;
+                }
+                // A new call waits for nothing; a leg may have come too late.
+                Ok(Answer::NotWaiting) => break,
+                Err(error) => return Err(Refused::not_audited(call_id, &error.to_string())),
             }
-            Err(error) => Err(Refused::not_audited(call_id, &error.to_string())),
         }
+        Err(Refused::not_audited(call_id, "what is in force changes too fast"))
     }
 
     /// Whether the name alone is refused, so that the answer is the same whether it exists or not;
@@ -251,6 +303,7 @@ impl Admission {
             tool: Some(Arc::clone(name)),
             risk: class.map(|class| class.as_str().into()),
             policy: in_force.map(|policy| Arc::clone(&policy.name)),
+            policy_version: in_force.and_then(|policy| policy.version),
             policy_hash: in_force.and_then(|policy| policy.hash),
             argument_keys: arguments.keys,
             arguments: arguments.values,
@@ -276,6 +329,18 @@ impl Wanted {
         if said(&of_own) && !(refused && said(&of_other)) {
             self.what = What::Tool(own, class);
         }
+    }
+
+    /// The same request under what is in force; a grant that is gone has no policy any more.
+    fn under(self: &Arc<Self>, access: &Access) -> Arc<Self> {
+        let held = &self.sender.grant;
+        let current = match access.of_label(&held.label) {
+            Some(current) if Arc::ptr_eq(current, held) => return Arc::clone(self),
+            Some(current) => Arc::clone(current),
+            None => Arc::new(Grant { label: Arc::clone(&held.label), ..Grant::default() }),
+        };
+        let sender = Sender { grant: current, ..self.sender.clone() };
+        Arc::new(Self { sender, ..Self::clone(self) })
     }
 
     /// What the policy says, given what has been used.

@@ -124,6 +124,15 @@ impl Gateway {
         self.servers.load().iter().find(|server| server.name() == name).cloned()
     }
 
+    /// All servers, in their configured order.
+    pub(crate) fn servers(&self) -> Arc<Vec<Arc<Server>>> {
+        self.servers.load_full()
+    }
+
+    pub(crate) fn open_sessions(&self) -> usize {
+        self.sessions.read().len()
+    }
+
     /// What the gateway counts.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics

@@ -194,6 +194,14 @@ impl List {
         self.text == other.text
     }
 
+    /// The server's own names, each with its entry as it is shown.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.entries.iter().map(|entry| {
+            let shown = self.text.get(entry.place.clone()).unwrap_or_default();
+            (&*entry.own, std::str::from_utf8(shown).unwrap_or_default())
+        })
+    }
+
     /// Whether the server has something of this name.
     pub(crate) fn has(&self, own: &str) -> bool {
         self.names.contains(own)

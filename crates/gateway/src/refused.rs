@@ -49,6 +49,15 @@ impl Refused {
         Self { rule, ..Self::new("approval_required", text, call_id) }
     }
 
+    /// A person has stopped it.
+    pub(crate) fn frozen(call_id: CallId, what: &str) -> Self {
+        let text = format!(
+            "[FROZEN] {what} by a person, so nothing was sent. Do not retry; ask the operator when \
+             it is lifted"
+        );
+        Self::new("frozen", text, call_id)
+    }
+
     /// It could not be written down, so it was not sent.
     pub(crate) fn not_audited(call_id: CallId, why: &str) -> Self {
         let text = format!(

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use toolgate_policy::Class;
@@ -18,6 +19,7 @@ use toolgate_policy::Class;
 use crate::agent::AgentSession;
 use crate::backoff::Backoff;
 use crate::channel::Connector;
+use crate::failure::Failure;
 use crate::link::{Link, Parties};
 use crate::metrics::ServerMetrics;
 use crate::names::Naming;
@@ -51,6 +53,8 @@ pub struct ServerSettings {
     pub tool_classes: HashMap<String, Class>,
     /// Whether its tools are shown under their bare names on `/mcp`.
     pub bare_names: bool,
+    /// How many requests may be under way at once, of all agents together.
+    pub max_requests: usize,
     /// Whether failed starts are spaced out (children; an HTTP connection is cheap to try).
     pub backs_off: bool,
 }
@@ -64,6 +68,7 @@ pub struct Server {
     pub(crate) offers: Offers,
     pub(crate) shared: Mutex<Option<Arc<Link>>>,
     backoff: Mutex<Backoff>,
+    room: Arc<Semaphore>,
 }
 
 // === impl Server ===
@@ -75,6 +80,7 @@ impl Server {
         connector: Arc<dyn Connector>,
         metrics: ServerMetrics,
     ) -> Self {
+        let room = Arc::new(Semaphore::new(settings.max_requests.min(Semaphore::MAX_PERMITS)));
         let naming = Naming::new(&settings.name, settings.bare_names);
         Self {
             settings,
@@ -84,6 +90,7 @@ impl Server {
             offers: Offers::new(),
             shared: Mutex::new(None),
             backoff: Mutex::new(Backoff::default()),
+            room,
         }
     }
 
@@ -139,6 +146,15 @@ impl Server {
     pub(crate) fn class(&self, tool: &str) -> Class {
         let said = self.settings.tool_classes.get(tool).copied();
         said.unwrap_or_else(|| Class::by_name(tool))
+    }
+
+    /// Room for one more request, until it is dropped: a server that answers slowly must not make
+    /// the gateway hold ever more.
+    pub(crate) fn room(&self) -> Result<OwnedSemaphorePermit, Failure> {
+        Arc::clone(&self.room).try_acquire_owned().map_err(|_| {
+            let most = self.settings.max_requests;
+            Failure::unavailable(format!("{most} requests to it are under way, which is the limit"))
+        })
     }
 
     /// How long a start has to wait, if it has to.

@@ -30,7 +30,7 @@ use std::{fmt, path::Path, sync::Arc};
 
 use jiff::Timestamp;
 use toolgate_audit::{PublicKey, Secret};
-use toolgate_store::{Engine, Fault, Settings, Tell};
+use toolgate_store::{Due, Engine, Fault, Settings, Tell};
 
 pub use audit::Audit;
 pub use schema::VERSION as SCHEMA_VERSION;
@@ -64,6 +64,8 @@ pub struct Options {
     pub durability: Durability,
     /// Random bytes.
     pub randomness: Randomness,
+    /// When checkpoints are signed.
+    pub due: Due,
     /// Gets every checkpoint that is written.
     pub on_checkpoint: Option<Box<Tell>>,
     /// Makes sure of what was written to a file; tests put a slow or failing disk here.
@@ -84,12 +86,12 @@ pub struct Opened {
 /// Opens a data folder, and makes it if there is none. Before it returns, calls that a dead
 /// process left open have their `unknown` row; calls of living processes are left alone.
 pub fn open(folder: &Path, options: Options, now: Timestamp) -> Result<Opened, Fault> {
-    let Options { durability, randomness, on_checkpoint, sync } = options;
+    let Options { durability, randomness, due, on_checkpoint, sync } = options;
     keys::make_folder(folder)?;
     let (signer, secret) = keys::read_or_make(folder, &randomness)?;
     let public_key = signer.public_key();
     let backend = write::Sqlite::open(folder, durability, randomness.owner, sync)?;
-    let settings = Settings { signer: Some(signer), on_checkpoint };
+    let settings = Settings { signer: Some(signer), due, on_checkpoint };
     let store = Engine::start(backend, settings, now)?;
     Ok(Opened { store, secret, public_key })
 }
@@ -97,7 +99,13 @@ pub fn open(folder: &Path, options: Options, now: Timestamp) -> Result<Opened, F
 impl Options {
     /// The usual options.
     pub fn new(durability: Durability, randomness: Randomness) -> Self {
-        Self { durability, randomness, on_checkpoint: None, sync: Arc::new(sync::fdatasync) }
+        Self {
+            durability,
+            randomness,
+            due: Due::default(),
+            on_checkpoint: None,
+            sync: Arc::new(sync::fdatasync),
+        }
     }
 }
 

@@ -367,7 +367,7 @@ impl Transaction for Writing<'_> {
     fn change(&mut self, change: &Change, now: Timestamp) -> Result<Changed, Fault> {
         self.wrote = true;
         let changed = things::change(self.connection, change, now)?;
-        if changed == Changed::Made {
+        if changed == Changed::Made && change.is_setup() {
             self.execute(sql::GROW_GENERATION, &[])?;
         }
         Ok(changed)

@@ -108,7 +108,7 @@ pub enum GiveBack {
 /// What became of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Changed {
-    /// Made; the generation has grown.
+    /// Made; the generation has grown, if [`Change::is_setup`].
     Made,
     /// The name belongs to another.
     NameTaken(String),

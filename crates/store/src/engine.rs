@@ -27,7 +27,7 @@ use std::{
 
 use futures_channel::oneshot;
 use futures_util::future::BoxFuture;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use toolgate_audit::{CallId, Checkpoint, Draft, Row, Signer};
 
@@ -44,9 +44,26 @@ use writer::Writer;
 pub struct Settings {
     /// Signs checkpoints; without it there are none.
     pub signer: Option<Signer>,
+    /// When checkpoints are signed.
+    pub due: Due,
     /// Gets every checkpoint after it is written, to keep it elsewhere. Runs on the writer thread,
     /// so it must not wait.
     pub on_checkpoint: Option<Box<Tell>>,
+}
+
+/// When a checkpoint is signed: after so many rows or so much time, whichever comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// So many rows.
+    pub rows: u64,
+    /// So much time.
+    pub every: SignedDuration,
+}
+
+impl Default for Due {
+    fn default() -> Self {
+        Self { rows: 1_000, every: SignedDuration::from_secs(60) }
+    }
 }
 
 /// Is told of a checkpoint.

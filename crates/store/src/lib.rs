@@ -22,9 +22,9 @@ mod things;
 
 pub use admission::{Answer, Asking, Decide, Ending, Leg, Look, Page, Settled, Status};
 pub use backend::Backend;
-pub use engine::{Engine, Settings, Tell};
+pub use engine::{Due, Engine, Settings, Tell};
 pub use fault::{ChangeError, Fault, FaultKind, NotAudited, NotReadable};
 pub use memory::Memory;
 pub use permit::{Admitted, Permit, Ticket};
 pub use store::Store;
-pub use things::{Change, Freeze, Frozen, Grant, Kept, Person, PolicyVersion, Snapshot};
+pub use things::{Change, Freeze, Frozen, Grant, Kept, Person, PolicyVersion, SETUP, Snapshot};

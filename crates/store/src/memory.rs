@@ -179,7 +179,7 @@ impl Transaction for Data {
 
     fn change(&mut self, change: &Change, now: Timestamp) -> Result<Changed, Fault> {
         let changed = self.make(change, now);
-        if changed == Changed::Made {
+        if changed == Changed::Made && change.is_setup() {
             self.state.generation += 1;
         }
         Ok(changed)

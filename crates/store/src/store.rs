@@ -37,7 +37,8 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// A grant (by id) was used. Kept with the next tick, without a row.
     fn touch(&self, grant: Arc<str>, now: Timestamp);
 
-    /// A number that grows whenever what [`Store::snapshot`] gives changes, in whichever process.
+    /// A number that grows whenever what [`Store::snapshot`] gives changes, or a document of a
+    /// [`crate::SETUP`] space, in whichever process.
     /// Cheap; at most one tick old. [`Asking::generation`] makes admission exact.
     fn generation(&self) -> u64;
 

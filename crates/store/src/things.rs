@@ -101,6 +101,10 @@ pub struct Kept {
     pub json: Arc<str>,
 }
 
+/// Spaces whose documents decide what is in force: a change of one is a change of what people set
+/// up. The others may change often, and concern nobody who decides.
+pub const SETUP: [&str; 2] = ["servers", "local"];
+
 /// Everything people set up, at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
@@ -147,4 +151,15 @@ pub enum Change {
     Keep(Kept),
     /// Forgets one, by space and key.
     Forget(Arc<str>, Arc<str>),
+}
+
+impl Change {
+    /// Whether it makes a new generation: it concerns what decides.
+    pub fn is_setup(&self) -> bool {
+        match self {
+            Self::Keep(kept) => SETUP.contains(&&*kept.space),
+            Self::Forget(space, _) => SETUP.contains(&&**space),
+            _ => true,
+        }
+    }
 }

@@ -36,6 +36,8 @@ pub struct Plan {
     pub ask: Ask,
     /// The bearer token of every request, if any.
     pub token: Option<String>,
+    /// What stands before the tools' names there.
+    pub prefix: String,
     /// How many clients, each with its own connection and session.
     pub clients: usize,
     /// When each client stops.
@@ -69,7 +71,7 @@ pub async fn run(plan: &Plan) -> Result<Report> {
         let client = Client::connect(&plan.url, plan.token.as_deref()).await;
         clients.push(client.with_context(|| format!("client {number} at `{}`", plan.url))?);
     }
-    let asker = Arc::new(Asker::new(plan.ask));
+    let asker = Arc::new(Asker::new(plan.ask, &plan.prefix));
     let started = Instant::now();
     let mut running = JoinSet::new();
     for (number, client) in clients.into_iter().enumerate() {

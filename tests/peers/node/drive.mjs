@@ -2,7 +2,9 @@
 //
 //   node drive.mjs JOB.json
 //
-// JOB: { tour: FILE, out: FILE, roots: [...], values: {...}, target: { url } | { command, args, env, cwd } }.
+// JOB: { tour: FILE, out: FILE, roots: [...], values: {...}, target: { url } | { command, args, env, cwd }, prefix }.
+// With a prefix the target shows many servers at once: only the calls of the tour are made, under
+// the names that the tools have there, and the names that the list has are written down too.
 // The tours' language is described in tests/peers/README.md.
 
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -21,7 +23,8 @@ const values = { ...job.values };
 recorder.step = 'initialize';
 const transport = transportTo(job.target, recorder);
 await client.connect(transport, { timeout: LIMIT });
-for (const step of tour.steps) {
+const listed = job.prefix ? await ownTools() : undefined;
+for (const step of tour.steps.filter((step) => !job.prefix || isListed(step))) {
   recorder.step = step.name;
   await take(step).catch((error) => {
     throw new Error(`step ${JSON.stringify(step)}: ${error.stack}`);
@@ -30,8 +33,34 @@ for (const step of tour.steps) {
 if (job.target.url) await transport.terminateSession();
 await client.close();
 const { answers, incoming, http } = recorder;
-writeFileSync(job.out, JSON.stringify({ answers, incoming, http }, null, 1));
+writeFileSync(job.out, JSON.stringify({ answers, incoming, http, listed }, null, 1));
 process.exit(0);
+
+// The names of the tour's own tools in the list of all, without the prefix. A server that was slow to
+// start joins the list later, and that is announced.
+async function ownTools() {
+  for (let announced = 1; ; announced += 1) {
+    const names = [];
+    let cursor;
+    do {
+      recorder.step = '(listing)';
+      const page = await client.request({ method: 'tools/list', params: { cursor } }, ResultSchema, { timeout: LIMIT });
+      names.push(...page.tools.map((tool) => tool.name));
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    const own = names.filter((name) => name.startsWith(job.prefix)).map((name) => name.slice(job.prefix.length));
+    if (own.length > 0) return own;
+    await recorder.until('notifications/tools/list_changed', announced, LIMIT);
+  }
+}
+
+function isListed(step) {
+  return listed.includes(toolOf(step));
+}
+
+function toolOf(step) {
+  return step.call ?? (step.request === 'tools/call' ? step.params?.name : undefined);
+}
 
 async function take(step) {
   if (step.await) return recorder.until(step.await, step.count ?? 1);
@@ -42,6 +71,7 @@ async function take(step) {
   const request = step.call
     ? { method: 'tools/call', params: { name: step.call, arguments: step.arguments ?? {} } }
     : { method: step.request, params: step.params };
+  if (job.prefix) request.params = { ...request.params, name: job.prefix + toolOf(step) };
   const answer = client.request(filled(request), ResultSchema, options);
   // An error answer is an answer; what came is on record either way.
   const result = await answer.catch((error) => {

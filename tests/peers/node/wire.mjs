@@ -17,6 +17,7 @@ export class Recorder {
     this.cancelled = new Set(); // request ids
     this.waiting = [];
     this.seen = new Set(); // the raw texts so far
+    this.replayed = new Set(); // those of them that came on a resumed stream
   }
 
   // A message of the client, as it is about to be sent.
@@ -31,9 +32,12 @@ export class Recorder {
   // The raw text of a message of the server; `resumed` if it came on a stream with Last-Event-ID.
   received(raw, resumed = false) {
     const message = JSON.parse(raw);
+    // The replay may overtake the original, which then is the one that comes again.
     // Some servers also replay the empty events that only carried an id.
-    const repeated = resumed && (this.seen.has(raw) || raw === '{}');
+    const again = this.seen.has(raw) && (resumed || this.replayed.has(raw));
+    const repeated = again || (resumed && raw === '{}');
     this.seen.add(raw);
+    if (resumed) this.replayed.add(raw);
     if (message.method === undefined) {
       this.answers.push({ step: this.asked.get(message.id) ?? '(nobody asked)', raw, repeated });
     } else {

@@ -25,6 +25,7 @@ class Recorder:
         self.cancelled = set()  # request ids
         self.news = anyio.Event()
         self.seen = set()  # the raw texts so far
+        self.replayed = set()  # those of them that came on a resumed stream
 
     def sent(self, request_id, token=None):
         self.asked[request_id] = self.step
@@ -35,8 +36,12 @@ class Recorder:
         """The raw text of a message; `resumed` if it came on a stream with Last-Event-ID."""
         message = json.loads(raw)
         # Some servers also replay the empty events that only carried an id.
-        repeated = resumed and (raw in self.seen or raw == "{}")
+        # The replay may overtake the original, which then is the one that comes again.
+        again = raw in self.seen and (resumed or raw in self.replayed)
+        repeated = again or (resumed and raw == "{}")
         self.seen.add(raw)
+        if resumed:
+            self.replayed.add(raw)
         if "method" in message:
             # Progress of a call that was cancelled may still arrive or not: both are right.
             asker = self.tokens.get((message.get("params") or {}).get("progressToken"))

@@ -151,12 +151,22 @@ impl Arena {
 
     /// Starts toolgate on a data folder of its own with these servers, on free ports.
     pub(super) fn start_toolgate(&self, servers: &[(&str, &str)]) -> Result<Running> {
-        let home = self.new_home()?;
-        let config = home.join("toolgate.yaml");
         let entries: Vec<_> =
             servers.iter().map(|(name, url)| format!("  {name}: {{ url: {url} }}\n")).collect();
-        fs::write(&config, format!("{CONFIG}{}", entries.concat()))?;
+        self.start_toolgate_with(&entries.concat())
+    }
+
+    /// The same with entries of any kind, as they stand under `servers:`.
+    pub(super) fn start_toolgate_with(&self, entries: &str) -> Result<Running> {
+        let home = self.new_home()?;
+        let config = home.join("toolgate.yaml");
+        fs::write(&config, format!("{CONFIG}{entries}"))?;
         Running::start(self.serve(&home, &config), &home.join("stderr"))
+    }
+
+    /// A binary of the peers.
+    pub(super) fn binary(&self, name: &str) -> PathBuf {
+        self.binaries.join(name)
     }
 
     /// Runs the load generator against `url` and returns its figures.
@@ -185,7 +195,7 @@ impl Arena {
         Ok(serde_json::from_slice(&output.stdout)?)
     }
 
-    fn start_peer(&self, name: &str, arguments: &[&str]) -> Result<Running> {
+    pub(super) fn start_peer(&self, name: &str, arguments: &[&str]) -> Result<Running> {
         let mut command = Command::new(self.binaries.join(name));
         command.args(arguments);
         Running::start(command, &self.folder.join(name).with_extension("stderr"))

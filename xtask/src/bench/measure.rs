@@ -197,7 +197,7 @@ fn row(scenario: &Scenario, rounds: &[Round]) -> Row {
 }
 
 /// How long the threads of a process have run.
-fn processor_time(pid: u32) -> Result<Duration> {
+pub(super) fn processor_time(pid: u32) -> Result<Duration> {
     let folder = format!("/proc/{pid}/task");
     let threads = fs::read_dir(&folder).with_context(|| format!("reading {folder}"))?;
     let mut nanos = 0;
@@ -246,13 +246,13 @@ impl Memory {
     }
 }
 
-fn median(figures: &[f64]) -> f64 {
+pub(super) fn median(figures: &[f64]) -> f64 {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);
     sorted.get(sorted.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-fn spread(figures: &[f64], digits: usize) -> String {
+pub(super) fn spread(figures: &[f64], digits: usize) -> String {
     let least = figures.iter().copied().fold(f64::INFINITY, f64::min);
     let most = figures.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     format!("{least:.digits$} – {most:.digits$}")

@@ -24,6 +24,7 @@ fn transcript(result: &str, notes: &[&str]) -> Transcript {
         answers: vec![answer("initialize", "{}"), answer("call", result)],
         incoming: notes.iter().map(note).collect(),
         http: Vec::new(),
+        listed: None,
     }
 }
 
@@ -138,4 +139,31 @@ fn failed_exchanges_and_a_session_left_behind_are_faults() {
     assert_eq!(walk.http_faults(), ["GET was answered 405"]);
     walk.http = vec![exchange("POST", 200), exchange("DELETE", 500), exchange("GET", 404)];
     assert_eq!(walk.http_faults(), ["DELETE was answered 500"]);
+}
+
+#[test]
+fn calls_among_other_servers_are_compared_under_their_own_names() {
+    let tour = r#"{"steps":[{"name":"tools","request":"tools/list"},{"name":"read","call":"read"}],"varying":[]}"#;
+    let tour = Tour::parse(tour).unwrap();
+    let answer = |step: &str, result: &str| Answer {
+        step: step.to_owned(),
+        raw: format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#),
+        repeated: false,
+    };
+    let walk =
+        |answers, listed| Transcript { answers, incoming: Vec::new(), http: Vec::new(), listed };
+    let listing = answer("tools", r#"{"tools":[{"name":"read"}]}"#);
+    let direct = walk(vec![listing, answer("read", r#"{"uri":"file:///a"}"#)], None);
+    let listed = |name: &str| Some(vec![name.to_owned()]);
+    let right = answer("read", r#"{"uri":"files+file:///a"}"#);
+    for (answers, listed, compared, faults) in [
+        (vec![right.clone()], listed("read"), 1, 0),
+        (vec![right], listed("write"), 1, 1),
+        (vec![answer("read", r#"{"uri":"files+file:///b"}"#)], listed("read"), 1, 1),
+        (vec![answer("ask", "{}")], listed("read"), 0, 0),
+    ] {
+        let among = walk(answers, listed);
+        let (count, found) = compare_calls(&tour, Link::Stdio, &direct, &among, "files");
+        assert_eq!((count, found.len()), (compared, faults), "{found:?}");
+    }
 }

@@ -30,6 +30,8 @@ pub(crate) struct Tour {
 #[derive(Debug, Deserialize)]
 struct Step {
     name: Option<String>,
+    call: Option<String>,
+    request: Option<String>,
     #[serde(default)]
     cancel: bool,
 }
@@ -70,6 +72,14 @@ impl Tour {
 
     pub(super) fn rules(&self, link: Link) -> impl Iterator<Item = &Rule> {
         self.varying.iter().filter(move |rule| rule.only.is_none_or(|only| only == link))
+    }
+
+    /// Whether a tool is called in this step.
+    pub(super) fn is_call(&self, name: &str) -> bool {
+        let step = self.steps.iter().find(|step| step.name.as_deref() == Some(name));
+        step.is_some_and(|step| {
+            step.call.is_some() || step.request.as_deref() == Some("tools/call")
+        })
     }
 
     /// Complaints about steps that were not answered exactly once.

@@ -41,6 +41,9 @@ pub(crate) struct DataArgs {
 pub(crate) struct VerifyArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
+    /// Checkpoints that were written elsewhere (`audit.checkpoints.file`), to be checked too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) checkpoints: Option<PathBuf>,
     /// How to write the result
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: OneOutput,

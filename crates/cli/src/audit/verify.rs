@@ -6,10 +6,12 @@ use toolgate_audit::{Bad, Found};
 use crate::args::{OneOutput, VerifyArgs};
 use crate::exit::Done;
 use crate::print;
+use crate::serve::read_checkpoints;
 
 pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Done> {
     let (folder, mut audit) = super::open(&args.data)?;
-    let report = toolgate_store_sqlite::verify(&folder, Vec::new())
+    let elsewhere = args.checkpoints.as_deref().map(read_checkpoints).transpose()?;
+    let report = toolgate_store_sqlite::verify(&folder, elsewhere.unwrap_or_default())
         .with_context(|| format!("the audit in `{}` cannot be read", folder.display()))?;
     match (args.output, report.first_bad) {
         (OneOutput::Json, bad) => {

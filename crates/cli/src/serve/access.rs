@@ -1,18 +1,21 @@
-//! Access: from what the configuration says to what is in force.
+//! Access: from what the file and the store say to what is in force.
 //!
-//! Policies are read, checked and tested here before anything of them becomes active.
+//! Policies are read, checked and tested here before anything of them becomes active; what was
+//! compiled once is kept as long as its text stays.
 //!
-//! Invariant: a document with a problem or a failing test is never in force.
+//! Invariant: a document with a problem or a failing test is never in force. One of the file keeps
+//! the whole file from becoming active; one of the store denies its own grants.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolgate_audit::Hash;
 use toolgate_config::{Config, GrantConfig, PolicySource};
-use toolgate_gateway::{Access, Grant, InForce};
+use toolgate_gateway::{Access, Frozen, Grant, InForce};
 use toolgate_policy::{Known, Policy, RECOMMENDED, Severity};
+use toolgate_store::{self as store, Snapshot};
 
 use super::sessions;
 
@@ -20,7 +23,7 @@ use super::sessions;
 const LOCAL: &str = "local";
 
 /// The files that policies are in, and what they held when they were read.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct PolicyFiles(Vec<(PathBuf, Option<Vec<u8>>)>);
 
 impl PolicyFiles {
@@ -52,69 +55,166 @@ impl PolicyFiles {
     }
 }
 
-/// What is to be in force; every problem in one text if something is wrong with it. `local` is the
-/// policy of local mode, given on the command line.
-pub(crate) fn access(
-    config: &Config,
-    local: Option<&Path>,
-    files: &PolicyFiles,
-) -> Result<Access, String> {
-    let servers = config.servers.iter().map(|server| server.name.clone()).collect();
-    let known = Known { servers, tools: None };
-    let (mut policies, mut problems) = (HashMap::new(), Vec::new());
-    for policy in &config.policies {
+/// What the file says.
+#[derive(Debug, Clone)]
+pub(crate) struct FileSide {
+    pub(crate) config: Config,
+    pub(crate) policies: PolicyFiles,
+    /// The policy of local mode, given on the command line.
+    pub(crate) local_policy: Option<PathBuf>,
+}
+
+/// Policies that were compiled, by all that they depend on.
+#[derive(Debug, Default)]
+pub(crate) struct Compiled(HashMap<Source, Arc<InForce>>);
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Source {
+    name: String,
+    version: Option<u64>,
+    text: String,
+    servers: Vec<String>,
+}
+
+/// The policies of both sides.
+#[derive(Debug, Default)]
+pub(crate) struct Policies {
+    /// What each name stands for.
+    pub(crate) by_name: HashMap<String, Arc<InForce>>,
+    /// The texts of those of the file, in its order.
+    pub(crate) of_file: Vec<(String, String)>,
+    /// What decides calls without a token, in local mode.
+    local: Option<Arc<InForce>>,
+    pub(crate) compiled: Compiled,
+}
+
+/// Reads and compiles the policies; what is wrong with those of the file in one text.
+pub(crate) fn policies(
+    file: &FileSide,
+    snapshot: &Snapshot,
+    is_local: bool,
+    servers: &[String],
+    before: &Compiled,
+) -> Result<Policies, String> {
+    let known = Known { servers: servers.to_vec(), tools: None };
+    let (mut made, mut problems) = (Policies::default(), Vec::new());
+    for policy in &file.config.policies {
         let document = match &policy.source {
             PolicySource::File(path) => {
-                files.text(path).map(|text| (path.display().to_string(), text))
+                file.policies.text(path).map(|text| (path.display().to_string(), text))
             }
             PolicySource::Inline(text) => Ok((format!("policy {}", policy.name), text.clone())),
         };
-        let in_force = document.and_then(|(file, text)| load(&policy.name, &file, &text, &known));
+        let in_force = document.and_then(|(shown, text)| {
+            made.of_file.push((policy.name.clone(), text.trim_start_matches('\n').to_owned()));
+            made.compiled.compile(before, &policy.name, None, &shown, &text, &known)
+        });
         match in_force {
-            Ok(in_force) => drop(policies.insert(policy.name.as_str(), in_force)),
+            Ok(in_force) => drop(made.by_name.insert(policy.name.clone(), in_force)),
             Err(problem) => problems.push(problem),
         }
     }
-    let local = match may_be_local(config).then(|| local_grant(local, files, &known)) {
-        Some(Err(problem)) => {
-            problems.push(problem);
-            None
+    if is_local {
+        match local_policy(file, &known, before, &mut made.compiled) {
+            Ok(policy) => made.local = Some(policy),
+            Err(problem) => problems.push(problem),
         }
-        Some(Ok(grant)) => Some(grant),
-        None => None,
-    };
+    }
     if !problems.is_empty() {
         return Err(problems.join("\n"));
     }
-    let by_token = config.grants.iter().map(|grant| (hash(grant), granted(grant, &policies)));
-    Ok(Access { local, by_token: by_token.collect() })
+    for kept in &snapshot.policies {
+        if made.by_name.contains_key(&*kept.name) {
+            tracing::warn!(policy = %kept.name, "toolgate.yaml has a policy of this name, which counts");
+            continue;
+        }
+        let shown = format!("policy {} (version {})", kept.name, kept.version);
+        let version = Some(kept.version);
+        match made.compiled.compile(before, &kept.name, version, &shown, &kept.document, &known) {
+            Ok(in_force) => drop(made.by_name.insert(kept.name.to_string(), in_force)),
+            Err(problem) => {
+                tracing::error!(
+                    "a kept policy cannot be used; its grants are denied everything:\n{problem}"
+                );
+            }
+        }
+    }
+    Ok(made)
 }
 
-/// Whether calls without a token may be anybody's.
+/// What is to be in force; a mistake in one text.
+pub(crate) fn access(
+    file: &FileSide,
+    snapshot: &Snapshot,
+    policies: &Policies,
+) -> Result<Access, String> {
+    let local = policies.local.as_ref().map(|policy| {
+        let policy = Some(Arc::clone(policy));
+        Arc::new(Grant { label: LOCAL.into(), policy, ..Grant::default() })
+    });
+    let revoked: HashSet<&str> = snapshot
+        .grants
+        .iter()
+        .filter(|grant| grant.revoked.is_some())
+        .map(|grant| &*grant.label)
+        .collect();
+    let of_store = |grant: &&store::Grant| grant.revoked.is_none();
+    for grant in snapshot.grants.iter().filter(of_store) {
+        if file.config.grants.iter().any(|other| other.label == *grant.label) {
+            return Err(format!(
+                "the label `{}` of a grant in toolgate.yaml is taken by a grant that was made at \
+                 run time; choose another, or revoke that one first",
+                grant.label
+            ));
+        }
+    }
+    let in_file = file.config.grants.iter().filter(|grant| !revoked.contains(&*grant.label));
+    let in_file = in_file.map(|grant| (Hash(*grant.token.as_bytes()), granted(grant, policies)));
+    let in_store = snapshot.grants.iter().filter(of_store);
+    let in_store = in_store.map(|grant| (grant.token, kept_grant(grant, policies)));
+    let mut access = Access::new(local, in_file.chain(in_store));
+    access.generation = Some(snapshot.generation);
+    access.frozen = frozen(snapshot);
+    Ok(access)
+}
+
+/// Whether calls without a token could be anybody's: what the file has to say about it.
 pub(crate) fn may_be_local(config: &Config) -> bool {
     let listen = &config.listen;
     let addresses = [listen.mcp, listen.sessions, listen.admin, listen.metrics];
     let loopback = addresses.iter().flatten().all(|address| address.ip().is_loopback());
-    config.local && config.grants.is_empty() && loopback
+    config.local && loopback
 }
 
-fn local_grant(
-    local: Option<&Path>,
-    files: &PolicyFiles,
-    known: &Known,
-) -> Result<Arc<Grant>, String> {
-    let policy = match local {
-        Some(path) => {
-            let name = path.file_stem().map_or(LOCAL.into(), |stem| stem.to_string_lossy());
-            load(&name, &path.display().to_string(), &files.text(path)?, known)?
+fn frozen(snapshot: &Snapshot) -> Frozen {
+    let mut frozen = Frozen::default();
+    for freeze in &snapshot.freezes {
+        match &freeze.what {
+            store::Frozen::All => frozen.all = true,
+            store::Frozen::Grant(label) => drop(frozen.grants.insert(Arc::clone(label))),
+            store::Frozen::Server(name) => drop(frozen.servers.insert(Arc::clone(name))),
         }
-        None => load("recommended", "recommended", &format!("mode: shadow\n{RECOMMENDED}"), known)?,
-    };
-    Ok(Arc::new(Grant { label: LOCAL.into(), policy: Some(policy), ..Grant::default() }))
+    }
+    frozen
 }
 
-fn granted(grant: &GrantConfig, policies: &HashMap<&str, Arc<InForce>>) -> Arc<Grant> {
-    let policy = grant.policy.as_deref().and_then(|name| policies.get(name)).cloned();
+fn local_policy(
+    file: &FileSide,
+    known: &Known,
+    before: &Compiled,
+    compiled: &mut Compiled,
+) -> Result<Arc<InForce>, String> {
+    let Some(path) = &file.local_policy else {
+        let (name, text) = ("recommended", format!("mode: shadow\n{RECOMMENDED}"));
+        return compiled.compile(before, name, None, name, &text, known);
+    };
+    let name = path.file_stem().map_or(LOCAL.into(), |stem| stem.to_string_lossy());
+    let text = file.policies.text(path)?;
+    compiled.compile(before, &name, None, &path.display().to_string(), &text, known)
+}
+
+fn granted(grant: &GrantConfig, policies: &Policies) -> Arc<Grant> {
+    let policy = grant.policy.as_ref().and_then(|name| policies.by_name.get(name)).cloned();
     Arc::new(Grant {
         label: grant.label.as_str().into(),
         identity: grant.identity.as_deref().map(Into::into),
@@ -123,15 +223,49 @@ fn granted(grant: &GrantConfig, policies: &HashMap<&str, Arc<InForce>>) -> Arc<G
         servers: grant.servers.as_ref().map(|servers| servers.iter().cloned().collect()),
         policy,
         expires: grant.expires,
+        ..Grant::default()
     })
 }
 
-fn hash(grant: &GrantConfig) -> Hash {
-    Hash(*grant.token.as_bytes())
+fn kept_grant(grant: &store::Grant, policies: &Policies) -> Arc<Grant> {
+    let policy = grant.policy.as_ref().and_then(|name| policies.by_name.get(&**name)).cloned();
+    Arc::new(Grant {
+        id: Some(Arc::clone(&grant.id)),
+        label: Arc::clone(&grant.label),
+        identity: grant.identity.clone(),
+        groups: grant.groups.clone(),
+        servers: grant.servers.as_ref().map(|servers| servers.iter().cloned().collect()),
+        policy,
+        expires: grant.expires,
+        ..Grant::default()
+    })
+}
+
+// === impl Compiled ===
+
+impl Compiled {
+    fn compile(
+        &mut self,
+        before: &Self,
+        name: &str,
+        version: Option<u64>,
+        shown: &str,
+        text: &str,
+        known: &Known,
+    ) -> Result<Arc<InForce>, String> {
+        let (name, servers) = (name.to_owned(), known.servers.clone());
+        let key = Source { name, version, text: text.to_owned(), servers };
+        let in_force = match before.0.get(&key) {
+            Some(same) => Arc::clone(same),
+            None => Arc::new(InForce::of_version(load(&key.name, shown, text, known)?, version)),
+        };
+        self.0.insert(key, Arc::clone(&in_force));
+        Ok(in_force)
+    }
 }
 
 /// A policy that was read without an error and has passed its own tests.
-fn load(name: &str, file: &str, text: &str, known: &Known) -> Result<Arc<InForce>, String> {
+fn load(name: &str, file: &str, text: &str, known: &Known) -> Result<Policy, String> {
     let loaded = Policy::load(name, text, known);
     for problem in loaded.problems.iter().filter(|problem| problem.severity == Severity::Warning) {
         tracing::warn!(policy = name, "{}", problem.render(file, text));
@@ -152,5 +286,5 @@ fn load(name: &str, file: &str, text: &str, known: &Known) -> Result<Arc<InForce
                 writeln!(failures, "{file}:{}: test `{}`: {failure}", result.line, result.name);
         }
     }
-    if failures.is_empty() { Ok(Arc::new(InForce::new(policy))) } else { Err(failures) }
+    if failures.is_empty() { Ok(policy) } else { Err(failures) }
 }

@@ -15,6 +15,42 @@ pub(crate) struct DataFolder {
     _lock: File,
 }
 
+/// The file that says where a running gateway listens.
+const ANNOUNCED: &str = "serve.json";
+
+/// Where everything is has been said; taken back when dropped.
+pub(crate) struct Announced {
+    path: PathBuf,
+}
+
+impl Drop for Announced {
+    fn drop(&mut self) {
+        if let Err(error) = std::fs::remove_file(&self.path) {
+            tracing::debug!(%error, "nobody was told where everything is");
+        }
+    }
+}
+
+/// The line of the gateway that serves from this folder, as its `--ready-json` has it.
+pub(crate) fn announced(folder: &Path) -> anyhow::Result<String> {
+    let path = folder.join(ANNOUNCED);
+    std::fs::read_to_string(&path).with_context(|| {
+        format!(
+            "no gateway runs on the data folder `{}`; start one with `toolgate serve`, name \
+             another folder with --data, or an address with --admin",
+            folder.display()
+        )
+    })
+}
+
+/// The token of the person `admin` of a data folder.
+pub(crate) fn read_token(folder: &Path) -> anyhow::Result<String> {
+    let path = folder.join("admin.token");
+    let text = std::fs::read_to_string(&path)
+        .with_context(|| format!("cannot read the admin token in `{}`", path.display()))?;
+    Ok(text.trim().to_owned())
+}
+
 /// A new secret, as the caller makes them.
 pub(crate) type MakeToken<'a> = &'a dyn Fn() -> anyhow::Result<String>;
 
@@ -42,18 +78,32 @@ impl DataFolder {
         self.path.join("admin.token")
     }
 
+    /// The token of the person `admin`.
+    pub(crate) fn read_admin_token(&self) -> anyhow::Result<String> {
+        read_token(&self.path)
+    }
+
+    /// Says where everything is, for verbs that need a running gateway, until it is dropped.
+    pub(crate) fn announce(&self, line: &str) -> anyhow::Result<Announced> {
+        self.write_private(ANNOUNCED, line)?;
+        Ok(Announced { path: self.path.join(ANNOUNCED) })
+    }
+
     fn ensure_admin_token(&self, make_token: MakeToken<'_>) -> anyhow::Result<()> {
-        let path = self.admin_token();
-        if path.exists() {
+        if self.admin_token().exists() {
             return Ok(());
         }
-        // Written elsewhere first: a token is there whole or not at all.
-        let new = self.path.join("admin.token.new");
+        self.write_private("admin.token", &make_token()?)
+    }
+
+    /// Written elsewhere first: a file is there whole or not at all.
+    fn write_private(&self, name: &str, line: &str) -> anyhow::Result<()> {
+        let (path, new) = (self.path.join(name), self.path.join(format!("{name}.new")));
         let cannot = || format!("cannot write `{}`", path.display());
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
         let mut file = options.open(&new).with_context(cannot)?;
-        writeln!(file, "{}", make_token()?)
+        writeln!(file, "{line}")
             .and_then(|()| file.sync_all())
             .and_then(|()| std::fs::rename(&new, &path))
             .with_context(cannot)
@@ -118,6 +168,14 @@ mod tests {
 
         let second = DataFolder::open(path.clone(), &token).err().unwrap().to_string();
         assert!(second.contains(&format!("(pid {})", std::process::id())), "{second}");
+
+        let told = folder.announce("{\"ready\":true}").unwrap();
+        let announced = path.join("serve.json");
+        assert_eq!(fs::read_to_string(&announced).unwrap(), "{\"ready\":true}\n");
+        assert_eq!(mode(&announced), 0o600);
+
+        drop(told);
+        assert!(!announced.exists(), "nobody is there any more");
 
         drop(folder);
         let other_token = || Ok("tg_other".to_owned());

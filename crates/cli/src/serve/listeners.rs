@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
+use axum::Router;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use serde::Serialize;
@@ -75,12 +76,12 @@ impl Listeners {
     pub(crate) fn serve(
         self,
         config: &Config,
-        gateway: &Arc<Gateway>,
-        board: Option<&Arc<Switchboard>>,
+        behind: &Behind<'_>,
         ready: &Arc<AtomicBool>,
         serving: &TaskTracker,
         stop: &CancellationToken,
     ) -> Served {
+        let Behind { gateway, api, board } = *behind;
         let limits = wire::connection_limits(config);
         let metrics = metrics_text(gateway, board);
         let agents = self.mcp.map(|listener| {
@@ -99,7 +100,7 @@ impl Listeners {
             serving.spawn(listen::serve(listener, service(guard), limits.clone(), stop.clone()));
         };
         serve(self.admin, Browsers::OwnPages, &|guard| {
-            people::everything(guard, Arc::clone(ready), Arc::clone(&metrics))
+            people::everything(guard, Arc::clone(ready), Arc::clone(&metrics), api.clone())
         });
         serve(self.metrics, Browsers::OwnPages, &|guard| {
             people::metrics_alone(guard, Arc::clone(&metrics))
@@ -114,6 +115,14 @@ impl Listeners {
         });
         Served { agents, guards, door }
     }
+}
+
+/// What answers behind the listeners.
+pub(crate) struct Behind<'a> {
+    pub(crate) gateway: &'a Arc<Gateway>,
+    pub(crate) api: &'a Router,
+    /// Sessions, if they are listened to.
+    pub(crate) board: Option<&'a Arc<Switchboard>>,
 }
 
 /// What of the listeners can change while they serve.

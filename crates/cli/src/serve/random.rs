@@ -30,10 +30,14 @@ pub(crate) fn bytes<const N: usize>() -> anyhow::Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// A new token: `tg_` and 256 random bits.
+/// A new token.
 pub(crate) fn token() -> anyhow::Result<String> {
-    let secret = random_hex().map_err(|error| anyhow::anyhow!("no randomness: {error}"))?;
-    Ok(format!("tg_{secret}"))
+    Ok(toolgate_admin::token(&bytes()?))
+}
+
+/// Random bytes for the admin API.
+pub(crate) fn bits() -> Option<[u8; 32]> {
+    bytes().inspect_err(|error| tracing::error!("{error:#}")).ok()
 }
 
 fn random_hex() -> Result<String, getrandom::Error> {

@@ -12,13 +12,12 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use toolgate_audit::Secret;
 use toolgate_config::{Config, Process, render};
-use toolgate_gateway::Gateway;
 
-use super::access::{PolicyFiles, access};
+use super::access::{FileSide, PolicyFiles};
 use super::listeners::Served;
+use super::setup::Setup;
 use super::source::Source;
-use super::wire::{self, Wiring};
-use super::{sessions, store, unsafe_start};
+use super::{sessions, store, unsafe_start, wire};
 
 /// Editors write a file in several steps; the last one counts.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -27,8 +26,7 @@ const SETTLE: Duration = Duration::from_millis(100);
 pub(crate) struct Reload {
     source: Source,
     active: Active,
-    wiring: Wiring,
-    gateway: Arc<Gateway>,
+    setup: Arc<Setup>,
     served: Served,
     changes: Changes,
     /// Watches as long as it lives.
@@ -37,13 +35,10 @@ pub(crate) struct Reload {
 
 /// What is active, and what it was read from.
 pub(crate) struct Active {
-    pub(crate) config: Config,
+    /// The configuration, and what the policy files held when they were read last, valid or not.
+    pub(crate) file: FileSide,
     /// What the configuration file held when it was read last, valid or not.
     pub(crate) text: Option<Vec<u8>>,
-    /// What the policy files held when they were read last, valid or not.
-    pub(crate) policies: PolicyFiles,
-    /// The policy of local mode, given on the command line.
-    pub(crate) local_policy: Option<PathBuf>,
     /// The key of hashed arguments.
     pub(crate) secret: Secret,
 }
@@ -57,19 +52,17 @@ struct Changes {
 
 impl Reload {
     /// Watches from now on. A change since `active` was read is noticed.
-    pub(crate) fn new(
+    pub(crate) async fn new(
         source: Source,
         active: Active,
-        wiring: Wiring,
-        gateway: Arc<Gateway>,
+        setup: Arc<Setup>,
         served: Served,
     ) -> Self {
         let (tell, told) = mpsc::channel(1);
-        let watcher = watch(source.file(), &active.policies.folders(), tell);
+        let watcher = watch(source.file(), &active.file.policies.folders(), tell);
         let changes = Changes { told, since: None };
-        let mut reload =
-            Self { source, active, wiring, gateway, served, changes, _watcher: watcher };
-        reload.if_changed();
+        let mut reload = Self { source, active, setup, served, changes, _watcher: watcher };
+        reload.if_changed().await;
         reload
     }
 
@@ -79,26 +72,26 @@ impl Reload {
     }
 
     /// Reads the file again if its text is another.
-    pub(crate) fn if_changed(&mut self) {
+    pub(crate) async fn if_changed(&mut self) {
         let text = self.source.text();
         // A file that is gone for a moment is being replaced.
         let changed = text.is_some() && text != self.active.text;
-        if changed || self.read_policies() != self.active.policies {
-            self.now();
+        if changed || self.read_policies() != self.active.file.policies {
+            self.now().await;
         }
     }
 
     /// Reads the file again; also what it refers to may have changed.
-    pub(crate) fn now(&mut self) {
+    pub(crate) async fn now(&mut self) {
         let file = self.source.file().map(Path::to_owned);
-        let applied = match &file {
-            Some(file) => {
-                self.active.text = std::fs::read(file).ok();
-                self.try_apply(file)
-            }
-            None => self.try_policies(),
+        let applied = if let Some(file) = &file {
+            self.active.text = std::fs::read(file).ok();
+            self.try_apply(file).await
+        } else {
+            self.active.file.policies = self.read_policies();
+            self.setup.replace_file(self.active.file.clone()).await
         };
-        let metrics = self.gateway.metrics();
+        let metrics = self.setup.gateway.metrics();
         match applied {
             Ok(()) => {
                 metrics.reloaded(true);
@@ -113,66 +106,49 @@ impl Reload {
         }
     }
 
-    /// The policies alone, where there is no configuration file.
-    fn try_policies(&mut self) -> Result<(), String> {
-        self.active.policies = self.read_policies();
-        let local = self.active.local_policy.as_deref();
-        let in_force = access(&self.active.config, local, &self.active.policies)?;
-        self.gateway.admission().set_access(in_force);
-        self.gateway.access_changed();
-        Ok(())
-    }
-
     fn read_policies(&self) -> PolicyFiles {
-        PolicyFiles::read(&self.active.config, self.active.local_policy.as_deref())
+        let file = &self.active.file;
+        PolicyFiles::read(&file.config, file.local_policy.as_deref())
     }
 
-    fn try_apply(&mut self, file: &Path) -> Result<(), String> {
+    async fn try_apply(&mut self, file: &Path) -> Result<(), String> {
         let loaded = Config::load(file, &Process).map_err(|problems| render(&problems))?;
         for warning in &loaded.warnings {
             tracing::warn!("{warning}");
         }
         let config = loaded.config;
-        let reasons = unsafe_start::reasons(&config);
+        let kept_grants = self.setup.has_kept_grants().await;
+        let reasons = unsafe_start::reasons(&config, kept_grants);
         if !reasons.is_empty() {
             return Err(reasons.join("\n"));
         }
-        let local = self.active.local_policy.as_deref();
-        self.active.policies = PolicyFiles::read(&config, local);
-        let in_force = access(&config, local, &self.active.policies)?;
-        let mut servers = Vec::with_capacity(config.servers.len());
-        for server in &config.servers {
-            let same = self.active.config.servers.contains(server)
-                && self.active.config.limits.result == config.limits.result;
-            let kept = if same { self.gateway.server(&server.name) } else { None };
-            servers.push(match kept {
-                Some(kept) => kept,
-                None => self
-                    .wiring
-                    .server(server, &config.limits)
-                    .map_err(|error| format!("{error:#}"))?,
-            });
-        }
-        let admission = self.gateway.admission();
-        admission.set_access(in_force);
-        admission.set_writing(store::writing(&config.audit, &self.active.secret));
-        self.gateway.apply(servers, wire::agent_sessions(&config));
-        self.gateway.set_session_classes(sessions::classes(&config));
-        self.gateway.access_changed();
-        self.served.set_rules(&config);
-        self.say_what_needs_a_restart(&config);
-        self.active.config = config;
+        let local_policy = self.active.file.local_policy.clone();
+        self.active.file.policies = PolicyFiles::read(&config, local_policy.as_deref());
+        let policies = self.active.file.policies.clone();
+        let new = FileSide { config, policies, local_policy };
+        self.setup.replace_file(new.clone()).await?;
+        let admission = self.setup.gateway.admission();
+        admission.set_writing(store::writing(&new.config.audit, &self.active.secret));
+        self.setup.gateway.set_session_classes(sessions::classes(&new.config));
+        self.served.set_rules(&new.config);
+        self.say_what_needs_a_restart(&new.config);
+        self.active.file = new;
         Ok(())
     }
 
     fn say_what_needs_a_restart(&self, config: &Config) {
-        let (old, new) = (&self.active.config, config);
+        let (old, new) = (&self.active.file.config, config);
+        let checkpoints = |config: &Config| {
+            let audit = &config.audit;
+            (audit.checkpoint_rows, audit.checkpoint_every, audit.checkpoint_file.clone())
+        };
         let changed = [
             (old.listen != new.listen, "listen"),
             (old.data != new.data, "data"),
             (wire::connection_limits(old) != wire::connection_limits(new), "limits of connections"),
             (old.shutdown_grace != new.shutdown_grace, "shutdown_grace"),
             (old.audit.durability != new.audit.durability, "audit.durability"),
+            (checkpoints(old) != checkpoints(new), "audit.checkpoints"),
         ];
         for (_, what) in changed.iter().filter(|(changed, _)| *changed) {
             tracing::warn!("`{what}` has changed; that needs a restart");

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use toolgate_audit::{ArgumentMode, Secret};
 use toolgate_config::{AuditArguments, AuditConfig, Durability};
 use toolgate_gateway::{Clock, Writing};
-use toolgate_store::{Engine, Memory, Settings, Store};
+use toolgate_store::{Due, Engine, Memory, Settings, Store};
 use toolgate_store_sqlite::{Options, Randomness};
 
-use super::random;
+use super::{checkpoints, random};
 
 /// The wall clock.
 pub(crate) struct SystemClock;
@@ -41,7 +41,12 @@ pub(crate) fn open(folder: &Path, audit: &AuditConfig) -> anyhow::Result<(Arc<dy
         signing: random::bytes()?,
         hashing: random::bytes()?,
     };
-    let opened = toolgate_store_sqlite::open(folder, Options::new(durability, randomness), now)?;
+    let every = SignedDuration::try_from(audit.checkpoint_every)?;
+    let mut options = Options::new(durability, randomness);
+    options.due = Due { rows: audit.checkpoint_rows, every };
+    options.on_checkpoint =
+        audit.checkpoint_file.as_deref().map(checkpoints::to_file).transpose()?;
+    let opened = toolgate_store_sqlite::open(folder, options, now)?;
     Ok((Arc::new(opened.store), opened.secret))
 }
 

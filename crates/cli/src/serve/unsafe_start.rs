@@ -4,11 +4,13 @@ use std::net::SocketAddr;
 
 use toolgate_config::Config;
 
-/// Every reason not to start, each with what to do.
-pub(crate) fn reasons(config: &Config) -> Vec<String> {
+/// Every reason not to start, each with what to do. `kept_grants`: there are, or may be, grants that
+/// were made at run time.
+pub(crate) fn reasons(config: &Config, kept_grants: bool) -> Vec<String> {
     let mut reasons = Vec::new();
     let listen = &config.listen;
-    if let Some(address) = open(listen.mcp).filter(|_| config.grants.is_empty()) {
+    let granted = kept_grants || !config.grants.is_empty();
+    if let Some(address) = open(listen.mcp).filter(|_| !granted) {
         reasons.push(format!(
             "`listen.mcp` is {address}, which other machines can reach, and there is no grant: \
              anybody could call every tool. Listen on 127.0.0.1, or configure `grants`"
@@ -40,11 +42,8 @@ pub(crate) fn reasons(config: &Config) -> Vec<String> {
 
 /// Settings that would promise a protection which this version does not have.
 fn not_yet(config: &Config) -> Vec<String> {
-    let promises = [
-        (!config.people.is_empty(), "people"),
-        (config.tls.is_some(), "tls"),
-        (!config.behind_proxy.is_empty(), "behind_proxy"),
-    ];
+    let promises =
+        [(config.tls.is_some(), "tls"), (!config.behind_proxy.is_empty(), "behind_proxy")];
     let made = promises.iter().filter(|(made, _)| *made);
     made.map(|(_, what)| {
         format!("`{what}` is not supported by this version yet; it will not be ignored silently")
@@ -100,19 +99,24 @@ mod tests {
                 &[],
             ),
             ("local: off", &[]),
-            (
-                "people: [{ name: duty, token: env:T, roles: [viewer] }]",
-                &["`people` is not supported"],
-            ),
+            ("people: [{ name: duty, token: env:T, roles: [viewer] }]", &[]),
+            ("behind_proxy: [10.0.0.0/8]", &["`behind_proxy` is not supported"]),
         ];
         for (text, expected) in cases {
             let text = format!("version: 1\n{text}\n");
             let config = Config::parse(&text, Path::new("t.yaml"), &Nothing).unwrap().config;
-            let reasons = reasons(&config);
+            let reasons = reasons(&config, false);
             assert_eq!(reasons.len(), expected.len(), "{text}: {reasons:?}");
             for (reason, expected) in reasons.iter().zip(*expected) {
                 assert!(reason.starts_with(expected), "{reason}");
             }
         }
+    }
+
+    #[test]
+    fn a_kept_grant_is_a_grant() {
+        let text = "version: 1\nlisten: { mcp: 0.0.0.0:4001 }\n";
+        let config = Config::parse(text, Path::new("t.yaml"), &Nothing).unwrap().config;
+        assert_eq!(reasons(&config, true), Vec::<String>::new());
     }
 }

@@ -80,6 +80,7 @@ impl Wiring {
             tool_timeouts,
             tool_classes,
             bare_names: config.names == Names::Bare,
+            max_requests: bytes(limits.requests),
             backs_off,
         };
         let metrics = self.metrics.of_server(&config.name);

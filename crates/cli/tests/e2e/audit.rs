@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::agent::Agent;
 use crate::gate::{Gate, Home, eventually};
-use crate::peer::Peer;
+use crate::peer::{Peer, gate_with_peer};
 
 const DATA: &str = ".local/share/toolgate";
 const POLICY: &str = "version: '1'\ndefault: deny\ntools:\n  echo: { action: allow, limits: \
@@ -99,6 +99,33 @@ fn an_edit_is_found_and_named() {
     fs::write(&file, "this is no database, whatever its name says").unwrap();
     let (code, _, err) = run(&gate.home, &["verify"]);
     assert!(code == Some(2) && err.contains("cannot be read"), "{err}");
+}
+
+#[test]
+fn checkpoints_elsewhere_show_what_was_cut_off() {
+    let config = "audit: { checkpoints: { rows: 1, file: elsewhere.jsonl } }";
+    let (mut gate, _peer) = gate_with_peer(config, "", "");
+    Agent::open(&gate, "peer").call("echo", &json!({}));
+    assert_eq!(gate.stop().0, Some(0));
+    let home = gate.into_home();
+    let written = fs::read_to_string(home.path("elsewhere.jsonl")).unwrap();
+    assert!(written.lines().count() >= 1, "{written}");
+    let verify = |words: &[&str]| run(&home, &[&["verify"], words].concat());
+    let elsewhere = ["--checkpoints", "elsewhere.jsonl"];
+    assert_eq!(verify(&elsewhere).0, Some(0));
+
+    // Whoever has the folder cuts off the end, and what was signed of it.
+    let database = rusqlite::Connection::open(home.path(DATA).join("toolgate.db")).unwrap();
+    let last: i64 = database.query_row("SELECT max(seq) FROM audit", [], |row| row.get(0)).unwrap();
+    database.execute("DELETE FROM audit WHERE seq = ?1", [last]).unwrap();
+    database.execute("DELETE FROM checkpoint WHERE seq >= ?1", [last]).unwrap();
+    drop(database);
+    assert_eq!(verify(&[]).0, Some(0), "the folder alone cannot tell");
+    let (code, _, said) = verify(&elsewhere);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(said.contains(&format!("row {last}")), "{said}");
+    fs::write(home.path("elsewhere.jsonl"), "{}\n").unwrap();
+    assert_eq!(verify(&elsewhere).0, Some(2));
 }
 
 #[test]

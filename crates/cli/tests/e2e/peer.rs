@@ -34,6 +34,11 @@ impl Peer {
         format!("  {name}: {{ command: sh, args: ['{SCRIPT}', '{folder}', '{mode}'], {keys} }}\n")
     }
 
+    /// What `sh` is started with, but for the mode.
+    pub(crate) fn arguments(&self) -> [String; 2] {
+        [SCRIPT.to_owned(), self.folder.display().to_string()]
+    }
+
     /// The processes that were started, oldest first.
     pub(crate) fn started(&self) -> Vec<u32> {
         self.lines("started").iter().map(|line| line.parse().unwrap()).collect()

@@ -24,6 +24,9 @@ chatty)
     ;;
 esac
 
+# What a listing one lists.
+tools='{"name":"echo","title":"Echo","description":"Says what it is told.\nTwice if asked.","inputSchema":{"type":"object","properties":{"text":{"type":"string","description":"What to say"},"times":{"type":["integer","null"]},"tone":{"enum":["low","high"]}},"required":["text"]},"annotations":{"readOnlyHint":true}},{"name":"pid","inputSchema":{"type":"object"},"x-unknown":1.0}'
+
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
 text() { answer "$1" "{\"content\":[{\"type\":\"text\",\"text\":\"$2\"}]}"; }
 
@@ -38,6 +41,13 @@ while IFS= read -r line; do
         version=${line#*\"protocolVersion\":\"}
         version=${version%%\"*}
         answer "$id" "{\"protocolVersion\":\"$version\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"peer\",\"version\":\"1\"}}"
+        ;;
+    *'"method":"tools/list"'*'"id":'* | *'"id":'*'"method":"tools/list"'*)
+        if [ "$mode" = listing ]; then
+            answer "$id" "{\"tools\":[$tools]}"
+        else
+            printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such thing"}}\n' "$id"
+        fi
         ;;
     *'"method":"ping"'*) answer "$id" '{}' ;;
     *'"name":"echo"'*) answer "$id" "{\"content\":[],\"structuredContent\":$params}" ;;

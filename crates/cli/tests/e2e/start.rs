@@ -208,7 +208,6 @@ fn doors_that_would_stand_open() {
 #[test]
 fn what_this_version_cannot_honour_is_not_ignored() {
     let cases = [
-        ("people: [{ name: a, token: env:TOKEN, roles: [viewer] }]", "`people`"),
         ("tls: { cert: a.pem, key: b.pem }", "`tls`"),
         ("behind_proxy: [10.0.0.0/8]", "`behind_proxy`"),
     ];

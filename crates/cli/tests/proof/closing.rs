@@ -167,7 +167,7 @@ fn access() -> Access {
             by_token.insert(Hash::of(token.as_bytes()), Arc::new(grant));
         }
     }
-    Access { local: None, by_token }
+    Access::new(None, by_token)
 }
 
 fn settings() -> ServerSettings {
@@ -180,6 +180,7 @@ fn settings() -> ServerSettings {
         tool_timeouts: HashMap::new(),
         tool_classes: HashMap::new(),
         bare_names: false,
+        max_requests: 1000,
         backs_off: false,
     }
 }

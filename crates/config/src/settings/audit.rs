@@ -1,9 +1,10 @@
 //! `audit`: how safely rows are kept, and what they hold of arguments.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::reader::{Reader, section};
-use crate::value::{Period, Whole, within, words};
+use crate::value::{Period, Text, Whole, within, words};
 
 /// The audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub struct AuditConfig {
     pub checkpoint_rows: u64,
     /// A checkpoint is signed after so long at the latest.
     pub checkpoint_every: Duration,
+    /// Where checkpoints are written to besides the data folder.
+    pub checkpoint_file: Option<PathBuf>,
 }
 
 words! {
@@ -60,7 +63,7 @@ section! {
 }
 
 section! {
-    /// When checkpoints are signed: whichever comes first.
+    /// When checkpoints are signed: whichever comes first; and where else they are written to.
     #[schemars(rename = "Checkpoints")]
     struct RawCheckpoints {
         /// After so many rows.
@@ -69,6 +72,8 @@ section! {
         /// After so long.
         #[schemars(extend("default" = "60s"))]
         every: Period,
+        /// A file that each is also written to, one line of JSON each; best on another disk or machine, out of reach of whoever could change the audit.
+        file: Text,
     }
 }
 
@@ -81,6 +86,7 @@ impl RawAudit {
             arguments: self.arguments.map_or(AuditArguments::Keys, |at| at.value),
             checkpoint_rows: within(checkpoints.rows, rows, Whole(1000), reader).0,
             checkpoint_every: within(checkpoints.every, every, Period::secs(60), reader).0,
+            checkpoint_file: checkpoints.file.map(|at| reader.path(at.value.0)),
         }
     }
 }

@@ -20,6 +20,8 @@ pub struct Limits {
     pub header_read: Duration,
     /// Connections at once, on each listener.
     pub connections: u64,
+    /// Requests under way at once, to each server.
+    pub requests: u64,
 }
 
 /// Agents' MCP sessions.
@@ -54,6 +56,9 @@ section! {
         /// Connections at once, on each listener.
         #[schemars(extend("default" = 4096))]
         connections: Whole,
+        /// Requests under way at once, to each server.
+        #[schemars(extend("default" = 4096))]
+        requests: Whole,
     }
 }
 
@@ -74,6 +79,7 @@ impl RawLimits {
     pub(crate) fn lower(self, reader: &mut Reader<'_>) -> Limits {
         let sizes = (Size::kib(1), Size::mib(1024));
         let blocks = (Size::kib(1), Size::mib(1));
+        let many = (Whole(1), Whole(1_000_000));
         let reading = (Period::millis(100), Period::secs(300));
         Limits {
             body: within(self.body, sizes, Size::mib(4), reader).0,
@@ -81,13 +87,8 @@ impl RawLimits {
             depth: within(self.depth, (Whole(8), Whole(512)), Whole(64), reader).0,
             headers: within(self.headers, blocks, Size::kib(32), reader).0,
             header_read: within(self.header_read, reading, Period::secs(10), reader).0,
-            connections: within(
-                self.connections,
-                (Whole(1), Whole(1_000_000)),
-                Whole(4096),
-                reader,
-            )
-            .0,
+            connections: within(self.connections, many, Whole(4096), reader).0,
+            requests: within(self.requests, many, Whole(4096), reader).0,
         }
     }
 }

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Uri};
+use http::{Request, Response, Uri};
 use http_body_util::Full;
 use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
@@ -21,6 +21,8 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::sync::OnceCell;
 use tower::Service;
+
+use crate::body::{NotRead, read};
 
 /// How long a connection may take, with name lookup and TLS.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -57,6 +59,26 @@ impl Client {
     pub fn with_connect_timeout(connect_timeout: Duration) -> Self {
         let plain = pool(tcp(true), connect_timeout);
         Self(Arc::new(Pools { connect_timeout, plain, secure: OnceCell::new() }))
+    }
+
+    /// Sends one request and reads the whole answer, up to so many bytes.
+    pub async fn ask(
+        &self,
+        request: Request<Bytes>,
+        limit: usize,
+    ) -> Result<Response<Bytes>, String> {
+        let secure = request.uri().scheme_str() == Some("https");
+        let way = self.way(secure).await?;
+        let answered = way.request(request.map(Full::new)).await.map_err(|error| said(&error))?;
+        let (parts, body) = answered.into_parts();
+        let body = match read(body, limit).await {
+            Ok(body) => body,
+            Err(NotRead::TooLarge) => {
+                return Err(format!("the answer is larger than {limit} bytes"));
+            }
+            Err(_) => return Err("the answer broke off".to_owned()),
+        };
+        Ok(Response::from_parts(parts, body))
     }
 
     /// The way to servers of one scheme.
@@ -135,6 +157,14 @@ fn tls() -> Result<rustls::ClientConfig, rustls::Error> {
         .with_safe_default_protocol_versions()?
         .try_with_platform_verifier()?
         .with_no_client_auth())
+}
+
+/// An error with what lies behind it.
+fn said(error: &dyn Error) -> String {
+    match error.source() {
+        Some(source) => format!("{error}: {}", said(source)),
+        None => error.to_string(),
+    }
 }
 
 /// A connector with a limit on the whole of connecting: hyper's own covers TCP alone.

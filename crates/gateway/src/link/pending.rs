@@ -119,6 +119,7 @@ impl Link {
         answer: &mut oneshot::Receiver<Ended>,
         pass: Pass,
     ) -> Result<Ended, Failure> {
+        let _room = self.server.room()?;
         let mut second_chance = true;
         loop {
             let up = self.come_up().await?;

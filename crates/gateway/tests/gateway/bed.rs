@@ -84,6 +84,7 @@ pub(crate) fn settings(name: &str) -> ServerSettings {
         tool_timeouts: HashMap::new(),
         tool_classes: HashMap::new(),
         bare_names: false,
+        max_requests: 1000,
         backs_off: false,
     }
 }

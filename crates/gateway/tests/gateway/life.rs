@@ -125,6 +125,27 @@ async fn a_child_that_dies_young_is_given_a_pause() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn more_requests_than_a_server_may_have_under_way_are_not_sent() {
+    let settings = ServerSettings { max_requests: 2, ..settings("files") };
+    let (bed, mut peer) = Bed::of(settings, Peer::new(Kind::Child));
+    let (agent, mut line) = bed.agent_on(&mut peer).await;
+    let (first, second) = (agent.ask(CALL), agent.ask(ASK));
+    let (one, two) = (line.next().await, line.next().await);
+    let refused = agent.ask(CALL).answer().await;
+    assert!(refused.contains("2 requests to it are under way"), "{refused}");
+    assert!(refused.contains(r#""error_code":"upstream_unavailable""#), "{refused}");
+    assert!(refused.contains("not_started"), "{refused}");
+    one.answer("1");
+    first.answer().await;
+    let third = agent.ask(ASK);
+    let three = line.next().await;
+    two.answer("2");
+    three.answer("3");
+    second.answer().await;
+    third.answer().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_forgotten_session_is_opened_again_and_the_request_sent_once_more() {
     let (bed, mut peer) = Bed::one(Kind::Http);
     let (agent, mut line) = bed.agent_on(&mut peer).await;

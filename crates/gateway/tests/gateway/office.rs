@@ -62,7 +62,7 @@ impl Office {
     pub(crate) fn enforce(&self, document: &str) {
         let policy = policy(document);
         let grant = Grant { label: "local".into(), policy: Some(policy), ..Grant::default() };
-        let access = Access { local: Some(Arc::new(grant)), ..Access::default() };
+        let access = Access::new(Some(Arc::new(grant)), []);
         self.admission.set_access(access);
     }
 

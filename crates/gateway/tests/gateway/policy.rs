@@ -84,7 +84,7 @@ async fn what_a_policy_refuses_is_not_sent() {
 async fn who_has_no_policy_may_nothing() {
     let (bed, player) = bed(DENY);
     let grant = Grant { label: "local".into(), ..Grant::default() };
-    let access = Access { local: Some(Arc::new(grant)), ..Access::default() };
+    let access = Access::new(Some(Arc::new(grant)), []);
     bed.office.admission.set_access(access);
     let agent = bed.open("files", INITIALIZE).await.unwrap();
     assert_eq!(verdict(&agent, "read_a").await, "policy_denied (no policy)");
@@ -233,8 +233,8 @@ async fn a_grant_sees_its_servers_and_its_sessions_alone() {
     };
     let (one, two) = (grant("one", &["files"]), grant("two", &["other"]));
     let hash = |token: &str| toolgate_audit::Hash::of(token.as_bytes());
-    let by_token = [(hash("t1"), one), (hash("t2"), two)].into_iter().collect();
-    bed.office.admission.set_access(Access { local: None, by_token });
+    let by_token = [(hash("t1"), one), (hash("t2"), two)];
+    bed.office.admission.set_access(Access::new(None, by_token));
     assert!(bed.office.admission.caller(None).is_none());
     assert!(bed.office.admission.caller(Some("t3")).is_none());
     let caller = |token| bed.office.admission.caller(Some(token)).unwrap();

@@ -14,15 +14,12 @@ use toolgate_policy::{
     self as policy, Amount, Ownership, Reservation, Take, Unavailable, Usage, Verdict,
 };
 
-use super::{Finish, Job, leg::Counted, writer::Memory};
+use super::{Due, Finish, Job, leg::Counted, writer::Memory};
 use crate::{
     Asking, Change, ChangeError, Ending, Fault, FaultKind, Leg, Settled,
     backend::{Abandoned, Changed, GiveBack, State, Transaction},
 };
 
-/// A checkpoint is due after so many rows, or so much time.
-const CHECKPOINT_ROWS: u64 = 1_000;
-const CHECKPOINT_TIME: SignedDuration = SignedDuration::from_secs(60);
 /// How long a call waits for its next leg.
 const LEG: SignedDuration = SignedDuration::from_mins(10);
 /// How often what can no longer count is forgotten, and dead processes are looked for.
@@ -86,7 +83,7 @@ impl<'a> Group<'a> {
                 };
                 Ok(Done::Changed(match self.transaction.change(change, now)? {
                     Changed::Made => {
-                        self.state.generation += 1;
+                        self.state.generation += u64::from(change.is_setup());
                         self.memory.generation = self.state.generation;
                         self.append(draft.clone())?;
                         Ok(self.state.generation)
@@ -318,6 +315,7 @@ impl<'a> Group<'a> {
     pub(super) fn end(
         mut self,
         signer: Option<&Signer>,
+        due: Due,
     ) -> Result<(u64, Option<Checkpoint>), Fault> {
         for draft in self.memory.owed.clone() {
             self.append(draft)?;
@@ -327,7 +325,7 @@ impl<'a> Group<'a> {
             self.transaction.set_mark(now)?;
         }
         let checkpoint = match signer {
-            Some(signer) if self.is_checkpoint_due(now) => {
+            Some(signer) if self.is_checkpoint_due(due, now) => {
                 let checkpoint = signer.sign(self.state.head, now);
                 self.transaction.checkpoint(&checkpoint)?;
                 Some(checkpoint)
@@ -337,11 +335,11 @@ impl<'a> Group<'a> {
         Ok((self.state.generation, checkpoint))
     }
 
-    fn is_checkpoint_due(&self, now: Timestamp) -> bool {
+    fn is_checkpoint_due(&self, due: Due, now: Timestamp) -> bool {
         let head = self.state.head.seq;
         let (last, at) = self.state.checkpoint.unwrap_or((0, Timestamp::MIN));
-        let late = now.duration_since(at) >= CHECKPOINT_TIME || at > now;
-        head > last && (head - last >= CHECKPOINT_ROWS || late || self.close)
+        let late = now.duration_since(at) >= due.every || at > now;
+        head > last && (head - last >= due.rows || late || self.close)
     }
 }
 

@@ -161,6 +161,7 @@ impl<B: Backend> Writer<B> {
         mut work: impl FnMut(&mut Group<'_>) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
         let (memory, key) = (&mut self.memory, self.settings.signer.as_ref());
+        let due = self.settings.due;
         let mut generation = 0;
         let mut signed: Option<Checkpoint> = None;
         let backend = &mut self.backend;
@@ -168,7 +169,7 @@ impl<B: Backend> Writer<B> {
             backend.transact(&mut |transaction| {
                 let mut group = Group::begin(transaction, memory)?;
                 work(&mut group)?;
-                (generation, signed) = group.end(key)?;
+                (generation, signed) = group.end(key, due)?;
                 Ok(())
             })
         }));

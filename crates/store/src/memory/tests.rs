@@ -18,7 +18,7 @@ impl Place for InMemory {
     fn open(&self, now: Timestamp) -> Arc<dyn Store> {
         let memory = Memory::default();
         *self.memory.lock().unwrap() = Some(memory.clone());
-        let settings = Settings { signer: Some(signer()), on_checkpoint: None };
+        let settings = Settings { signer: Some(signer()), ..Settings::default() };
         let start = if self.on_the_spot { Engine::on_the_spot } else { Engine::start };
         Arc::new(start(memory, settings, now).unwrap())
     }

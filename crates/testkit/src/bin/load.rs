@@ -37,6 +37,9 @@ struct Args {
     /// A bearer token for every request
     #[arg(long)]
     token: Option<String>,
+    /// What stands before the tools' names at this endpoint
+    #[arg(long, default_value = "")]
+    prefix: String,
     /// How many tools a list must name
     #[arg(long, default_value_t = 3)]
     tools: usize,
@@ -74,6 +77,7 @@ impl Args {
             Mode::Big => Ask::Big { size: self.size },
             Mode::Structured => Ask::Structured { size: self.size },
         };
-        Ok(Plan { url: self.url, ask, token: self.token, clients: self.clients, length })
+        let Self { url, prefix, token, clients, .. } = self;
+        Ok(Plan { url, ask, prefix, token, clients, length })
     }
 }

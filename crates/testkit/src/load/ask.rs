@@ -38,6 +38,7 @@ pub enum Ask {
 #[derive(Debug)]
 pub(super) struct Asker {
     ask: Ask,
+    prefix: String,
     /// What a large answer must hold; for a list the first one that was right.
     expected: OnceLock<String>,
 }
@@ -82,13 +83,13 @@ struct ListResult<'a> {
 // === impl Asker ===
 
 impl Asker {
-    pub(super) fn new(ask: Ask) -> Self {
+    pub(super) fn new(ask: Ask, prefix: &str) -> Self {
         let expected = match ask {
             Ask::Echo | Ask::List { .. } => OnceLock::new(),
             Ask::Big { size } => content::big_text(size).into(),
             Ask::Structured { size } => content::structured(size).into(),
         };
-        Self { ask, expected }
+        Self { ask, prefix: prefix.to_owned(), expected }
     }
 
     /// The request number `sequence` of client number `client`. All clients use the same ids, so
@@ -104,8 +105,9 @@ impl Asker {
                 return Request { body: body.into(), id, arguments: String::new() };
             }
         };
+        let prefix = &self.prefix;
         let body = format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{arguments}}}}}"#
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{prefix}{tool}","arguments":{arguments}}}}}"#
         );
         Request { body: body.into(), id, arguments }
     }

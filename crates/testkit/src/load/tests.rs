@@ -13,7 +13,8 @@ use crate::proxy::BareProxy;
 
 fn plan(url: &str, ask: Ask, clients: usize, measured: u64) -> Plan {
     let length = Length::Count { warm_up: 2, measured };
-    Plan { url: url.parse().unwrap(), ask, token: None, clients, length }
+    let (url, prefix) = (url.parse().unwrap(), String::new());
+    Plan { url, ask, prefix, token: None, clients, length }
 }
 
 async fn server(sse: bool) -> Echo {
@@ -84,8 +85,10 @@ async fn a_lost_session_makes_errors_and_no_samples() {
 
 #[test]
 fn a_wrong_answer_is_told_from_the_right_one() {
-    let asker = Asker::new(Ask::Echo);
+    let asker = Asker::new(Ask::Echo, "there__");
     let request = asker.request(3, 6);
+    let sent = String::from_utf8(request.body.to_vec()).unwrap();
+    assert!(sent.contains(r#""name":"there__echo""#), "{sent}");
     let text = |text: &str| format!(r#"{{"content":[{{"type":"text","text":{text}}}]}}"#);
     let right = text(r#""{\"text\":\"client 3 request 6\"}""#);
     for (id, member, value, wrong) in [

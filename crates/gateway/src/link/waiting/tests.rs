@@ -24,6 +24,7 @@ fn server() -> Server {
         tool_timeouts: HashMap::new(),
         tool_classes: HashMap::new(),
         bare_names: false,
+        max_requests: 1000,
         backs_off: false,
     };
     Server::new(settings, Arc::new(Nowhere), Metrics::default().of_server("files"))

@@ -1,0 +1,144 @@
+//! What is answered when something is not done: one shape for every error.
+
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use schemars::JsonSchema;
+use serde::Serialize;
+use toolgate_store::{ChangeError, NotAudited, NotReadable};
+
+/// Why something was not done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    status: StatusCode,
+    code: &'static str,
+    message: String,
+    problems: Vec<Flaw>,
+}
+
+/// One thing that is wrong with a document, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Flaw {
+    /// The file, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// From 1.
+    pub line: usize,
+    /// From 1.
+    pub column: usize,
+    /// A stable code.
+    pub code: String,
+    /// What is wrong.
+    pub message: String,
+    /// What to do.
+    pub hint: String,
+}
+
+/// The body of every error.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Error")]
+pub(crate) struct Body {
+    error: Inner,
+}
+
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ErrorDetail")]
+struct Inner {
+    /// A stable word.
+    code: &'static str,
+    /// For people.
+    message: String,
+    /// Everything that is wrong with a document.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    problems: Vec<Flaw>,
+}
+
+impl Fault {
+    fn new(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self { status, code, message: message.into(), problems: Vec::new() }
+    }
+
+    /// 400: the request makes no sense.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "bad_request", message)
+    }
+
+    /// 401: nobody is known by this token.
+    pub fn unauthorized() -> Self {
+        let message = "send `Authorization: Bearer <token of a person>`; the token of the person \
+                       `admin` is in the file `admin.token` of the data folder";
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
+    }
+
+    /// 403: the person may not do this.
+    pub fn forbidden(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", message)
+    }
+
+    /// 404: there is no such thing.
+    pub fn not_found(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, "not_found", message)
+    }
+
+    /// 405: the path is there, for other methods.
+    pub(crate) fn not_allowed() -> Self {
+        let message = "this path takes other methods; see /api/v1/openapi.json";
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
+    }
+
+    /// 409: it is in a state in which this cannot be done.
+    pub fn conflict(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::CONFLICT, "conflict", message)
+    }
+
+    /// 413: the body is larger than anything that could be meant.
+    pub(crate) fn too_large(limit: usize) -> Self {
+        let message = format!("the body is larger than {limit} bytes");
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
+    }
+
+    /// 422: the document is wrong; here is everything that is wrong with it.
+    pub fn unprocessable(message: impl Into<String>, problems: Vec<Flaw>) -> Self {
+        let status = StatusCode::UNPROCESSABLE_ENTITY;
+        Self { problems, ..Self::new(status, "unprocessable", message) }
+    }
+
+    /// 503: it cannot be done now, so it was not done.
+    pub fn unavailable(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
+    }
+}
+
+impl From<NotReadable> for Fault {
+    fn from(error: NotReadable) -> Self {
+        Self::unavailable(error.to_string())
+    }
+}
+
+impl From<NotAudited> for Fault {
+    fn from(error: NotAudited) -> Self {
+        Self::unavailable(error.to_string())
+    }
+}
+
+impl From<ChangeError> for Fault {
+    fn from(error: ChangeError) -> Self {
+        match error {
+            ChangeError::NameTaken(_) => Self::conflict(error.to_string()),
+            ChangeError::Unknown(_) => Self::not_found(error.to_string()),
+            ChangeError::NotAudited(error) => error.into(),
+        }
+    }
+}
+
+impl IntoResponse for Fault {
+    fn into_response(self) -> Response {
+        let Self { status, code, message, problems } = self;
+        let body = Body { error: Inner { code, message, problems } };
+        let mut response = (status, axum::Json(body)).into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            let bearer = HeaderValue::from_static("Bearer");
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, bearer);
+        }
+        response
+    }
+}

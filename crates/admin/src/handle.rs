@@ -1,0 +1,13 @@
+//! Handlers, by what they are about.
+
+pub(crate) mod audit;
+pub(crate) mod events;
+pub(crate) mod freeze;
+pub(crate) mod grants;
+pub(crate) mod input;
+pub mod local;
+pub(crate) mod people;
+pub(crate) mod policies;
+pub(crate) mod servers;
+pub(crate) mod status;
+pub(crate) mod tools;

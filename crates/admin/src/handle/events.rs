@@ -1,0 +1,88 @@
+//! `GET /api/v1/events`: rows of the audit as they are written.
+//!
+//! A stream asks the store now and then; rows of other processes come too. Streams are few, so
+//! that people who forget a page open cost next to nothing.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::http::header;
+use axum::response::IntoResponse as _;
+use bytes::Bytes;
+use futures_util::stream;
+use toolgate_store::Page;
+
+use crate::api::Ask;
+use crate::fault::Fault;
+use crate::reply::Answer;
+
+/// How many streams there may be.
+const MOST: usize = 64;
+/// How often the store is asked.
+const EVERY: Duration = Duration::from_millis(250);
+/// After so many looks without news a comment is sent, so that a dead reader is noticed.
+const SILENT: u32 = 60;
+
+static OPEN: AtomicUsize = AtomicUsize::new(0);
+
+/// One of the streams there may be.
+struct Place;
+
+impl Place {
+    fn take() -> Option<Self> {
+        let taken = OPEN.fetch_update(Ordering::AcqRel, Ordering::Acquire, |open| {
+            (open < MOST).then_some(open + 1)
+        });
+        taken.is_ok().then_some(Self)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        OPEN.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+pub(crate) async fn stream(ask: Ask) -> Answer {
+    let place = Place::take()
+        .ok_or_else(|| Fault::unavailable(format!("there are {MOST} streams of events already")))?;
+    let last = ask.headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
+    let from = match last.or(ask.query.number("after")?) {
+        Some(seq) => seq,
+        None => ask.admin.given.store.status().await?.head.seq,
+    };
+    let events = stream::unfold((ask, place, from), |(ask, place, after)| async move {
+        let (text, after) = next(&ask, after).await?;
+        Some((Ok::<_, std::convert::Infallible>(text), (ask, place, after)))
+    });
+    // Something must be sent for the head to leave.
+    let first = stream::iter([Ok(Bytes::from_static(b": here they come\n\n"))]);
+    let body = Body::from_stream(futures_util::StreamExt::chain(first, events));
+    Ok(([(header::CONTENT_TYPE, "text/event-stream")], body).into_response())
+}
+
+/// The next rows, or a comment after a long silence; none when toolgate stops.
+async fn next(ask: &Ask, after: u64) -> Option<(Bytes, u64)> {
+    let (store, stop) = (&ask.admin.given.store, &ask.admin.given.stop);
+    for _ in 0..SILENT {
+        let page = Page { after, limit: 1_000, ..Page::default() };
+        // What cannot be read now may be readable later.
+        let rows = store.rows(page).await.unwrap_or_default();
+        if let Some(last) = rows.last().map(|row| row.seq) {
+            let event = |row: &toolgate_audit::Row| {
+                format!("id: {}\nevent: row\ndata: {}\n\n", row.seq, row.to_json())
+            };
+            return Some((rows.iter().map(event).collect::<String>().into(), last));
+        }
+        tokio::select! {
+            () = tokio::time::sleep(EVERY) => {}
+            () = stop.cancelled() => return None,
+        }
+        // Who is no longer a person with a token hears no more.
+        if !ask.admin.still_knows(&ask.who) {
+            return None;
+        }
+    }
+    Some((Bytes::from_static(b": nothing new\n\n"), after))
+}

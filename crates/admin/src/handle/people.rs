@@ -1,0 +1,150 @@
+//! People: made, given new tokens, revoked.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_audit::Hash;
+use toolgate_store::{Change, Person};
+
+use super::grants::id;
+use super::input::{check_name, expires};
+use crate::api::Ask;
+use crate::fault::Fault;
+use crate::people::Role;
+use crate::reply::{Answer, created, done, ok, page};
+use crate::secret::token;
+use crate::view::{PersonItem, Place, View};
+
+/// A person to be made.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "NewPerson")]
+pub(crate) struct New {
+    /// Unique; `admin` is taken.
+    name: String,
+    /// What they may do; at least one.
+    roles: Vec<Role>,
+    /// Groups they are in, for policies that name approvers.
+    #[serde(default)]
+    groups: Vec<String>,
+    /// A day (00:00 UTC) or a time.
+    expires: Option<String>,
+}
+
+/// A new token.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "PersonToken")]
+pub(crate) struct Made {
+    /// The person's id.
+    id: String,
+    /// Their name.
+    name: String,
+    /// The token; it cannot be shown again.
+    token: String,
+}
+
+pub(crate) async fn list(ask: Ask) -> Answer {
+    page(ask.admin.view().people.clone(), &ask.query)
+}
+
+pub(crate) async fn create(ask: Ask) -> Answer {
+    let new: New = ask.json()?;
+    let (view, now) = (ask.admin.view(), ask.admin.now());
+    check_name("name", &new.name, "admin")?;
+    if new.roles.is_empty() {
+        return Err(Fault::bad_request("`roles` is empty: give at least `viewer`"));
+    }
+    if view.people.iter().any(|person| person.name == new.name) {
+        let why = "names stay taken after a revocation, choose another";
+        return Err(Fault::conflict(format!("the name `{}` is taken; {why}", new.name)));
+    }
+    let token = token(&ask.admin.random()?);
+    let roles: Vec<String> = new.roles.iter().map(|role| role.as_str().to_owned()).collect();
+    let row = ask.row(&format!("made the person `{}` ({})", new.name, roles.join(", ")));
+    let person = Person {
+        id: id("p-", &ask.admin.random()?),
+        name: new.name.as_str().into(),
+        token: Hash::of(token.as_bytes()),
+        roles,
+        groups: new.groups,
+        created: now,
+        expires: new.expires.map(|text| expires(&text, now)).transpose()?,
+        revoked: None,
+    };
+    let made = Made { id: person.id.to_string(), name: new.name, token };
+    ask.change(Change::PutPerson(Box::new(person)), row).await?;
+    created(&made)
+}
+
+pub(crate) async fn rotate(ask: Ask) -> Answer {
+    let _turn = ask.admin.turn.lock().await;
+    let view = ask.admin.view();
+    let item = find(&view, ask.param("id"))?;
+    if item.revoked.is_some() {
+        return Err(Fault::conflict(format!("the token of `{}` was revoked", item.name)));
+    }
+    refuse_others(item)?;
+    let kept = ask.admin.given.store.snapshot().await?.people;
+    let person = kept.into_iter().find(|person| *person.id == *item.id);
+    let mut person = person.ok_or_else(|| Fault::not_found("the person is gone"))?;
+    let token = token(&ask.admin.random()?);
+    person.token = Hash::of(token.as_bytes());
+    let made = Made { id: item.id.clone(), name: item.name.clone(), token };
+    let row = ask.row(&format!("gave a new token to the person `{}`", item.name));
+    ask.change(Change::PutPerson(Box::new(person)), row).await?;
+    ok(&made)
+}
+
+pub(crate) async fn revoke(ask: Ask) -> Answer {
+    let _turn = ask.admin.turn.lock().await;
+    let view = ask.admin.view();
+    let item = find(&view, ask.param("id"))?;
+    if item.revoked.is_some() {
+        return done();
+    }
+    let row = ask.row(&format!("revoked the token of the person `{}`", item.name));
+    let change = match item.source {
+        Place::Store => Change::RevokePerson(item.id.as_str().into()),
+        Place::File => Change::PutPerson(Box::new(tombstone(item, &ask))),
+        Place::Data => {
+            refuse_others(item)?;
+            return done();
+        }
+    };
+    ask.change(change, row).await?;
+    done()
+}
+
+/// What keeps a person of the file from coming back.
+fn tombstone(item: &PersonItem, ask: &Ask) -> Person {
+    let now = ask.admin.now();
+    Person {
+        id: item.id.as_str().into(),
+        name: Arc::from(item.name.as_str()),
+        token: Hash::default(),
+        roles: Vec::new(),
+        groups: Vec::new(),
+        created: now,
+        expires: None,
+        revoked: Some(now),
+    }
+}
+
+/// By id or by name.
+fn find<'v>(view: &'v View, named: &str) -> Result<&'v PersonItem, Fault> {
+    let found = view.people.iter().find(|person| person.id == named || person.name == named);
+    found.ok_or_else(|| Fault::not_found(format!("there is no person `{named}`")))
+}
+
+fn refuse_others(item: &PersonItem) -> Result<(), Fault> {
+    let why = match item.source {
+        Place::Store => return Ok(()),
+        Place::File => "comes from toolgate.yaml; change the token there",
+        Place::Data => {
+            "has the token in the file `admin.token` of the data folder; to replace it, stop \
+             toolgate, remove the file and start again"
+        }
+    };
+    Err(Fault::conflict(format!("the person `{}` {why}", item.name)))
+}

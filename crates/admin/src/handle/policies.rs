@@ -1,0 +1,205 @@
+//! Policies: looked at, put, taken away, explained.
+//!
+//! Invariant: a document with a problem or a failing test of its own is never kept.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use tokio::sync::oneshot;
+use toolgate_gateway::InForce;
+use toolgate_policy::{
+    Call, Class, Explanation, Identity, Known, LimitState, Policy, Problem, Severity, explain,
+    limits,
+};
+use toolgate_store::Change;
+
+use super::grants;
+use crate::api::Ask;
+use crate::fault::{Fault, Flaw};
+use crate::reply::{Answer, done, ok, page};
+use crate::view::{Place, PolicyText, View};
+
+/// The call that is asked about.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ExplainRequest")]
+pub(crate) struct Asked {
+    /// A grant, by id or label: its identity, groups and what it has used.
+    grant: Option<String>,
+    /// The server; any if absent.
+    server: Option<String>,
+    /// The tool, by its own name.
+    tool: String,
+    /// Its arguments, an object.
+    #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
+    arguments: Option<Box<RawValue>>,
+    /// A time; now if absent.
+    at: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Explained {
+    #[serde(flatten)]
+    explanation: Explanation,
+    limits: Vec<LimitState>,
+}
+
+pub(crate) async fn list(ask: Ask) -> Answer {
+    let view = ask.admin.view();
+    page(view.policies.iter().map(|policy| policy.item.clone()).collect(), &ask.query)
+}
+
+pub(crate) async fn get(ask: Ask) -> Answer {
+    ok(find(&ask.admin.view(), ask.param("name"))?)
+}
+
+pub(crate) async fn put(ask: Ask) -> Answer {
+    let name = ask.param("name");
+    check_name(name)?;
+    let _turn = ask.admin.turn.lock().await;
+    let view = ask.admin.view();
+    refuse_file(&view, name)?;
+    let text = std::str::from_utf8(&ask.body)
+        .map_err(|_| Fault::bad_request("the document is not UTF-8"))?;
+    let known = Known {
+        servers: view.servers.iter().map(|server| server.name.clone()).collect(),
+        tools: None,
+    };
+    let policy = checked(name, text, &known)?;
+    let mut row = ask.row(&format!("put the policy `{name}`"));
+    row.policy = Some(name.into());
+    row.policy_hash = toolgate_audit::Hash::parse(policy.hash()).ok();
+    let change = Change::PutPolicy { name: name.into(), document: text.into() };
+    ask.change(change, row).await?;
+    ok(&find(&ask.admin.view(), name)?.item)
+}
+
+pub(crate) async fn remove(ask: Ask) -> Answer {
+    let name = ask.param("name");
+    let _turn = ask.admin.turn.lock().await;
+    let view = ask.admin.view();
+    find(&view, name)?;
+    refuse_file(&view, name)?;
+    let names = |policy: &Option<String>| policy.as_deref() == Some(name);
+    let user = view.grants.iter().find(|grant| grant.revoked.is_none() && names(&grant.policy));
+    if let Some(grant) = user {
+        let why = format!("the grant `{}` names it; attach another policy first", grant.label);
+        return Err(Fault::conflict(why));
+    }
+    let mut row = ask.row(&format!("took the policy `{name}` away"));
+    row.policy = Some(name.into());
+    ask.change(Change::RemovePolicy(name.into()), row).await?;
+    done()
+}
+
+pub(crate) async fn explained(ask: Ask) -> Answer {
+    let asked: Asked = ask.json()?;
+    let (view, now) = (ask.admin.view(), ask.admin.now());
+    let name = ask.param("name");
+    find(&view, name)?;
+    let broken = || Fault::conflict(format!("the policy `{name}` is not in force"));
+    let policy = Arc::clone(view.in_force.get(name).ok_or_else(broken)?);
+    let arguments = asked.arguments.as_ref().map_or("{}", |raw| raw.get());
+    if !arguments.trim_start().starts_with('{') {
+        return Err(Fault::bad_request("`arguments` must be an object"));
+    }
+    let at = asked.at.as_deref().map(str::parse::<Timestamp>).transpose();
+    let at = at.map_err(|_| Fault::bad_request("`at` must be a time (2026-01-05T12:00:00Z)"))?;
+    let grant =
+        asked.grant.as_deref().map(|grant| grants::find(&view, grant).cloned()).transpose()?;
+    let call = move |policy: &InForce, usage: &dyn toolgate_policy::Usage, now: Timestamp| {
+        let identity = grant.as_ref().and_then(|grant| {
+            let name = grant.identity.as_deref()?;
+            Some(Identity { name, groups: &grant.groups })
+        });
+        let arguments = asked.arguments.as_ref().map_or("{}", |raw| raw.get());
+        let call = Call {
+            grant: grant.as_ref().map_or("", |grant| &grant.label),
+            identity,
+            ..Call::new(
+                asked.server.as_deref().unwrap_or_default(),
+                &asked.tool,
+                Class::by_name(&asked.tool),
+                arguments,
+            )
+        };
+        let explanation = explain(&policy.policy, &call, usage, now);
+        Explained { explanation, limits: limits(&policy.policy, &call, usage, now) }
+    };
+    let (tell, told) = oneshot::channel();
+    let look = Box::new(move |usage: &dyn toolgate_policy::Usage, now: Timestamp| {
+        // Whoever asked may be gone.
+        drop(tell.send(call(&policy, usage, at.unwrap_or(now))));
+    });
+    ask.admin.given.store.look(now, look).await?;
+    ok(&told.await.map_err(|_| Fault::unavailable("the store gave no answer"))?)
+}
+
+/// A policy that was read without an error and has passed its own tests.
+fn checked(name: &str, text: &str, known: &Known) -> Result<Policy, Fault> {
+    let loaded = Policy::load(name, text, known);
+    let Some(policy) = loaded.policy else {
+        let flaws: Vec<Flaw> = loaded.problems.iter().map(flaw).collect();
+        return Err(Fault::unprocessable("the document is not valid", flaws));
+    };
+    let failed: Vec<Flaw> = policy
+        .run_tests()
+        .results
+        .iter()
+        .filter_map(|result| {
+            let failure = result.failure.as_ref()?;
+            Some(Flaw {
+                file: None,
+                line: result.line,
+                column: 1,
+                code: "test_failed".to_owned(),
+                message: format!("test `{}`: {failure}", result.name),
+                hint: "mend the rule, or the test".to_owned(),
+            })
+        })
+        .collect();
+    if failed.is_empty() {
+        return Ok(policy);
+    }
+    Err(Fault::unprocessable("the document fails its own tests", failed))
+}
+
+fn flaw(problem: &Problem) -> Flaw {
+    let kind = if problem.severity == Severity::Warning { "warning: " } else { "" };
+    Flaw {
+        file: None,
+        line: problem.line,
+        column: problem.column,
+        code: problem.code.as_str().to_owned(),
+        message: format!("{kind}{}", problem.message),
+        hint: problem.hint.clone(),
+    }
+}
+
+fn find<'v>(view: &'v View, name: &str) -> Result<&'v PolicyText, Fault> {
+    let found = view.policies.iter().find(|policy| policy.item.name == name);
+    found.ok_or_else(|| Fault::not_found(format!("there is no policy `{name}`")))
+}
+
+fn refuse_file(view: &View, name: &str) -> Result<(), Fault> {
+    let mut policies = view.policies.iter().map(|policy| &policy.item);
+    if policies.any(|policy| policy.name == name && policy.source == Place::File) {
+        let why = "comes from toolgate.yaml; change it there";
+        return Err(Fault::conflict(format!("the policy `{name}` {why}")));
+    }
+    Ok(())
+}
+
+fn check_name(name: &str) -> Result<(), Fault> {
+    let good = name.len() <= 64
+        && name.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c));
+    if good {
+        return Ok(());
+    }
+    let why = "up to 64 letters, digits, `-`, `_` and `.`, the first a letter or digit";
+    Err(Fault::bad_request(format!("`{name}` cannot be the name of a policy: {why}")))
+}

@@ -1,0 +1,90 @@
+//! Servers: listed, added, removed, tried out.
+//!
+//! Only an admin may add one: whoever can write a server's entry can run a program.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::{Map, Value};
+use toolgate_store::{Change, Kept};
+
+use crate::api::Ask;
+use crate::fault::Fault;
+use crate::reply::{Answer, created, done, ok, page};
+use crate::view::{Place, ServerItem, View};
+
+/// Where added servers are kept.
+pub const SPACE: &str = "servers";
+
+/// What came of trying a server.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Tested {
+    /// Whether it answered.
+    ok: bool,
+    /// Its tools, by its own names.
+    tools: Vec<String>,
+    /// How long it took, in milliseconds.
+    ms: u64,
+    /// What went wrong.
+    message: Option<String>,
+}
+
+pub(crate) async fn list(ask: Ask) -> Answer {
+    let known = ask.admin.given.gateway.known_servers();
+    let mut items = ask.admin.view().servers.clone();
+    for item in &mut items {
+        item.tools = known.iter().find(|server| server.name == item.name).and_then(|s| s.tools);
+    }
+    page(items, &ask.query)
+}
+
+pub(crate) async fn add(ask: Ask) -> Answer {
+    let mut entry: Map<String, Value> = ask.json()?;
+    let Some(Value::String(name)) = entry.remove("name") else {
+        return Err(Fault::bad_request("`name` must be a string"));
+    };
+    let _turn = ask.admin.turn.lock().await;
+    let view = ask.admin.view();
+    if view.servers.iter().any(|server| server.name == name) {
+        return Err(Fault::conflict(format!("there is a server `{name}` already")));
+    }
+    let entry = Value::Object(entry).to_string();
+    let wrong = |flaws| Fault::unprocessable("the server's entry is not valid", flaws);
+    ask.admin.given.entries.check(&name, &entry).map_err(wrong)?;
+    let mut row = ask.row(&format!("added the server `{name}`"));
+    row.server = Some(name.as_str().into());
+    let key = name.as_str().into();
+    let kept = Kept { space: SPACE.into(), key, json: entry.as_str().into() };
+    ask.change(Change::Keep(kept), row).await?;
+    created(find(&ask.admin.view(), &name)?)
+}
+
+pub(crate) async fn remove(ask: Ask) -> Answer {
+    let name = ask.param("name");
+    let _turn = ask.admin.turn.lock().await;
+    let view = ask.admin.view();
+    if find(&view, name)?.source == Place::File {
+        let why = "comes from toolgate.yaml; remove it there";
+        return Err(Fault::conflict(format!("the server `{name}` {why}")));
+    }
+    let mut row = ask.row(&format!("removed the server `{name}`"));
+    row.server = Some(name.into());
+    ask.change(Change::Forget(SPACE.into(), name.into()), row).await?;
+    done()
+}
+
+pub(crate) async fn test(ask: Ask) -> Answer {
+    let name = ask.param("name");
+    find(&ask.admin.view(), name)?;
+    let began = tokio::time::Instant::now();
+    let tried = ask.admin.given.gateway.try_server(name).await;
+    let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    ok(&match tried {
+        Ok(tools) => Tested { ok: true, tools, ms, message: None },
+        Err(why) => Tested { ok: false, tools: Vec::new(), ms, message: Some(why) },
+    })
+}
+
+fn find<'v>(view: &'v View, name: &str) -> Result<&'v ServerItem, Fault> {
+    let found = view.servers.iter().find(|server| server.name == name);
+    found.ok_or_else(|| Fault::not_found(format!("there is no server `{name}`")))
+}

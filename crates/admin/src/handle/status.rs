@@ -1,0 +1,60 @@
+//! `GET /api/v1/status`, and the description of the API.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::api::Ask;
+use crate::reply::{Answer, ok};
+use crate::view::FreezeItem;
+
+/// Where toolgate stands.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct Status {
+    /// Of the binary.
+    version: &'static str,
+    /// Where it listens, its pid, and the durability of the audit.
+    #[serde(flatten)]
+    facts: serde_json::Map<String, serde_json::Value>,
+    /// Whether calls without a token are taken.
+    local: bool,
+    /// How many agent sessions are open.
+    agent_sessions: usize,
+    audit: AuditStatus,
+    /// What is frozen.
+    freezes: Vec<FreezeItem>,
+}
+
+/// Where the audit stands.
+#[derive(Serialize, JsonSchema)]
+struct AuditStatus {
+    /// How many rows there are.
+    rows: u64,
+    /// The hash of the last one.
+    hash: String,
+    /// Up to which row the last checkpoint is signed; null if there is none.
+    checkpoint: Option<u64>,
+    /// Calls that were admitted and have not ended.
+    open_calls: u64,
+}
+
+pub(crate) async fn get(ask: Ask) -> Answer {
+    let (given, view) = (&ask.admin.given, ask.admin.view());
+    let stands = given.store.status().await?;
+    ok(&Status {
+        version: env!("CARGO_PKG_VERSION"),
+        facts: given.facts.clone(),
+        local: view.local,
+        agent_sessions: given.gateway.agent_sessions(),
+        audit: AuditStatus {
+            rows: stands.head.seq,
+            hash: stands.head.hash.to_string(),
+            checkpoint: stands.checkpoint.map(|checkpoint| checkpoint.seq),
+            open_calls: stands.open,
+        },
+        freezes: view.freezes.clone(),
+    })
+}
+
+pub(crate) async fn openapi(_: Ask) -> Answer {
+    ok(&crate::openapi::document())
+}

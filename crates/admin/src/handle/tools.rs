@@ -1,0 +1,52 @@
+//! Tools of servers, and sessions.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use toolgate_policy::Class;
+
+use crate::api::Ask;
+use crate::reply::{Answer, page};
+
+/// A tool.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Tool")]
+pub(crate) struct ToolItem {
+    /// The server.
+    server: String,
+    /// The server's own name of it.
+    name: String,
+    /// Risk class.
+    class: &'static str,
+    /// `low`, `medium`, `high` or `critical`.
+    level: &'static str,
+    /// SHA-256 over its canonical definition, in lower-case hex.
+    fingerprint: Option<String>,
+    /// `listed`.
+    state: &'static str,
+}
+
+pub(crate) async fn list(ask: Ask) -> Answer {
+    let tools = ask.admin.given.gateway.known_tools().into_iter().map(|tool| ToolItem {
+        server: tool.server,
+        name: tool.name,
+        class: tool.class.as_str(),
+        level: level(tool.class),
+        fingerprint: tool.fingerprint.map(|hash| hash.to_string()),
+        state: "listed",
+    });
+    page(tools.collect(), &ask.query)
+}
+
+pub(crate) async fn sessions(ask: Ask) -> Answer {
+    let sessions = ask.admin.given.sessions.as_ref();
+    page(sessions.map(|list| list()).unwrap_or_default(), &ask.query)
+}
+
+fn level(class: Class) -> &'static str {
+    match class {
+        Class::Read | Class::Other => "low",
+        Class::Write => "medium",
+        Class::Execute => "high",
+        Class::Destructive | Class::Financial => "critical",
+    }
+}

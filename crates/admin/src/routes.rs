@@ -1,0 +1,174 @@
+//! The table of routes: method, path, role, what goes in and out, and who handles it.
+
+use axum::routing::MethodFilter;
+use futures_util::future::BoxFuture;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+
+use crate::api::Ask;
+use crate::handle::{
+    audit, events, freeze, grants, local, people, policies, servers, status, tools,
+};
+use crate::people::Role;
+use crate::reply::{Answer, List};
+use crate::view::{GrantItem, PersonItem, PolicyItem, PolicyText, ServerItem};
+
+/// One route.
+pub(crate) struct Route {
+    pub(crate) method: Verb,
+    pub(crate) path: &'static str,
+    /// Who may: at least this role.
+    pub(crate) role: Role,
+    /// One line.
+    pub(crate) summary: &'static str,
+    /// Words that may stand in the query, and what they mean.
+    pub(crate) query: &'static [(&'static str, &'static str)],
+    pub(crate) body: Option<Body>,
+    /// The status if all is well, and what comes with it.
+    pub(crate) answer: (u16, Option<Shape>),
+    pub(crate) handle: fn(Ask) -> BoxFuture<'static, Answer>,
+}
+
+/// What goes in.
+pub(crate) enum Body {
+    /// JSON of a shape.
+    Json(Shape),
+    /// A policy document, JSON or YAML.
+    Document,
+}
+
+/// Writes a schema.
+pub(crate) type Shape = fn(&mut SchemaGenerator) -> Schema;
+
+/// The methods in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Get,
+    Post,
+    Put,
+    Patch,
+    Delete,
+}
+
+impl Verb {
+    pub(crate) fn filter(self) -> MethodFilter {
+        match self {
+            Self::Get => MethodFilter::GET,
+            Self::Post => MethodFilter::POST,
+            Self::Put => MethodFilter::PUT,
+            Self::Patch => MethodFilter::PATCH,
+            Self::Delete => MethodFilter::DELETE,
+        }
+    }
+
+    /// As OpenAPI writes it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Post => "post",
+            Self::Put => "put",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+        }
+    }
+}
+
+const PAGE: &[(&str, &str)] =
+    &[("after", "the `next` of the part before"), ("limit", "at most so many items")];
+
+const AUDIT: &[(&str, &str)] = &[
+    ("after", "only rows after this `seq`"),
+    ("limit", "at most so many rows; 100 if not given, up to 1000"),
+    ("grant", "only rows of the grant with this label"),
+    ("tool", "only rows of this tool"),
+    ("decision", "only rows with this decision"),
+];
+
+fn shape<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    generator.subschema_for::<T>()
+}
+
+/// Any JSON object.
+fn object(_: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({ "type": "object" })
+}
+
+macro_rules! routes {
+    ($($verb:ident $path:literal $role:ident $summary:literal
+       [$query:expr] [$($body:tt)*] $status:literal [$($answer:tt)*] $handle:path;)+) => {
+        /// Every route.
+        pub(crate) const ROUTES: &[Route] = &[$(Route {
+            method: Verb::$verb,
+            path: $path,
+            role: Role::$role,
+            summary: $summary,
+            query: $query,
+            body: routes!(@body $($body)*),
+            answer: ($status, routes!(@shape $($answer)*)),
+            handle: |ask| Box::pin($handle(ask)),
+        },)+];
+    };
+    (@body) => { None };
+    (@body document) => { Some(Body::Document) };
+    (@body any) => { Some(Body::Json(object)) };
+    (@body $type:ty) => { Some(Body::Json(shape::<$type>)) };
+    (@shape) => { None };
+    (@shape any) => { Some(object) };
+    (@shape $type:ty) => { Some(shape::<$type>) };
+}
+
+routes! {
+    Get "/api/v1/openapi.json" Viewer "This description"
+        [&[]] [] 200 [any] status::openapi;
+    Get "/api/v1/status" Viewer "Where it listens, where the audit stands, what is frozen"
+        [&[]] [] 200 [status::Status] status::get;
+    Get "/api/v1/servers" Viewer "Servers"
+        [PAGE] [] 200 [List<ServerItem>] servers::list;
+    Post "/api/v1/servers" Admin "Add a server: a name and an entry as in `servers` of toolgate.yaml"
+        [&[]] [any] 201 [ServerItem] servers::add;
+    Delete "/api/v1/servers/{name}" Admin "Remove a server that was added"
+        [&[]] [] 204 [] servers::remove;
+    Post "/api/v1/servers/{name}/test" Admin "Connect to a server and list its tools"
+        [&[]] [] 200 [servers::Tested] servers::test;
+    Get "/api/v1/sessions" Viewer "Sessions of programs that have dialled in"
+        [PAGE] [] 200 [List<serde_json::Value>] tools::sessions;
+    Get "/api/v1/tools" Viewer "Tools that servers were heard to have"
+        [PAGE] [] 200 [List<tools::ToolItem>] tools::list;
+    Get "/api/v1/grants" Viewer "Grants"
+        [PAGE] [] 200 [List<GrantItem>] grants::list;
+    Post "/api/v1/grants" Admin "Make a grant; its token is shown once, here"
+        [&[]] [grants::New] 201 [grants::Made] grants::create;
+    Patch "/api/v1/grants/{id}" PolicyManager "Change a grant; anything but its policy needs the role `admin`"
+        [&[]] [grants::Changes] 200 [GrantItem] grants::patch;
+    Post "/api/v1/grants/{id}/rotate" Admin "Give a grant a new token; the old one ends at once"
+        [&[]] [] 200 [grants::Made] grants::rotate;
+    Delete "/api/v1/grants/{id}" Admin "Revoke a grant"
+        [&[]] [] 204 [] grants::revoke;
+    Get "/api/v1/people" Viewer "People"
+        [PAGE] [] 200 [List<PersonItem>] people::list;
+    Post "/api/v1/people" Admin "Make a person; the token is shown once, here"
+        [&[]] [people::New] 201 [people::Made] people::create;
+    Post "/api/v1/people/{id}/rotate" Admin "Give a person a new token; the old one ends at once"
+        [&[]] [] 200 [people::Made] people::rotate;
+    Delete "/api/v1/people/{id}" Admin "Revoke a person's token"
+        [&[]] [] 204 [] people::revoke;
+    Get "/api/v1/policies" Viewer "Policies"
+        [PAGE] [] 200 [List<PolicyItem>] policies::list;
+    Get "/api/v1/policies/{name}" Viewer "One policy with its document"
+        [&[]] [] 200 [PolicyText] policies::get;
+    Put "/api/v1/policies/{name}" PolicyManager "Make a policy, or its next version"
+        [&[]] [document] 200 [PolicyItem] policies::put;
+    Delete "/api/v1/policies/{name}" PolicyManager "Take a policy away that no grant names"
+        [&[]] [] 204 [] policies::remove;
+    Post "/api/v1/policies/{name}/explain" Viewer "What a policy makes of a call, and what is left of its limits"
+        [&[]] [policies::Asked] 200 [any] policies::explained;
+    Post "/api/v1/freeze" Admin "Stop a grant, a server, or everything"
+        [&[]] [freeze::What] 201 [freeze::Made] freeze::create;
+    Delete "/api/v1/freeze/{id}" Admin "End a freeze"
+        [&[]] [] 204 [] freeze::end;
+    Put "/api/v1/local" Admin "Take calls without a token again, or no longer"
+        [&[]] [local::Wish] 200 [local::Wish] local::put;
+    Get "/api/v1/audit" Viewer "Rows of the audit, ascending"
+        [AUDIT] [] 200 [List<serde_json::Value>] audit::list;
+    Get "/api/v1/events" Viewer "Rows of the audit as they are written (server-sent events); goes on after Last-Event-ID"
+        [&[("after", "begin after this `seq`")]] [] 200 [] events::stream;
+}

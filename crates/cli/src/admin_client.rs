@@ -1,0 +1,167 @@
+//! The client of verbs that need a running gateway: they use the admin API like anybody else.
+//!
+//! Invariant: the token is never printed, and goes nowhere but to the address that was named or
+//! that the data folder names.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow, bail};
+use bytes::Bytes;
+use http::{Method, Request, header};
+use serde_json::Value;
+use toolgate_edge::remote::Client;
+
+use crate::args::AdminArgs;
+use crate::policy::visible;
+use crate::serve::{announced, find_data, read_token};
+
+/// The largest answer.
+const MAX_ANSWER: usize = 256 * 1024 * 1024;
+/// How long an answer may take: trying a server takes a minute at most.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A way to the admin API.
+pub(crate) struct AdminClient {
+    base: String,
+    token: String,
+    client: Client,
+    runtime: tokio::runtime::Runtime,
+}
+
+impl AdminClient {
+    /// Finds the gateway and the token. Nothing is sent yet.
+    pub(crate) fn new(args: &AdminArgs) -> anyhow::Result<Self> {
+        let folder = || find_data(args.data.data.as_deref(), args.data.config.as_deref());
+        let base = match &args.admin {
+            Some(url) => url.clone(),
+            None => running(&announced(&folder()?)?)?,
+        };
+        let token = match std::env::var("TOOLGATE_ADMIN_TOKEN") {
+            Ok(token) if !token.is_empty() => token,
+            _ => read_token(&folder()?)?,
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("cannot start the runtime")?;
+        let base = base.trim_end_matches('/').to_owned();
+        // Its pools need a runtime around them.
+        let client = {
+            let _inside = runtime.enter();
+            Client::new()
+        };
+        Ok(Self { base, token, client, runtime })
+    }
+
+    /// What is at a path.
+    pub(crate) fn get(&self, path: &str) -> anyhow::Result<Value> {
+        self.send(&Method::GET, path, None)
+    }
+
+    /// Every item of a list.
+    pub(crate) fn list(&self, path: &str) -> anyhow::Result<Vec<Value>> {
+        let (mut items, mut after) = (Vec::new(), String::new());
+        loop {
+            let mut part = self.get(&format!("{path}{after}"))?;
+            match part.get_mut("items").map(Value::take) {
+                Some(Value::Array(more)) => items.extend(more),
+                _ => bail!("the gateway answered with something that is no list"),
+            }
+            match part.get("next").and_then(Value::as_str) {
+                Some(next) => after = format!("?after={next}"),
+                None => return Ok(items),
+            }
+        }
+    }
+
+    /// Sends a request; what is answered, null if there is nothing to say.
+    pub(crate) fn send(
+        &self,
+        method: &Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> anyhow::Result<Value> {
+        let bytes = body.map(Value::to_string).unwrap_or_default();
+        let request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.base))
+            .header(header::AUTHORIZATION, format!("Bearer {}", self.token))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Bytes::from(bytes))
+            .with_context(|| format!("`{}` is no address of a gateway", self.base))?;
+        let asking =
+            async { tokio::time::timeout(PATIENCE, self.client.ask(request, MAX_ANSWER)).await };
+        let answered = self.runtime.block_on(asking);
+        let unreachable = |why: String| {
+            anyhow!("the gateway at {} cannot be reached: {why}; does it run?", self.base)
+        };
+        let answered = answered.map_err(|_| unreachable("no answer".to_owned()))?;
+        let response = answered.map_err(unreachable)?;
+        let value = match response.body().as_ref() {
+            b"" => Value::Null,
+            text => serde_json::from_slice(text).unwrap_or(Value::Null),
+        };
+        if response.status().is_success() {
+            return Ok(value);
+        }
+        Err(refused(response.status(), &value))
+    }
+}
+
+/// Where the running gateway listens for people.
+fn running(line: &str) -> anyhow::Result<String> {
+    let line: Value = serde_json::from_str(line).context("`serve.json` cannot be read")?;
+    match line.get("admin").and_then(Value::as_str) {
+        Some(url) => Ok(url.to_owned()),
+        None => bail!("the running gateway has no listener for people (`listen.admin` is off)"),
+    }
+}
+
+/// What the gateway says, with everything that is wrong.
+fn refused(status: http::StatusCode, answer: &Value) -> anyhow::Error {
+    let error = answer.get("error");
+    let part = |of: Option<&Value>, name: &str| {
+        of.and_then(|of| of.get(name)).and_then(Value::as_str).map(visible)
+    };
+    let message = part(error, "message").unwrap_or_else(|| format!("the answer was {status}"));
+    let problems = error.and_then(|error| error.get("problems")).and_then(Value::as_array);
+    let mut lines = vec![message];
+    for problem in problems.into_iter().flatten() {
+        let text = |name| part(Some(problem), name).unwrap_or_default();
+        let number = |name| problem.get(name).and_then(Value::as_u64).unwrap_or_default();
+        let place = format!("{}:{}", number("line"), number("column"));
+        lines.push(format!("  {place}: {}: {}; {}", text("code"), text("message"), text("hint")));
+    }
+    anyhow!(lines.join("\n"))
+}
+
+/// A part of a path, with everything in it that means something there spelled out.
+pub(crate) fn part(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    let spelled = |byte: u8| {
+        if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+    };
+    text.bytes().map(spelled).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_paths() {
+        for (text, expected) in [("a-b", "a-b"), ("a/b?c", "a%2Fb%3Fc"), ("é", "%C3%A9")] {
+            assert_eq!(part(text), expected);
+        }
+    }
+
+    #[test]
+    fn what_the_gateway_refuses_is_said_whole() {
+        let answer = serde_json::json!({"error": {"code": "unprocessable", "message": "not valid",
+            "problems": [{"line": 2, "column": 3, "code": "TG1", "message": "wrong\u{1b}", "hint": "mend"}]}});
+        let said = refused(http::StatusCode::UNPROCESSABLE_ENTITY, &answer).to_string();
+        assert_eq!(said, "not valid\n  2:3: TG1: wrong\\u{1b}; mend");
+        let said = refused(http::StatusCode::BAD_GATEWAY, &Value::Null).to_string();
+        assert_eq!(said, "the answer was 502 Bad Gateway");
+    }
+}

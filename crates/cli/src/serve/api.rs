@@ -1,0 +1,82 @@
+//! Makes the gateway and the admin API, and what puts the file and the store in force in them.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use toolgate_admin::{Admin, Given};
+use toolgate_audit::{Hash, Secret};
+use toolgate_config::Config;
+use toolgate_gateway::{Admission, Gateway, Metrics};
+use toolgate_store::Store;
+
+use super::data::DataFolder;
+use super::entries::KeptServers;
+use super::listeners::Bound;
+use super::setup::Setup;
+use super::wire::{self, Wiring};
+use super::{random, store};
+
+/// What they are made of.
+pub(crate) struct Parts<'a> {
+    pub(crate) store: &'a Arc<dyn Store>,
+    pub(crate) secret: &'a Secret,
+    pub(crate) data: &'a DataFolder,
+    pub(crate) bound: &'a Bound,
+    pub(crate) stop: &'a CancellationToken,
+}
+
+/// A gateway without servers that knows nobody, and what will change that. To be made inside a tokio
+/// runtime.
+pub(crate) fn setup(
+    parts: &Parts<'_>,
+    config: &Config,
+    children: &TaskTracker,
+) -> anyhow::Result<Arc<Setup>> {
+    let store = Arc::clone(parts.store);
+    let (ids, clock) = (Arc::new(random::SystemIds), Arc::new(store::SystemClock));
+    let writing = store::writing(&config.audit, parts.secret);
+    let id_source = Arc::clone(&ids);
+    let admission =
+        Arc::new(Admission::new(Arc::clone(&store), Arc::clone(&clock) as _, id_source, writing));
+    let metrics = Metrics::default();
+    let wiring = Wiring::new(metrics.clone(), children.clone());
+    let limits = wire::agent_sessions(config);
+    let gateway = Gateway::new(ids, metrics, limits, admission);
+    let entries = Arc::new(KeptServers::new(parts.data.path()));
+    let admin = Admin::new(Given {
+        store: Arc::clone(&store),
+        gateway: Arc::clone(&gateway),
+        clock,
+        random: random::bits,
+        entries: Arc::clone(&entries) as _,
+        sessions: None,
+        facts: facts(parts.bound, config),
+        stop: parts.stop.clone(),
+    });
+    let admin_token = Hash::of(parts.data.read_admin_token()?.as_bytes());
+    let state = tokio::sync::Mutex::default();
+    let setup = Arc::new(Setup { store, gateway, admin, wiring, entries, admin_token, state });
+    let known = Arc::downgrade(&setup);
+    setup.gateway.admission().set_refresh(Box::new(move || {
+        let known = known.clone();
+        Box::pin(async move {
+            match known.upgrade() {
+                Some(setup) => setup.refresh().await,
+                None => Err("toolgate is stopping".to_owned()),
+            }
+        })
+    }));
+    Ok(setup)
+}
+
+fn facts(bound: &Bound, config: &Config) -> Map<String, Value> {
+    let mut facts = Map::new();
+    facts.insert("mcp".to_owned(), bound.mcp.clone().into());
+    facts.insert("sessions".to_owned(), bound.sessions.clone().into());
+    facts.insert("admin".to_owned(), bound.admin.clone().into());
+    facts.insert("pid".to_owned(), std::process::id().into());
+    facts.insert("durability".to_owned(), config.audit.durability.as_str().into());
+    facts
+}

@@ -1,0 +1,212 @@
+//! What `/mcp` costs: many servers behind one endpoint, and badly behaved ones beside a good one.
+//!
+//! Each figure is a ratio between two toolgates in the same run, measured in turn: one with few
+//! servers and one with many, one without the zoo and one with it.
+
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use super::arena::{Arena, Running};
+use super::measure::{median, processor_time, spread};
+use super::table::{Row, Verdict, say};
+use super::{ALL, Extent, ZOO};
+
+/// How many servers stand behind one endpoint.
+const SERVERS: [usize; 3] = [1, 10, 100];
+/// Tools of each of them.
+const TOOLS: usize = 100;
+/// A call may cost so much more with many servers.
+const CALL_AIM: f64 = 1.1;
+/// A listed tool may cost so much more in a long list.
+const LIST_AIM: f64 = 1.5;
+/// The slowest calls may take so much longer beside the zoo.
+const ZOO_AIM: f64 = 1.5;
+/// The first surveys need so long; what is measured is what comes after them.
+const SETTLING: Duration = Duration::from_secs(5);
+
+/// A toolgate and what to ask it.
+struct Place {
+    toolgate: Running,
+    url: String,
+}
+
+/// Figures of one place in one round.
+#[derive(Default, Clone, Copy)]
+struct Taken {
+    micros: f64,
+    processor: f64,
+}
+
+/// Both measurements, as far as they are wanted.
+pub(super) fn rows(
+    arena: &Arena,
+    extent: &Extent,
+    wants: &dyn Fn(&str) -> bool,
+) -> Result<Vec<Row>> {
+    let mut rows = Vec::new();
+    if wants(ALL) {
+        say(&format!("measuring {ALL} ..."));
+        rows.extend(many_servers(arena, extent).context("many servers on one endpoint")?);
+    }
+    if wants(ZOO) {
+        say(&format!("measuring {ZOO} ..."));
+        rows.push(beside_the_zoo(arena, extent).context("a server beside the zoo")?);
+    }
+    Ok(rows)
+}
+
+fn many_servers(arena: &Arena, extent: &Extent) -> Result<Vec<Row>> {
+    let echo = arena.start_peer("echo", &["--tools", &TOOLS.to_string()])?;
+    let url = echo.url("url")?;
+    let mut places = Vec::new();
+    for count in SERVERS {
+        let entries: Vec<String> =
+            (0..count).map(|number| format!("  s{number}: {{ url: {url} }}\n")).collect();
+        places.push(Place::open(arena, &entries.concat())?);
+    }
+    std::thread::sleep(SETTLING);
+    let calls = ["--mode", "echo", "--prefix", "s0__"];
+    let calls = turns(arena, &places, extent, "p50_us", |_| calls.map(str::to_owned).to_vec())?;
+    let lists = turns(arena, &places, extent, "p50_us", |place| {
+        let tools = SERVERS.get(place).copied().unwrap_or_default() * TOOLS;
+        ["--mode", "list", "--tools", &tools.to_string()].map(str::to_owned).to_vec()
+    })?;
+    let mut rows = Vec::new();
+    for place in [1, 2] {
+        let count = SERVERS.get(place).copied().unwrap_or_default();
+        let what = format!("call on `/mcp` with {count} servers, p50, to 1 server");
+        rows.push(ratio_row(what, CALL_AIM, &calls, 0, place, 1.0));
+    }
+    let more = 10.0;
+    for (few, many) in [(0, 1), (1, 2)] {
+        let tools = |place: usize| SERVERS.get(place).copied().unwrap_or_default() * TOOLS;
+        let (less, much) = (tools(few), tools(many));
+        let what = format!("`tools/list` on `/mcp`, time a tool, {much} tools to {less}");
+        rows.push(ratio_row(what, LIST_AIM, &lists, few, many, more));
+    }
+    Ok(rows)
+}
+
+fn beside_the_zoo(arena: &Arena, extent: &Extent) -> Result<Row> {
+    let echo = arena.start_peer("echo", &[])?;
+    let endless = arena.start_peer("toolgate-zoo", &["endless-sse"])?;
+    let healthy = format!("  s0: {{ url: {} }}\n", echo.url("url")?);
+    let mut zoo = vec![healthy.clone()];
+    let limits = "timeout: 2s, start_timeout: 2s, instances: shared";
+    for animal in ANIMALS {
+        let program = arena.binary("toolgate-zoo").display().to_string();
+        let words = format!("command: {program}, args: [{animal}], {limits}");
+        zoo.push(format!("  {animal}: {{ {words} }}\n"));
+    }
+    zoo.push(format!("  endless-sse: {{ url: {}, timeout: 2s }}\n", endless.url("url")?));
+    let places = [Place::open(arena, &healthy)?, Place::open(arena, &zoo.concat())?];
+    std::thread::sleep(SETTLING);
+    let load = ["--mode", "echo", "--prefix", "s0__", "--clients", "4"].map(str::to_owned);
+    let rounds = turns(arena, &places, extent, "p99_us", |_| load.to_vec())?;
+    let what = "call beside the whole zoo, p99, 4 clients, to the same without it".to_owned();
+    Ok(ratio_row(what, ZOO_AIM, &rounds, 0, 1, 1.0))
+}
+
+/// Everything that speaks over stdio and misbehaves.
+const ANIMALS: [&str; 17] = [
+    "shuffling",
+    "slow",
+    "dripping",
+    "silent",
+    "crash-at-start",
+    "crash-mid-call",
+    "crash-half-answer",
+    "garbage",
+    "stderr-flood",
+    "long-line",
+    "wrong-ids",
+    "twice",
+    "other-ids",
+    "list-changed-storm",
+    "many-tools",
+    "changing-list",
+    "stubborn",
+];
+
+/// One load after another on every place, so many rounds.
+fn turns(
+    arena: &Arena,
+    places: &[Place],
+    extent: &Extent,
+    figure: &str,
+    load: impl Fn(usize) -> Vec<String>,
+) -> Result<Vec<Vec<Taken>>> {
+    let mut rounds = Vec::with_capacity(extent.rounds);
+    for number in 0..extent.rounds {
+        let mut taken = vec![Taken::default(); places.len()];
+        let mut order: Vec<_> = places.iter().zip(&mut taken).enumerate().collect();
+        if number % 2 == 1 {
+            order.reverse();
+        }
+        for (place, (at, taken)) in order {
+            let words = load(place);
+            let words: Vec<&str> = words.iter().map(String::as_str).collect();
+            *taken = at.take(arena, &words, extent.round, figure)?;
+        }
+        rounds.push(taken);
+    }
+    Ok(rounds)
+}
+
+/// The figure of one place over that of another, where the work differs by `more`.
+fn ratio_row(
+    what: String,
+    aim: f64,
+    rounds: &[Vec<Taken>],
+    base: usize,
+    place: usize,
+    more: f64,
+) -> Row {
+    let at = |round: &Vec<Taken>, place: usize| round.get(place).copied().unwrap_or_default();
+    let ratios: Vec<f64> = rounds
+        .iter()
+        .map(|round| at(round, place).micros / at(round, base).micros / more)
+        .collect();
+    let middle = |place: usize, figure: fn(Taken) -> f64| {
+        median(&rounds.iter().map(|round| figure(at(round, place))).collect::<Vec<_>>())
+    };
+    let times = |figure: fn(Taken) -> f64| (middle(base, figure), middle(place, figure));
+    let (before, after) = times(|taken| taken.micros);
+    let (cpu_before, cpu_after) = times(|taken| taken.processor);
+    let ratio = median(&ratios);
+    Row {
+        what,
+        aim: format!("≤ {aim}×"),
+        result: format!("{ratio:.2}×"),
+        spread: spread(&ratios, 2),
+        ways: [String::new(), String::new(), format!("{before:.0} → {after:.0} µs")],
+        processor: format!("{cpu_before:.0} → {cpu_after:.0} µs (toolgate both)"),
+        verdict: Verdict::of(ratio <= aim),
+    }
+}
+
+// === impl Place ===
+
+impl Place {
+    fn open(arena: &Arena, entries: &str) -> Result<Self> {
+        let toolgate = arena.start_toolgate_with(entries)?;
+        let url = format!("{}/mcp", toolgate.url("mcp")?);
+        Ok(Self { toolgate, url })
+    }
+
+    fn take(&self, arena: &Arena, words: &[&str], round: Duration, figure: &str) -> Result<Taken> {
+        let pid = self.toolgate.pid();
+        let before = processor_time(pid)?;
+        let report = arena.load(&self.url, words, round)?;
+        let spent = processor_time(pid)?.saturating_sub(before);
+        if let Some(error) = report.get("first_error").and_then(Value::as_str) {
+            anyhow::bail!("{error}");
+        }
+        let number = |key: &str| report.get(key).and_then(Value::as_f64);
+        let micros = number(figure).with_context(|| format!("the report has no `{figure}`"))?;
+        let answers = number("answers").unwrap_or_default();
+        Ok(Taken { micros, processor: spent.as_secs_f64() * 1e6 / answers })
+    }
+}
