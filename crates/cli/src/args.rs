@@ -8,6 +8,7 @@ mod admin;
 mod audit;
 mod demo;
 mod policy;
+mod session;
 mod tool;
 
 pub(crate) use admin::{
@@ -22,6 +23,7 @@ pub(crate) use policy::{
     CheckArgs, ExplainArgs, ExplainOutput, FmtArgs, ImportArgs, PolicyArgs, PolicyCheckOutput,
     PolicyVerb, TestArgs, TestOutput,
 };
+pub(crate) use session::{SessionArgs, SessionVerb};
 pub(crate) use tool::{AsAgentArgs, ToolArgs, ToolCallArgs, ToolListArgs, ToolShowArgs, ToolVerb};
 
 /// The gate between AI agents and every MCP tool they may use
@@ -47,6 +49,8 @@ pub(crate) enum Verb {
     Audit(AuditArgs),
     /// List, show and call tools as an agent would
     Tool(ToolArgs),
+    /// List programs that have dialled in
+    Session(SessionArgs),
     /// Play a program that dials in, to see sessions work
     Demo(DemoArgs),
     /// Make, list, rotate and revoke grants: the tokens of agents

@@ -25,6 +25,7 @@ mod policy;
 mod print;
 mod serve;
 mod server;
+mod session;
 mod tool;
 mod version;
 
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Verb::Policy(args) => policy::run(&args),
         Verb::Audit(args) => audit::run(&args),
         Verb::Tool(args) => tool::run(&args),
+        Verb::Session(args) => session::run(&args),
         Verb::Demo(args) => demo::run(&args),
         Verb::Grant(args) => grant::run(&args),
         Verb::Person(args) => person::run(&args),

@@ -235,6 +235,7 @@ fn kept_grant(grant: &store::Grant, policies: &Policies) -> Arc<Grant> {
         identity: grant.identity.clone(),
         groups: grant.groups.clone(),
         servers: grant.servers.as_ref().map(|servers| servers.iter().cloned().collect()),
+        sessions: grant.sessions.as_deref().map(sessions::kept_reach).unwrap_or_default(),
         policy,
         expires: grant.expires,
         ..Grant::default()

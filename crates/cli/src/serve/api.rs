@@ -16,7 +16,7 @@ use super::entries::KeptServers;
 use super::listeners::Bound;
 use super::setup::Setup;
 use super::wire::{self, Wiring};
-use super::{random, store};
+use super::{random, sessions, store};
 
 /// What they are made of.
 pub(crate) struct Parts<'a> {
@@ -51,7 +51,7 @@ pub(crate) fn setup(
         clock,
         random: random::bits,
         entries: Arc::clone(&entries) as _,
-        sessions: None,
+        sessions: Some(session_items(&gateway)),
         facts: facts(parts.bound, config),
         stop: parts.stop.clone(),
     });
@@ -69,6 +69,16 @@ pub(crate) fn setup(
         })
     }));
     Ok(setup)
+}
+
+/// The items of the list of sessions, as soon as there can be any.
+fn session_items(gateway: &Arc<Gateway>) -> Arc<toolgate_admin::Sessions> {
+    let gateway = Arc::downgrade(gateway);
+    Arc::new(move || {
+        let gateway = gateway.upgrade();
+        let sessions = gateway.as_ref().and_then(|gateway| gateway.sessions());
+        sessions.map(|sessions| sessions::items(&sessions.operator_list())).unwrap_or_default()
+    })
 }
 
 fn facts(bound: &Bound, config: &Config) -> Map<String, Value> {

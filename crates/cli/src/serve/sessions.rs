@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use jiff::Timestamp;
+use serde_json::{Map, Value};
 use toolgate_config::{Config, Glob, Idle, KindSettings, SchemaConflict, SessionFilter};
 use toolgate_edge::guard::Browsers;
 use toolgate_edge::sessions::{DoorRules, KnownToken, Outside, Switchboard, Tokens};
@@ -163,6 +164,38 @@ pub(crate) fn reach(filter: &SessionFilter) -> Arc<Reach> {
     })
 }
 
+/// The same as the store keeps it. What cannot be read reaches nothing.
+pub(crate) fn kept_reach(json: &str) -> Arc<Reach> {
+    let kept: Option<Map<String, Value>> = serde_json::from_str(json).ok();
+    let Some(kept) = kept else {
+        return Arc::new(Reach { session_id: Some(Vec::new()), ..Reach::default() });
+    };
+    let list = |key: &str| {
+        let given = kept.get(key).filter(|value| !value.is_null())?;
+        let words = given.as_array().into_iter().flatten().filter_map(Value::as_str);
+        Some(words.map(session::Glob::new).collect())
+    };
+    Arc::new(Reach {
+        infobase_name: list("infobase_name"),
+        kind: list("kind"),
+        session_id: list("session_id"),
+    })
+}
+
+/// What people see: every session, and every socket on which nobody has registered.
+pub(crate) fn items(list: &Value) -> Vec<Value> {
+    let of = |key: &str| list.get(key).and_then(Value::as_array).cloned().unwrap_or_default();
+    let mut items = of("sessions");
+    items.extend(of("anonymous").into_iter().map(|mut socket| {
+        if let Some(socket) = socket.as_object_mut() {
+            socket.insert("session_id".to_owned(), Value::Null);
+            socket.insert("state".to_owned(), "anonymous".into());
+        }
+        socket
+    }));
+    items
+}
+
 fn globs(patterns: &[Glob]) -> Vec<session::Glob> {
     patterns.iter().map(glob).collect()
 }
@@ -173,4 +206,26 @@ fn glob(pattern: &Glob) -> session::Glob {
 
 fn now() -> Millis {
     Millis(u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kept_reach_is_as_narrow_as_it_was_given() {
+        let cases = [
+            ("{}", [true, true]),
+            (r#"{"infobase_name":["trade_*"],"kind":null}"#, [true, false]),
+            (r#"{"infobase_name":["trade_*"],"kind":["server"]}"#, [false, false]),
+            (r#"{"session_id":[]}"#, [false, false]),
+            ("not json", [false, false]),
+            ("[]", [false, false]),
+        ];
+        for (json, expected) in cases {
+            let reach = kept_reach(json);
+            let bases = ["trade_dev", "stock"];
+            assert_eq!(bases.map(|base| reach.allows("u1", "client", base)), expected, "{json}");
+        }
+    }
 }

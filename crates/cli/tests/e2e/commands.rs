@@ -80,6 +80,7 @@ fn help_texts() {
         ("audit-list", &["audit", "list", "--help"]),
         ("audit-show", &["audit", "show", "--help"]),
         ("audit-tail", &["audit", "tail", "--help"]),
+        ("session-list", &["session", "list", "--help"]),
         ("demo-onec", &["demo", "onec", "--help"]),
         ("grant", &["grant", "--help"]),
         ("grant-create", &["grant", "create", "--help"]),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::audited;
-use crate::gate::{Gate, Home};
+use crate::gate::{Gate, Home, eventually};
 use crate::program::{Card, Program, tool_of};
 use crate::wire::get;
 
@@ -178,4 +178,24 @@ fn a_stop_closes_every_socket_and_asks_nobody_to_end() {
         assert_eq!(program.closed(), Some(1012));
     }
     assert_eq!(gate.wait().0, Some(0));
+}
+
+#[test]
+fn people_see_who_has_dialled_in() {
+    let gate = Gate::start("");
+    let _program = Program::register(&gate, &Card::new("u1", "find").of("client", "trade"));
+    let _anonymous = Program::dial(&gate);
+    let items = eventually("both are listed", || {
+        let output = gate.home.run(&["session", "list", "-o", "jsonl"]);
+        let items = String::from_utf8(output.stdout).unwrap();
+        let items: Vec<Value> =
+            items.lines().map(|item| serde_json::from_str(item).unwrap()).collect();
+        (items.len() == 2).then_some(items)
+    });
+    assert_eq!((&items[0]["session_id"], &items[0]["state"]), (&json!("u1"), &json!("active")));
+    assert_eq!((&items[1]["session_id"], &items[1]["state"]), (&Value::Null, &json!("anonymous")));
+    assert!(items[1]["what_to_do"].as_str().unwrap().contains("registers again"), "{items:?}");
+    let table = gate.home.run(&["session", "list"]);
+    assert!(String::from_utf8(table.stdout).unwrap().contains("u1"));
+    assert!(String::from_utf8(table.stderr).unwrap().contains("a socket: "));
 }
