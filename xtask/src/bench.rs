@@ -342,7 +342,7 @@ impl Options {
     fn extent(&self) -> Extent {
         let (rounds, millis, starts, idle) =
             if self.quick { (3, 500, 5, 2) } else { (9, 1_500, 21, 10) };
-        let (calls, rows) = if self.quick { (4_000, 20_000) } else { (50_000, 1_000_000) };
+        let (calls, rows) = if self.quick { (10_000, 20_000) } else { (50_000, 1_000_000) };
         Extent {
             calls,
             rows,
