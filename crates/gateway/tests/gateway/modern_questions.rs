@@ -173,7 +173,7 @@ async fn the_next_leg_is_decided_again() {
         let grant =
             Grant { label: "local".into(), policy: Some(policy(document)), ..Grant::default() };
         let grant = Arc::new(grant);
-        let access = Access { local: Some(Arc::clone(&grant)), ..Access::default() };
+        let access = Access::new(Some(Arc::clone(&grant)), []);
         bed.office.admission.set_access(access);
         grant
     };
