@@ -179,11 +179,30 @@ impl Admission {
         Some(CallId::new(millisecond, self.ids.call()?))
     }
 
+    /// Random bytes, to be used once; none if there is no randomness to be had.
+    pub(crate) fn random(&self) -> Option<[u8; 10]> {
+        self.ids.call()
+    }
+
+    /// The secret of the data folder.
+    pub(crate) fn secret(&self) -> Secret {
+        self.writing.load().secret.clone()
+    }
+
     /// Decides, counts and writes down. What was not admitted is not to be sent.
     ///
     /// The store admits only under the generation that is in force here: a revocation, a policy or
     /// a freeze of a moment ago, in whichever process, is looked up before the call is decided.
     pub(crate) async fn admit(&self, wanted: &Arc<Wanted>) -> Result<Admitted, Refused> {
+        self.admit_leg(wanted, Leg::First).await
+    }
+
+    /// Decides the next leg of a call that was counted before.
+    pub(crate) async fn admit_next(&self, wanted: &Arc<Wanted>) -> Result<Admitted, Refused> {
+        self.admit_leg(wanted, Leg::Next).await
+    }
+
+    async fn admit_leg(&self, wanted: &Arc<Wanted>, leg: Leg) -> Result<Admitted, Refused> {
         let call_id = wanted.call_id;
         for _ in 0..LOOKS {
             let access = self.access.load_full();
@@ -196,7 +215,7 @@ impl Admission {
             }
             let asking = Asking {
                 draft: self.draft(&wanted),
-                leg: Leg::First,
+                leg,
                 generation: access.generation,
                 decide: Box::new({
                     let wanted = Arc::clone(&wanted);
@@ -216,7 +235,7 @@ impl Admission {
                     let refreshed = refreshed.unwrap_or_else(|_| Err("it takes too long".into()));
                     refreshed.map_err(|why| Refused::not_audited(call_id, &why))?;
                 }
-                // Cannot be: a new call waits for nothing.
+                // A new call waits for nothing; a leg may have come too late.
                 Ok(Answer::NotWaiting) => break,
                 Err(error) => return Err(Refused::not_audited(call_id, &error.to_string())),
             }

@@ -372,6 +372,9 @@ impl AgentSession {
     /// calls that the agent has cancelled end now.
     pub(crate) fn hang_up(&self) {
         self.general.end();
+        if let Some(standing) = &self.standing {
+            standing.parking.clear(self.key);
+        }
         for link in self.all_links() {
             link.forgo_cancelled();
         }

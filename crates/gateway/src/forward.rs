@@ -24,6 +24,7 @@ use crate::admission::{Admission, Wanted, What};
 use crate::agent::AgentSession;
 use crate::call::Work;
 use crate::ended::Withheld;
+use crate::legs::{self, Steps, Ticking};
 use crate::link::{Ask, Link, Pending};
 use crate::outlet::Outlet;
 use crate::pass::{Harmless, Pass};
@@ -47,7 +48,9 @@ pub(crate) fn forward(
         wanted(session, link.server().name(), ask.request, own, |tool| link.server().class(tool))?;
     let withheld = wanted.watches_result();
     let pending = link.pending(&Ask { withheld, ..*ask }, outlet)?;
-    Ok(Box::pin(contained(guarded(Arc::clone(session.admission()), Arc::new(wanted), pending))))
+    let steps = session.standing().and_then(|standing| standing.take_steps(outlet.number()));
+    let work = guarded(Arc::clone(session.admission()), Arc::new(wanted), pending, steps);
+    Ok(Box::pin(contained(work)))
 }
 
 /// A panic ends this request and nothing else: what it held says so as it is dropped, the ticket to
@@ -115,8 +118,13 @@ pub(crate) fn wanted(
     })
 }
 
-/// Admits, sends, records.
-async fn guarded(admission: Arc<Admission>, wanted: Arc<Wanted>, pending: Pending) {
+/// Admits, sends, records; leg by leg, if its client is asked something meanwhile.
+async fn guarded(
+    admission: Arc<Admission>,
+    wanted: Arc<Wanted>,
+    pending: Pending,
+    mut steps: Option<Steps>,
+) {
     let began = Instant::now();
     let (permit, ticket) = match admission.admit(&wanted).await {
         Ok(admitted) => admitted.split(),
@@ -124,8 +132,19 @@ async fn guarded(admission: Arc<Admission>, wanted: Arc<Wanted>, pending: Pendin
     };
     reach(Point::BeforeSend);
     let sent = Instant::now();
-    let ended = pending.run(Pass::Permit(permit)).await;
+    let mut ticking = Ticking { admission: Arc::clone(&admission), wanted, ticket: Some(ticket) };
+    let ended = {
+        let mut run = pin!(pending.run(Pass::Permit(permit)));
+        loop {
+            tokio::select! {
+                biased;
+                ended = &mut run => break ended,
+                step = legs::next(&mut steps) => ticking.take(step).await,
+            }
+        }
+    };
     reach(Point::AfterAnswer);
+    let Some((ticket, wanted)) = ticking.last_leg(steps).await else { return };
     let mut ending = Ending::new(ended.outcome, ended.effect, admission.now());
     ending.error_code = ended.code.map(Into::into);
     ending.upstream_ms = u64::try_from(sent.elapsed().as_millis()).ok();

@@ -21,6 +21,7 @@ use crate::agent::AgentSession;
 use crate::endpoint::Endpoint;
 use crate::lists::Kind;
 use crate::metrics::Metrics;
+use crate::modern::Parking;
 use crate::pace::Pace;
 use crate::server::Server;
 use crate::sessions::Desk;
@@ -61,6 +62,7 @@ pub struct Gateway {
     opening: AtomicUsize,
     /// Which of them stand for clients that have none.
     standing: Mutex<StandingSessions>,
+    parking: Arc<Parking>,
     limits: ArcSwap<AgentSessions>,
     ids: Arc<dyn Ids>,
     admission: Arc<Admission>,
@@ -97,12 +99,14 @@ impl Gateway {
         limits: AgentSessions,
         admission: Arc<Admission>,
     ) -> Arc<Self> {
+        let parking = Parking::new(ids.agent_session().unwrap_or_default());
         Arc::new(Self {
             servers: ArcSwap::default(),
             sessions: RwLock::default(),
             desk: OnceLock::new(),
             opening: AtomicUsize::new(0),
             standing: Mutex::default(),
+            parking,
             limits: ArcSwap::from_pointee(limits),
             ids,
             admission,

@@ -24,6 +24,7 @@ mod failure;
 mod forward;
 mod gateway;
 mod known;
+mod legs;
 mod link;
 mod links;
 mod lists;

@@ -3,7 +3,8 @@
 //! A request is put into the older protocol and sent over the agent session that stands for its
 //! client (`gateway/standing.rs`); what comes back is put into the newer one again
 //! (`modern/shape.rs`). What only the newer protocol has is answered here: `modern/discover.rs`,
-//! `modern/listen.rs`.
+//! `modern/listen.rs`. What a server asks in mid-call ends the client's request with a question
+//! (`modern/questions.rs`); the call is parked until the client comes back (`modern/parking.rs`).
 //!
 //! Invariant: every request has an id of its own towards the standing session, so that clients
 //! which number alike never meet.
@@ -11,31 +12,40 @@
 //!
 //! Start at [`Gateway::modern`].
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
 use toolgate_mcp::modern::{Claims, to_legacy};
-use toolgate_mcp::{Refusal, Request, code, entries, method, peek, text, write};
+use toolgate_mcp::{Refusal, Request, method, peek, write};
 
 use crate::access::Grant;
 use crate::agent::AgentSession;
 use crate::call::Work;
 use crate::endpoint::Endpoint;
 use crate::gateway::{Gateway, NotOpened};
+use crate::legs::{Steps, legs};
 use crate::outlet::Outlet;
 
 mod call;
 mod discover;
 mod level;
 mod listen;
+mod parking;
+mod questions;
+mod seal;
 mod shape;
 
 pub use call::{ModernCall, ModernStream};
+pub(crate) use parking::Parking;
+pub(crate) use questions::answer_at_once;
 
-use call::Interest;
+use call::{Asking, Calling, Interest};
 use level::Level;
 use listen::Subscriptions;
+use parking::{Resumed, bound, resume};
+use questions::may_ask;
 use shape::Shape;
 
 /// What a client says of itself with every request.
@@ -45,6 +55,16 @@ pub struct Client<'a> {
     pub claims: &'a Claims<'a>,
     /// In the header `Toolgate-Session`: which of its requests belong together.
     pub session: Option<&'a str>,
+}
+
+/// A request that was started.
+pub enum Started {
+    /// It is on its way.
+    Call(ModernCall),
+    /// It goes on with a call that waited for it.
+    Stream(ModernStream),
+    /// This is the answer, with its HTTP status.
+    Answer(Bytes, u16),
 }
 
 /// Why a request was not started.
@@ -63,34 +83,70 @@ pub(crate) struct Standing {
     /// The log level that servers were last told.
     level: Mutex<Option<Level>>,
     subscriptions: Subscriptions,
+    pub(crate) parking: Arc<Parking>,
+    /// The other ends of calls that are about to be sent, by the numbers of their outlets.
+    steps: Mutex<HashMap<u64, Steps>>,
 }
 
 impl Standing {
-    pub(crate) fn new(known_as: Arc<str>) -> Self {
-        Self { known_as, level: Mutex::default(), subscriptions: Subscriptions::default() }
+    pub(crate) fn new(known_as: Arc<str>, parking: Arc<Parking>) -> Self {
+        Self {
+            known_as,
+            level: Mutex::default(),
+            subscriptions: Subscriptions::default(),
+            parking,
+            steps: Mutex::default(),
+        }
+    }
+
+    /// Whoever forwards the call takes its other end.
+    pub(crate) fn take_steps(&self, outlet: u64) -> Option<Steps> {
+        self.steps.lock().remove(&outlet)
     }
 }
 
 impl Gateway {
-    /// Starts a request; what comes of it is read from the returned call.
-    pub fn modern(
+    /// Starts a request; what comes of it is read from what is returned.
+    pub async fn modern(
         &self,
         endpoint: &Endpoint,
         caller: &Arc<Grant>,
         client: &Client<'_>,
         request: &Request<'_>,
-    ) -> Result<ModernCall, NotStarted> {
+    ) -> Result<Started, NotStarted> {
         let session =
             self.standing_session(endpoint, caller, client).map_err(NotStarted::NotOpened)?;
-        let started = match request.method.as_ref() {
-            method::DISCOVER => Ok(discover::start(&session, request)),
-            method::LISTEN => listen::start(&session, request),
-            _ => pass(&session, client.claims, request),
+        let state = match request.params {
+            Some(params) if may_ask(&request.method) => peek(params, &["requestState"]),
+            _ => Ok(None),
+        };
+        let started = match (request.method.as_ref(), state) {
+            (_, Err(refusal)) => Err(refusal),
+            (_, Ok(Some(state))) => go_on(&session, state, request).await,
+            (method::DISCOVER, _) => Ok(Started::Call(discover::start(&session, request))),
+            (method::LISTEN, _) => listen::start(&session, request).map(Started::Call),
+            _ => pass(&session, client.claims, request).map(Started::Call),
         };
         started.map_err(|refusal| {
             NotStarted::Refused(Refusal { id: Some(request.id.to_owned()), ..refusal })
         })
     }
+}
+
+/// Goes on with a call that waits for this request.
+async fn go_on(
+    session: &Arc<AgentSession>,
+    state: &str,
+    request: &Request<'_>,
+) -> Result<Started, Refusal> {
+    Ok(match resume(session, state, request).await? {
+        Resumed::Goes(going) => Started::Stream(ModernStream::of(going)),
+        Resumed::Answer(answer) => {
+            let shown = Shape::passed(request, None).show(&answer);
+            let (answer, status) = shown.unwrap_or((answer, None));
+            Started::Answer(answer, status.unwrap_or(200))
+        }
+    })
 }
 
 /// Sends a request on, in the older protocol.
@@ -104,7 +160,20 @@ fn pass(
     let id = number.to_string();
     let level = claims.log_level.as_deref().and_then(Level::parse);
     let told = level.and_then(|level| tell_level(session, level));
-    let work = session.start_own(&to_legacy(request, &id)?, &outlet)?;
+    let (asking, steps) = if may_ask(&request.method) {
+        let (legs, steps) = legs();
+        (Some(Asking { legs, bound: bound(session, request)? }), Some(steps))
+    } else {
+        (None, None)
+    };
+    let standing = session.standing();
+    if let (Some(standing), Some(steps)) = (standing, steps) {
+        standing.steps.lock().insert(number, steps);
+    }
+    let work = to_legacy(request, &id).and_then(|raw| session.start_own(&raw, &outlet));
+    // If nobody has taken them, the call goes nowhere.
+    drop(standing.and_then(|standing| standing.take_steps(number)));
+    let work = work?;
     let work: Work = match told {
         Some(told) => Box::pin(async move {
             told.await;
@@ -112,9 +181,12 @@ fn pass(
         }),
         None => work,
     };
-    let shape = Shape::passed(request, level);
-    let call = session.call(outlet, work);
-    Ok(ModernCall::new(call, shape, Interest::answer(session, id)))
+    let calling = Calling {
+        shape: Shape::passed(request, level),
+        interest: Interest::answer(session, id),
+        asking,
+    };
+    Ok(ModernCall::new(session.call(outlet, work), calling))
 }
 
 /// Tells the servers which log messages are wanted, if they were told otherwise before.
@@ -133,10 +205,6 @@ fn tell_level(session: &Arc<AgentSession>, level: Level) -> Option<Work> {
 
 /// How a conversation with a server of an older protocol is opened on a client's behalf.
 pub(crate) fn opening(claims: &Claims<'_>) -> Bytes {
-    let is_asked = |raw: &str| text(raw).is_some_and(|key| ASKED.contains(&key.as_ref()));
-    let capabilities = entries(claims.capabilities).ok().flatten().unwrap_or_default();
-    let capabilities = capabilities.into_iter().filter(|(key, _)| !is_asked(key));
-    let capabilities: Vec<_> = capabilities.map(|(key, value)| format!("{key}:{value}")).collect();
     let info = claims.client_info.filter(|info| {
         ["name", "version"].iter().all(|key| {
             peek(info, &[*key]).ok().flatten().is_some_and(|value| value.starts_with('"'))
@@ -144,27 +212,10 @@ pub(crate) fn opening(claims: &Claims<'_>) -> Bytes {
     });
     let info = info.unwrap_or(OURS);
     Bytes::from(format!(
-        r#"{{"protocolVersion":"2025-11-25","capabilities":{{{}}},"clientInfo":{info}}}"#,
-        capabilities.join(",")
+        r#"{{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{info}}}"#,
+        claims.capabilities
     ))
 }
 
-/// What servers could ask a client with these capabilities, which it cannot be asked here.
-const ASKED: [&str; 3] = ["sampling", "elicitation", "roots"];
-
 /// What we call ourselves where the client calls itself nothing.
 const OURS: &str = concat!(r#"{"name":"toolgate","version":""#, env!("CARGO_PKG_VERSION"), r#""}"#);
-
-/// The answer to a question of a server that no client can be asked; none if one can.
-pub(crate) fn answer_at_once(
-    session: &AgentSession,
-    request: &Request<'_>,
-    _in_call: bool,
-) -> Option<Bytes> {
-    session.standing()?;
-    if request.method == method::PING {
-        return Some(write::result(request.id, "{}"));
-    }
-    let why = "the client speaks protocol 2026-07-28 and cannot be asked";
-    Some(write::error(Some(request.id), code::METHOD_NOT_FOUND, why, None))
-}

@@ -149,3 +149,33 @@ fn streams_have_no_event_ids_and_hanging_up_cancels() {
     let call = peer.heard().into_iter().find(|it| it["params"]["name"] == "slow").unwrap();
     assert_eq!(cancelled["params"]["requestId"], call["id"]);
 }
+
+#[test]
+fn a_question_of_the_server_is_answered_with_the_next_request() {
+    let (gate, peer) = gate_with_peer("", "", "");
+    let (headers, mut body) = call("ask");
+    body["params"]["_meta"]["io.modelcontextprotocol/clientCapabilities"] = json!({"sampling": {}});
+    let last = |mut events: Events| {
+        let mut last = Value::Null;
+        while let Some(event) = events.next() {
+            last = serde_json::from_str(&event.data).unwrap();
+        }
+        last
+    };
+    let asked = last(Events::of(begin(&gate, &headers, &body)));
+    let result = &asked["result"];
+    assert_eq!((&asked["id"], &result["resultType"]), (&json!(7), &json!("input_required")));
+    let (key, question) = result["inputRequests"].as_object().unwrap().iter().next().unwrap();
+    assert_eq!(question["method"], "sampling/createMessage");
+    body["id"] = 8.into();
+    body["params"]["inputResponses"] = json!({key: {"model": "m", "answer": 42}});
+    body["params"]["requestState"] = result["requestState"].clone();
+    let answer = last(Events::of(begin(&gate, &headers, &body)));
+    let result = &answer["result"];
+    assert_eq!((&answer["id"], &result["resultType"]), (&json!(8), &json!("complete")));
+    assert_eq!(result["structuredContent"]["result"]["answer"], 42, "what the server heard");
+    let again = send(&gate, &headers, &body);
+    assert_eq!((again.status, &again.json()["error"]["code"]), (400, &json!(-32602)));
+    let calls = peer.heard().iter().filter(|it| it["method"] == "tools/call").count();
+    assert_eq!(calls, 1, "one call, however many requests");
+}

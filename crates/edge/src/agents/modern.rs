@@ -5,7 +5,7 @@
 
 use http::header::{HeaderMap, HeaderName};
 use http::{Response, StatusCode};
-use toolgate_gateway::modern::{Client, NotStarted};
+use toolgate_gateway::modern::{Client, NotStarted, Started};
 use toolgate_gateway::outlet::First;
 use toolgate_mcp::modern::{Heads, Objection, VERSION, is_modern, judge};
 use toolgate_mcp::{Incoming as Body, Message, Request, code, write};
@@ -73,9 +73,13 @@ impl Inner {
             }
         };
         let client = Client { claims: &claims, session };
-        let call = self.gateway.modern(&to.endpoint, &to.caller, &client, request);
-        let mut call = match call {
-            Ok(call) => call,
+        let started = self.gateway.modern(&to.endpoint, &to.caller, &client, request).await;
+        let mut call = match started {
+            Ok(Started::Call(call)) => call,
+            Ok(Started::Stream(going)) => return stream::modern(going),
+            Ok(Started::Answer(answer, status)) => {
+                return json(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), answer);
+            }
             Err(NotStarted::NotOpened(why)) => return not_opened(why),
             Err(NotStarted::Refused(refusal)) => {
                 return json(StatusCode::BAD_REQUEST, toolgate_gateway::refused(&refusal));

@@ -59,21 +59,18 @@ impl AgentSession {
     }
 
     /// Nobody wants the answer to the request `id` any more; the server is told.
-    pub(crate) fn abandon(self: &Arc<Self>, id: String) {
+    pub(crate) fn abandon(&self, id: &str) {
         if tokio::runtime::Handle::try_current().is_err() {
             return;
         }
-        self.running.take_back(&id);
-        let me = Arc::clone(self);
-        self.tasks.spawn(async move {
-            for link in me.all_links() {
-                if let Some(number) = link.withdraw(me.key, &id) {
-                    let params =
-                        format!(r#"{{"requestId":{number},"reason":"the client is gone"}}"#);
-                    link.tell(write::notification(method::CANCELLED, Some(&params))).await;
-                }
+        self.running.take_back(id);
+        for link in self.all_links() {
+            if let Some(number) = link.withdraw(self.key, id) {
+                let params = format!(r#"{{"requestId":{number},"reason":"the client is gone"}}"#);
+                let body = write::notification(method::CANCELLED, Some(&params));
+                self.tasks.spawn(async move { link.tell(body).await });
             }
-        });
+        }
     }
 
     /// Does something behind the scenes that a stop waits for.

@@ -56,8 +56,9 @@ impl Gateway {
         }
         let place = self.take_place()?;
         let known_as = public(&format!("{}\n{}", caller.label, client.session.unwrap_or_default()));
+        let standing_for = Standing::new(known_as, Arc::clone(&self.parking));
         let session = self
-            .new_session(endpoint, key.opening.clone(), caller, Some(Standing::new(known_as)))
+            .new_session(endpoint, key.opening.clone(), caller, Some(standing_for))
             .ok_or(NotOpened::NoIds)?;
         self.let_in(&session, place)?;
         standing.retain(|_, session| session.strong_count() > 0);

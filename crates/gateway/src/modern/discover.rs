@@ -10,7 +10,7 @@ use toolgate_mcp::{
 };
 
 use super::Shape;
-use super::call::{Interest, ModernCall};
+use super::call::{Calling, Interest, ModernCall};
 use crate::agent::AgentSession;
 use crate::all;
 use crate::endpoint::Endpoint;
@@ -41,7 +41,8 @@ pub(super) fn start(session: &Arc<AgentSession>, request: &Request<'_>) -> Moder
         }
     };
     let call = session.call(outlet, Box::pin(work));
-    ModernCall::new(call, Shape::Ours, Interest::ours(session))
+    let interest = Interest::ours(session);
+    ModernCall::new(call, Calling { shape: Shape::Ours, interest, asking: None })
 }
 
 /// The answer of all servers together to the handshake of an older protocol.

@@ -21,7 +21,7 @@ use toolgate_mcp::{
 };
 
 use super::Shape;
-use super::call::{Interest, ModernCall};
+use super::call::{Calling, Interest, ModernCall};
 use crate::agent::{AgentSession, Attached};
 use crate::endpoint::Endpoint;
 use crate::failure::Expects;
@@ -79,7 +79,8 @@ pub(super) fn start(
         async move { subscription.begin(&session, wanted).await }
     };
     let call = session.call(outlet, Box::pin(work));
-    Ok(ModernCall::new(call, Shape::Ours, Interest::changes(session, subscription)))
+    let interest = Interest::changes(session, subscription);
+    Ok(ModernCall::new(call, Calling { shape: Shape::Ours, interest, asking: None }))
 }
 
 // === impl Subscription ===

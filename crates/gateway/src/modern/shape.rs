@@ -49,6 +49,21 @@ impl Shape {
         Self::Passed(Passed { id: request.id.into(), cached, level })
     }
 
+    /// The id as the client spelled it.
+    pub(super) fn id(&self) -> &str {
+        match self {
+            Self::Ours => "null",
+            Self::Passed(passed) => &passed.id,
+        }
+    }
+
+    /// The answer goes out under another id.
+    pub(super) fn rename(&mut self, id: &str) {
+        if let Self::Passed(passed) = self {
+            passed.id = id.into();
+        }
+    }
+
     /// A message as the client is to have it, and the HTTP status that goes with an answer; none
     /// if it is not for the client.
     pub(super) fn show(&self, body: &Bytes) -> Option<(Bytes, Option<u16>)> {
@@ -78,7 +93,8 @@ impl Passed {
                     (Some(_), None) => true,
                 }
             }
-            method::ELICITATION_COMPLETE => false,
+            // What is withdrawn is a question, which the client does not know under that id.
+            method::ELICITATION_COMPLETE | method::CANCELLED => false,
             _ => true,
         }
     }

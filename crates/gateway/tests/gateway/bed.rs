@@ -103,7 +103,16 @@ impl Bed {
     }
 
     pub(crate) fn with_limits(limits: AgentSessions) -> Self {
-        let ids: Arc<dyn Ids> = Arc::new(Counted::new());
+        Self::counting(Counted::new(), limits)
+    }
+
+    /// A gateway whose ids begin with this number, as after a restart.
+    pub(crate) fn numbered_from(first: usize) -> Self {
+        Self::counting(Counted(AtomicUsize::new(first)), limits())
+    }
+
+    fn counting(ids: Counted, limits: AgentSessions) -> Self {
+        let ids: Arc<dyn Ids> = Arc::new(ids);
         let office = Office::new(Arc::clone(&ids));
         Self::with(ids, office, limits)
     }

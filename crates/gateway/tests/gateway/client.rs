@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolgate_gateway::modern::{Client as Caller, ModernCall, NotStarted};
+use toolgate_gateway::modern::{Client as Caller, NotStarted, Started};
 use toolgate_gateway::outlet::First;
 use toolgate_gateway::{Endpoint, Grant};
 use toolgate_mcp::modern::Claims;
@@ -46,36 +46,53 @@ impl<'b> Client<'b> {
         Self { bed, endpoint, grant, capabilities: "{}", session: None, level: None }
     }
 
-    pub(crate) fn try_call(&self, raw: &str) -> Result<ModernCall, NotStarted> {
-        let claims = Claims {
-            capabilities: self.capabilities,
-            client_info: None,
-            log_level: self.level.map(Into::into),
-        };
-        let caller = Caller { claims: &claims, session: self.session };
-        self.bed.gateway.modern(&self.endpoint, &self.grant, &caller, &request(raw))
+    /// Why a request is refused.
+    pub(crate) async fn refusal(&self, raw: &str) -> String {
+        match self.start(raw).await {
+            Err(NotStarted::Refused(refusal)) => format!("{} {}", refusal.code, refusal.message),
+            Err(NotStarted::NotOpened(why)) => format!("{why:?}"),
+            Ok(_) => "not refused".to_owned(),
+        }
+    }
+
+    fn start(&self, raw: &str) -> impl Future<Output = Result<Started, NotStarted>> + use<> {
+        let (gateway, endpoint) = (Arc::clone(&self.bed.gateway), self.endpoint.clone());
+        let (grant, raw) = (Arc::clone(&self.grant), raw.to_owned());
+        let Self { capabilities, session, level, .. } = *self;
+        async move {
+            let log_level = level.map(Into::into);
+            let claims = Claims { capabilities, client_info: None, log_level };
+            let caller = Caller { claims: &claims, session };
+            gateway.modern(&endpoint, &grant, &caller, &request(&raw)).await
+        }
     }
 
     /// Sends a request and reads whatever comes of it; dropping the reply hangs up.
     pub(crate) fn ask(&self, raw: &str) -> Reply {
-        let mut call = self.try_call(raw).unwrap();
+        let started = self.start(raw);
         Reply::reading(|events| async move {
-            let first = tokio::select! {
-                first = call.first() => first,
-                () = events.closed() => return,
-            };
-            if let First::Answer(body, status) = first {
-                drop(events.send(Seen::Body(string(&body.into_bytes()), status)));
-                return;
-            }
-            let mut stream = call.stream();
-            loop {
-                let next = tokio::select! {
-                    next = stream.next() => next,
-                    () = events.closed() => return,
+            let reading = async {
+                let mut stream = match started.await.unwrap_or_else(|why| panic!("{why:?}")) {
+                    Started::Answer(body, status) => {
+                        drop(events.send(Seen::Body(string(&body), status)));
+                        return;
+                    }
+                    Started::Stream(stream) => stream,
+                    Started::Call(mut call) => match call.first().await {
+                        First::Answer(body, status) => {
+                            drop(events.send(Seen::Body(string(&body.into_bytes()), status)));
+                            return;
+                        }
+                        First::Stream => call.stream(),
+                    },
                 };
-                let Some(body) = next else { return };
-                drop(events.send(Seen::Event(string(&body))));
+                while let Some(body) = stream.next().await {
+                    drop(events.send(Seen::Event(string(&body))));
+                }
+            };
+            tokio::select! {
+                () = reading => {}
+                () = events.closed() => {}
             }
         })
     }

@@ -27,6 +27,7 @@ mod ids;
 mod life;
 mod modern;
 mod modern_listen;
+mod modern_questions;
 mod opening;
 mod pass;
 mod policy;

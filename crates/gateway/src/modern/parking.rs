@@ -1,0 +1,264 @@
+//! Parking: calls that wait for their client's next request.
+//!
+//! A server of an older protocol asks in mid-call; a client of protocol 2026-07-28 is asked with
+//! the answer to its request, and gives its own answer with the next one. In between the call runs
+//! on and stands here, under a `requestState` that says which call it is and is sealed.
+//!
+//! Invariant: a call goes on only for the grant, the endpoint and the very request that it was made
+//! for, once for each state, within [`PATIENCE`].
+//! Invariant: a retry that is refused leaves everything as it was.
+//!
+//! Start at [`park`] and [`resume`].
+
+use std::collections::HashMap;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use bytes::Bytes;
+use parking_lot::Mutex;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+use toolgate_audit::Hash;
+use toolgate_mcp::{Refusal, Request, code, method, peek, text};
+
+use super::call::Going;
+use super::questions::Question;
+use super::seal::Seal;
+use crate::agent::AgentSession;
+use crate::failure::{Expects, Failure};
+
+/// How long a call waits for its client.
+const PATIENCE: Duration = Duration::from_mins(10);
+
+/// All calls that wait for their clients.
+pub(crate) struct Parking {
+    /// Tells states of this process from those of others before it.
+    run: String,
+    all: Mutex<HashMap<String, Parked>>,
+}
+
+/// A call that waits for its client.
+struct Parked {
+    going: Going,
+    question: Question,
+}
+
+/// What became of a retry.
+pub(super) enum Resumed {
+    /// The call goes on.
+    Goes(Going),
+    /// This is the answer.
+    Answer(Bytes),
+}
+
+/// What a state says, sealed.
+struct State {
+    run: String,
+    place: String,
+    /// What it is good for.
+    bound: String,
+    /// Until when, in milliseconds.
+    until: i64,
+}
+
+// === impl Parking ===
+
+impl Parking {
+    pub(crate) fn new(run: String) -> Arc<Self> {
+        Arc::new(Self { run, all: Mutex::default() })
+    }
+
+    /// Nobody of this agent session comes back.
+    pub(crate) fn clear(&self, session: u64) {
+        let gone: Vec<_> = {
+            let mut all = self.all.lock();
+            all.extract_if(|_, parked| parked.going.session().key() == session).collect()
+        };
+        drop(gone);
+    }
+
+    fn put(&self, place: String, parked: Parked) {
+        self.all.lock().insert(place, parked);
+    }
+
+    fn take(&self, place: &str) -> Option<Parked> {
+        self.all.lock().remove(place)
+    }
+
+    /// Gives a call up when its client has not come back for too long.
+    fn watch(self: &Arc<Self>, place: String) {
+        let me: Weak<Self> = Arc::downgrade(self);
+        tokio::spawn(async move {
+            sleep(PATIENCE).await;
+            let given_up = me.upgrade().and_then(|me| me.take(&place));
+            drop(given_up);
+        });
+    }
+}
+
+/// What became of a call whose server has asked something.
+pub(super) enum Asked {
+    /// It waits for its client; this is the answer to the request. None if it cannot be kept, and
+    /// then it is given up.
+    Parked(Option<Bytes>),
+    /// It was over before that; what came of it is still to be read.
+    Over(Box<Going>),
+}
+
+/// Ends the request of a call with a question of the server, and keeps the call.
+pub(super) async fn park(going: Going, question: Question) -> Asked {
+    if going.end_leg().await {
+        Asked::Parked(keep(going, question))
+    } else {
+        Asked::Over(Box::new(going))
+    }
+}
+
+fn keep(going: Going, question: Question) -> Option<Bytes> {
+    let session = Arc::clone(going.session());
+    let admission = session.admission();
+    let parking = Arc::clone(&session.standing()?.parking);
+    let place: String = Hash::of(&admission.random()?).to_string();
+    let until = admission.now().as_millisecond() + i64::try_from(PATIENCE.as_millis()).ok()?;
+    let bound = going.bound().to_owned();
+    let state = State { run: parking.run.clone(), place: place.clone(), bound, until };
+    let sealed = Seal::new(&admission.secret())?.close(&state.to_json(), admission.random()?)?;
+    let message = question.ask(going.id(), &sealed);
+    parking.put(place.clone(), Parked { going, question });
+    parking.watch(place);
+    Some(message)
+}
+
+/// Goes on with the call that a request names by its `requestState`, raw JSON.
+pub(super) async fn resume(
+    session: &Arc<AgentSession>,
+    raw: &str,
+    request: &Request<'_>,
+) -> Result<Resumed, Refusal> {
+    let (admission, parking) = match session.standing() {
+        Some(standing) => (session.admission(), Arc::clone(&standing.parking)),
+        None => return Err(refusal("this session keeps no calls")),
+    };
+    let sealed = text(raw).unwrap_or_default();
+    let opened = Seal::new(&admission.secret()).and_then(|seal| seal.open(&sealed));
+    let Some(state) = opened.and_then(|opened| State::of(&opened)) else {
+        return Err(refusal("this `requestState` is not one of ours, or has been changed"));
+    };
+    if admission.now().as_millisecond() > state.until {
+        return Err(refusal("this `requestState` is too old; make the call anew"));
+    }
+    if state.bound != bound(session, request)? {
+        let why = "this `requestState` belongs to another request: send the same one again, with \
+                   `inputResponses`";
+        return Err(refusal(why));
+    }
+    if state.run != parking.run {
+        return Ok(Resumed::Answer(lost(session, request)));
+    }
+    let Some(parked) = parking.take(&state.place) else {
+        return Err(refusal("this `requestState` was used, or its call has ended"));
+    };
+    let params = request.params.unwrap_or("{}");
+    // A key that occurs twice has been refused before.
+    let answer = peek(params, &["inputResponses", parked.question.key()]).ok().flatten();
+    let Some(answer) = answer.filter(|answer| answer.starts_with('{')) else {
+        // Nothing was used up: the same state is good for the answer.
+        let again = parked.question.ask(request.id, &sealed);
+        parking.put(state.place, parked);
+        return Ok(Resumed::Answer(again));
+    };
+    go_on(session, &parking, state.place, parked, answer, request).await
+}
+
+/// Delivers the client's answer, if the call may still do what it does.
+async fn go_on(
+    session: &Arc<AgentSession>,
+    parking: &Parking,
+    place: String,
+    parked: Parked,
+    answer: &str,
+    request: &Request<'_>,
+) -> Result<Resumed, Refusal> {
+    match parked.going.next_leg(session.sender()).await {
+        None => Ok(Resumed::Answer(lost(session, request))),
+        Some(Err(refused)) => {
+            parking.put(place, parked);
+            Ok(Resumed::Answer(refused.answer(request.id, Expects::of(&request.method))))
+        }
+        Some(Ok(())) => {
+            let Parked { mut going, question } = parked;
+            question.answer(answer).await;
+            going.rename(request.id);
+            Ok(Resumed::Goes(going))
+        }
+    }
+}
+
+/// What a request is, so far as its retry must be the same.
+pub(super) fn bound(session: &AgentSession, request: &Request<'_>) -> Result<String, Refusal> {
+    let params = request.params.unwrap_or("{}");
+    let subject = match request.method.as_ref() {
+        method::RESOURCES_READ => peek(params, &["uri"])?,
+        _ => peek(params, &["name"])?,
+    };
+    let arguments = peek(params, &["arguments"])?.unwrap_or("{}");
+    // Spelled alike whatever the order of its keys: a client may write it anew.
+    let arguments = serde_json::from_str::<Value>(arguments)
+        .map_or_else(|_| arguments.to_owned(), |value| value.to_string());
+    let (grant, endpoint) = (session.grant(), session.endpoint().to_string());
+    let subject = subject.and_then(text).unwrap_or_default();
+    let parts = [&*grant.label, &endpoint, request.method.as_ref(), &*subject, &arguments];
+    // With their lengths, so that no two lists of parts read the same.
+    let whole = parts.map(|part| format!("{} {part}", part.len())).concat();
+    Ok(Hash::of(whole.as_bytes()).to_string())
+}
+
+/// The call ran in a process that is no more.
+fn lost(session: &AgentSession, request: &Request<'_>) -> Bytes {
+    let failure =
+        Failure::Lost { why: "toolgate was restarted while it waited for you".to_owned() };
+    let server = session.endpoint().to_string();
+    failure.answer(&server, request.id, Expects::of(&request.method))
+}
+
+fn refusal(why: &str) -> Refusal {
+    Refusal { code: code::INVALID_PARAMS, message: why.to_owned(), id: None }
+}
+
+// === impl State ===
+
+impl State {
+    fn to_json(&self) -> String {
+        let Self { run, place, bound, until } = self;
+        json!({"run": run, "place": place, "bound": bound, "until": until}).to_string()
+    }
+
+    fn of(json: &str) -> Option<Self> {
+        let value: Value = serde_json::from_str(json).ok()?;
+        let part = |key: &str| Some(value.get(key)?.as_str()?.to_owned());
+        Some(Self {
+            run: part("run")?,
+            place: part("place")?,
+            bound: part("bound")?,
+            until: value.get("until")?.as_i64()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_are_read_as_written() {
+        let state = State { run: "r".into(), place: "p".into(), bound: "b\"".into(), until: -7 };
+        let read = State::of(&state.to_json()).unwrap();
+        assert_eq!(
+            (read.run, read.place, read.bound, read.until),
+            ("r".into(), "p".into(), "b\"".into(), -7)
+        );
+        for other in ["", "{}", r#"{"run":"r","place":"p","bound":"b","until":"7"}"#] {
+            assert!(State::of(other).is_none(), "{other}");
+        }
+    }
+}

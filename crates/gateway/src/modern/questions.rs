@@ -1,0 +1,118 @@
+//! Questions of servers, put to clients of protocol 2026-07-28.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use toolgate_mcp::{Incoming, Limits, Message, Request, code, method, parse_agent, peek, write};
+
+use crate::agent::AgentSession;
+
+/// What may be asked, and the capability of a client that can answer.
+const ASKED: [(&str, &str); 3] = [
+    (method::ELICITATION_CREATE, "elicitation"),
+    (method::SAMPLING_CREATE_MESSAGE, "sampling"),
+    (method::ROOTS_LIST, "roots"),
+];
+
+/// Requests of a client in which it may be asked something.
+const MAY_ASK: [&str; 3] = [method::TOOLS_CALL, method::PROMPTS_GET, method::RESOURCES_READ];
+
+/// Whether a client may be asked something while this runs.
+pub(super) fn may_ask(method: &str) -> bool {
+    MAY_ASK.contains(&method)
+}
+
+/// A question that a server waits to have answered. Dropped without an answer, the server is told
+/// that there is none.
+pub(super) struct Question {
+    session: Arc<AgentSession>,
+    /// The id under which it was asked; none once it is answered.
+    number: Option<Box<str>>,
+    key: String,
+    /// Raw JSON: method and params.
+    what: String,
+}
+
+impl Question {
+    pub(super) fn of(session: &Arc<AgentSession>, request: &Request<'_>) -> Self {
+        let params =
+            request.params.map(|params| format!(r#","params":{params}"#)).unwrap_or_default();
+        Self {
+            session: Arc::clone(session),
+            number: Some(request.id.into()),
+            key: format!("q{}", request.id.trim_matches('"')),
+            what: format!(r#"{{"method":{}{params}}}"#, write::quote(&request.method)),
+        }
+    }
+
+    /// Under which name the client answers it.
+    pub(super) fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The answer to the request `id` that asks the client.
+    pub(super) fn ask(&self, id: &str, sealed: &str) -> Bytes {
+        let result = format!(
+            r#"{{"resultType":"input_required","inputRequests":{{{}:{}}},"requestState":{}}}"#,
+            write::quote(&self.key),
+            self.what,
+            write::quote(sealed),
+        );
+        write::result(id, &result)
+    }
+
+    /// Gives the server the client's answer, raw JSON.
+    pub(super) async fn answer(mut self, result: &str) {
+        if let Some(number) = self.number.take() {
+            respond(&self.session, &write::result(&number, result)).await;
+        }
+    }
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        if let Some(number) = self.number.take() {
+            let session = Arc::clone(&self.session);
+            let answer = write::error(Some(&number), NOBODY, "the client gave no answer", None);
+            self.session.behind_the_scenes(Box::pin(async move {
+                respond(&session, &answer).await;
+            }));
+        }
+    }
+}
+
+/// The code that clients use where nobody wants to answer.
+const NOBODY: i32 = -1;
+
+async fn respond(session: &AgentSession, answer: &Bytes) {
+    let limits = Limits { depth: usize::MAX, ..Limits::default() };
+    if let Ok(Incoming::One(Message::Response(response))) = parse_agent(answer, &limits) {
+        session.respond(&response).await;
+    }
+}
+
+/// The answer to a question of a server that the client of a standing session cannot be asked;
+/// none if it can, or if the session is not a standing one.
+pub(crate) fn answer_at_once(
+    session: &AgentSession,
+    request: &Request<'_>,
+    in_call: bool,
+) -> Option<Bytes> {
+    session.standing()?;
+    if request.method == method::PING {
+        return Some(write::result(request.id, "{}"));
+    }
+    let opening = String::from_utf8_lossy(session.opening());
+    let asked = ASKED.iter().find(|(method, _)| request.method == *method);
+    let can = asked.is_some_and(|(_, capability)| {
+        matches!(peek(&opening, &["capabilities", capability]), Ok(Some(_)))
+    });
+    let why = match (can, in_call) {
+        (true, true) => return None,
+        (true, false) => {
+            "the client speaks protocol 2026-07-28 and can be asked during a call only"
+        }
+        (false, _) => "the client cannot be asked this",
+    };
+    Some(write::error(Some(request.id), code::METHOD_NOT_FOUND, why, None))
+}

@@ -1,0 +1,224 @@
+//! What servers ask in mid-call, asked of clients of protocol 2026-07-28 with the answer to their
+//! request, and answered with the next one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolgate_audit::Outcome;
+use toolgate_gateway::{Access, Endpoint, Grant};
+use toolgate_mcp::{peek, text};
+
+use crate::bed::{Bed, settings};
+use crate::client::{Client, ask_as};
+use crate::office::policy;
+use crate::script::{Kind, Line, Peer, Sent, settle};
+
+const ASKS: &str =
+    r#"{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{"message":"m","x":1.0}}"#;
+const CALL: &str = r#""name":"t","arguments":{"a":1,"b":2}"#;
+const ABLE: &str = r#"{"elicitation":{},"sampling":{}}"#;
+
+fn able(bed: &Bed) -> Client<'_> {
+    Client { capabilities: ABLE, ..Client::of_files(bed) }
+}
+
+fn call() -> String {
+    ask_as("1", "tools/call", CALL)
+}
+
+/// The question in an answer, under its key, and the state.
+fn asked(answer: &str) -> (String, String) {
+    assert!(answer.contains(r#""resultType":"input_required""#), "{answer}");
+    let state = text(peek(answer, &["result", "requestState"]).unwrap().unwrap()).unwrap();
+    let questions = peek(answer, &["result", "inputRequests"]).unwrap().unwrap();
+    let key = questions.strip_prefix("{\"").unwrap().split('"').next().unwrap();
+    let question = peek(questions, &[key]).unwrap().unwrap();
+    assert_eq!(question, r#"{"method":"elicitation/create","params":{"message":"m","x":1.0}}"#);
+    (key.to_owned(), state.into_owned())
+}
+
+fn retry(id: &str, params: &str, answer: &str, state: &str) -> String {
+    let more = format!(r#"{params},"inputResponses":{answer},"requestState":"{state}""#);
+    ask_as(id, "tools/call", &more)
+}
+
+fn yes(key: &str) -> String {
+    format!(r#"{{"{key}":{{"action":"accept","content":{{"n":1.0}}}},"other":7}}"#)
+}
+
+/// A call that waits for its client.
+async fn parked(client: &Client<'_>, peer: &mut Peer) -> (Line, Sent, String, String) {
+    let mut reply = client.ask(&call());
+    let mut line = peer.line().await;
+    let sent = line.next().await;
+    sent.say(ASKS);
+    let (key, state) = asked(&reply.message().await);
+    assert_eq!(reply.next().await, None, "the request is over");
+    (line, sent, key, state)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_ends_the_request_and_the_next_one_goes_on_with_the_call() {
+    for kind in [Kind::Child, Kind::Http] {
+        let (bed, mut peer) = Bed::one(kind);
+        bed.office.enforce(
+            "version: \"1\"\ndefault: allow\ntools:\n  t:\n    limits: [{ counter: once, window: hour, max: 1, scope: grant }]\n",
+        );
+        let client = able(&bed);
+        let (mut line, sent, key, state) = parked(&client, &mut peer).await;
+        assert!(line.rest().await.is_empty(), "the call runs on");
+        let reply = client.ask(&retry("2", CALL, &yes(&key), &state));
+        let answered = line.next().await;
+        assert_eq!(
+            answered.body,
+            r#"{"jsonrpc":"2.0","id":"q","result":{"action":"accept","content":{"n":1.0}}}"#
+        );
+        sent.say(&ASKS.replace("\"q\"", "8"));
+        let mut reply = reply;
+        let (key, state) = asked(&reply.message().await);
+        let reply = client.ask(&retry("\"x\"", CALL, &yes(&key), &state));
+        assert_eq!(line.next().await.id(), "8");
+        sent.answer(r#"{"content":[]}"#);
+        assert_eq!(
+            reply.answer().await,
+            r#"{"jsonrpc":"2.0","id":"x","result":{"resultType":"complete","content":[]}}"#
+        );
+        let rows = bed.office.rows_by(4).await;
+        let outcomes: Vec<_> = rows.iter().map(|row| row.draft.outcome).collect();
+        let asked = Some(Outcome::InputRequired);
+        assert_eq!(outcomes, [None, asked, asked, Some(Outcome::Ok)], "one call, three legs");
+        assert!(rows.iter().all(|row| row.draft.call_id == rows[0].draft.call_id));
+        let again = client.ask(&call()).answer().await;
+        assert!(again.contains("rate_limited"), "it was counted once: {again}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_state_is_good_for_its_own_call_once() {
+    let (bed, mut peer) = Bed::one(Kind::Child);
+    let client = able(&bed);
+    let (mut line, sent, key, state) = parked(&client, &mut peer).await;
+    let stranger = Grant {
+        label: "other".into(),
+        policy: Some(policy("version: \"1\"\ndefault: allow\n")),
+        ..Grant::default()
+    };
+    let stranger = Client { grant: Arc::new(stranger), ..client.clone() };
+    let elsewhere = Client { endpoint: Endpoint::All, ..client.clone() };
+    let flipped = |(at, digit)| if at == 40 { if digit == '0' { '1' } else { '0' } } else { digit };
+    let forged: String = state.chars().enumerate().map(flipped).collect();
+    let refused = [
+        (&client, CALL, forged.as_str()),
+        (&client, CALL, ""),
+        (&client, CALL, "00ff"),
+        (&client, r#""name":"u","arguments":{"a":1,"b":2}"#, &state),
+        (&client, r#""name":"t","arguments":{"a":1,"b":3}"#, &state),
+        (&client, r#""name":"t""#, &state),
+        (&stranger, CALL, &state),
+        (&elsewhere, CALL, &state),
+    ];
+    for (client, params, state) in refused {
+        let refusal = client.refusal(&retry("2", params, &yes(&key), state)).await;
+        assert!(refusal.starts_with("-32602 "), "{params} {refusal}");
+    }
+    for missing in ["{}", r#"{"nobody":{}}"#, &format!(r#"{{"{key}":7}}"#)] {
+        let mut again = client.ask(&retry("3", CALL, missing, &state));
+        assert_eq!(asked(&again.message().await).0, key);
+    }
+    assert!(line.rest().await.is_empty(), "nothing of that has reached the server");
+    let reordered = r#""name":"t","arguments":{"b":2, "a":1}"#;
+    let reply = client.ask(&retry("4", reordered, &yes(&key), &state));
+    assert_eq!(line.next().await.id(), "\"q\"");
+    let replayed = client.refusal(&retry("5", CALL, &yes(&key), &state)).await;
+    assert!(replayed.contains("was used"), "{replayed}");
+    sent.answer("{}");
+    reply.answer().await;
+    let too_late = client.refusal(&retry("6", CALL, &yes(&key), &state)).await;
+    assert!(too_late.contains("was used"), "{too_late}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_does_not_come_back_has_cancelled() {
+    let (bed, mut peer) = Bed::one(Kind::Http);
+    let client = able(&bed);
+    let (mut line, sent, key, state) = parked(&client, &mut peer).await;
+    tokio::time::sleep(Duration::from_secs(599)).await;
+    assert!(line.rest().await.is_empty());
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let told = line.rest().await;
+    assert_eq!(told.len(), 2, "{told:?}");
+    let cancels = told.iter().find(|body| body.contains("notifications/cancelled")).unwrap();
+    assert_eq!(peek(cancels, &["params", "requestId"]).unwrap(), Some(sent.id()));
+    assert!(told.iter().any(|body| body.contains(r#""id":"q","error""#)), "{told:?}");
+    let refusal = client.refusal(&retry("2", CALL, &yes(&key), &state)).await;
+    assert!(refusal.starts_with("-32602 "), "{refusal}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_state_is_too_old_after_ten_minutes_whatever_became_of_its_call() {
+    let (bed, mut peer) = Bed::one(Kind::Child);
+    let client = able(&bed);
+    let (_line, _sent, key, state) = parked(&client, &mut peer).await;
+    bed.office.clock.set("2026-11-15T12:10:01Z".parse().unwrap());
+    let refusal = client.refusal(&retry("2", CALL, &yes(&key), &state)).await;
+    assert!(refusal.contains("too old"), "{refusal}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_next_leg_is_decided_again() {
+    let (bed, mut peer) = Bed::one(Kind::Child);
+    let client = able(&bed);
+    let (mut line, sent, key, state) = parked(&client, &mut peer).await;
+    let grant = |document: &str| {
+        let grant =
+            Grant { label: "local".into(), policy: Some(policy(document)), ..Grant::default() };
+        let grant = Arc::new(grant);
+        let access = Access::new(Some(Arc::clone(&grant)), []);
+        bed.office.admission.set_access(access);
+        grant
+    };
+    let strict = Client { grant: grant("version: \"1\"\ndefault: deny\n"), ..client.clone() };
+    let refused = strict.ask(&retry("2", CALL, &yes(&key), &state)).answer().await;
+    assert!(refused.contains("policy_denied") && refused.contains(r#""resultType":"complete""#));
+    assert!(line.rest().await.is_empty());
+    let open = Client { grant: grant("version: \"1\"\ndefault: allow\n"), ..client.clone() };
+    let reply = open.ask(&retry("3", CALL, &yes(&key), &state));
+    assert_eq!(line.next().await.id(), "\"q\"");
+    sent.answer("{}");
+    reply.answer().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_restart_nobody_knows_what_became_of_the_call() {
+    let (bed, mut peer) = Bed::one(Kind::Child);
+    let (_line, _sent, key, state) = parked(&able(&bed), &mut peer).await;
+    let restarted = Bed::numbered_from(1_000);
+    let peer = Peer::new(Kind::Child);
+    restarted.apply([restarted.server(settings("files"), &peer)]);
+    let client = able(&restarted);
+    let answer = client.ask(&retry("2", CALL, &yes(&key), &state)).answer().await;
+    assert!(answer.contains("outcome_unknown") && answer.contains(r#""resultType":"complete""#));
+    settle().await;
+    assert_eq!(peer.tried(), 0, "nothing was sent");
+}
+
+#[tokio::test(start_paused = true)]
+async fn only_what_a_client_can_answer_is_asked_and_only_in_what_may_ask() {
+    let (bed, mut peer) = Bed::one(Kind::Http);
+    let client = able(&bed);
+    let mut listing = client.ask(&ask_as("1", "tools/list", ""));
+    let mut line = peer.line().await;
+    let sent = line.next().await;
+    sent.say(ASKS);
+    assert!(line.next().await.part(&["error"]).is_some(), "a list asks nothing");
+    sent.answer(r#"{"tools":[]}"#);
+    assert!(listing.message().await.contains("complete"));
+    let mut reply = client.ask(&call());
+    let sent = line.next().await;
+    for method in ["roots/list", "x/y"] {
+        sent.say(&format!(r#"{{"jsonrpc":"2.0","id":5,"method":"{method}"}}"#));
+        assert!(line.next().await.part(&["error"]).is_some(), "{method}");
+    }
+    sent.say(r#"{"jsonrpc":"2.0","id":6,"method":"sampling/createMessage","params":{}}"#);
+    assert!(reply.message().await.contains("sampling/createMessage"));
+}
