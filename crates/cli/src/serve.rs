@@ -192,7 +192,7 @@ async fn serve(
 pub(crate) fn find_data(data: Option<&Path>, config: Option<&Path>) -> anyhow::Result<PathBuf> {
     match data {
         Some(data) => Ok(data.to_owned()),
-        None => data_path(None, &Source::find(config).load()?),
+        None => data_path(None, &Source::find(config).load_without_secrets()?),
     }
 }
 

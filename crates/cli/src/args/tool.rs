@@ -27,7 +27,7 @@ pub(crate) enum ToolVerb {
 /// Which endpoint to ask, and as whom.
 #[derive(Debug, clap::Args)]
 pub(crate) struct AsAgentArgs {
-    /// Ask this server alone, under its own names [default: all of them, as `<server>__<tool>`]
+    /// Ask this server alone, under its own names [default: all of them]
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
     /// Address of the gateway for agents [default: the one that runs from the data folder]

@@ -1,9 +1,10 @@
 //! Where the configuration comes from.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use toolgate_config::{Config, Process, render};
+use toolgate_config::{Config, Process, Surroundings, render};
 
 use crate::print;
 
@@ -37,6 +38,17 @@ impl Source {
         std::fs::read(self.file()?).ok()
     }
 
+    /// The configuration for a verb that only asks where things are: it may be run where the
+    /// secrets of `serve` are not.
+    pub(crate) fn load_without_secrets(&self) -> anyhow::Result<Config> {
+        let loaded = self.file().map(|file| Config::load(file, &Elsewhere { file }));
+        match loaded {
+            Some(Ok(loaded)) => Ok(loaded.config),
+            // With the secrets that are there it says what is wrong.
+            _ => self.load(),
+        }
+    }
+
     /// Reads the configuration; problems are shown and end the start.
     pub(crate) fn load(&self) -> anyhow::Result<Config> {
         let Some(file) = &self.file else { return Ok(Config::default()) };
@@ -50,5 +62,24 @@ impl Source {
                 bail!("the configuration `{}` cannot be used", file.display())
             }
         }
+    }
+}
+
+/// Surroundings in which every secret is there, each with a value of its own that opens nothing.
+struct Elsewhere<'a> {
+    /// The configuration itself.
+    file: &'a Path,
+}
+
+impl Surroundings for Elsewhere<'_> {
+    fn env(&self, name: &str) -> Option<String> {
+        Process.env(name).or_else(|| Some(format!("the-variable-{name}-is-not-set-here")))
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        Process.read(path).or_else(|error| match path == self.file {
+            true => Err(error),
+            false => Ok(format!("the-file-{}-is-not-here", path.display()).into_bytes()),
+        })
     }
 }

@@ -85,7 +85,7 @@ fn a_call_is_made_as_an_agent_would_make_it() {
     let words = ["call", "echo", r#"{"n":1.0}"#, "--server", "files", "-o", "json"];
     let (_, out, _) = tool(&gate, &words);
     assert!(out.contains(r#""arguments":{"n":1.0}"#), "{out}");
-    let (_, out, _) = tool(&gate, &["call", "files__mode"]);
+    let (_, out, _) = tool(&gate, &["call", "mode", "--server", "files"]);
     assert_eq!(out, "listing\n");
     // Its own error comes back as what it is.
     let (code, out, err) = tool(&gate, &["call", "nonsense", "--server", "files"]);
