@@ -3,7 +3,7 @@
 //! A case is one server with one client library. Its tour (`tests/peers/tours`) is walked twice
 //! directly, which must give the same transcript (else the comparison itself is no good), and once
 //! through toolgate, which must give that transcript too.
-//! [`together`] does it with all of them on one endpoint. Start at [`direct`] and [`through`].
+//! [`together()`] does it with all of them on one endpoint. Start at [`direct`] and [`through`].
 
 pub(crate) mod servers;
 mod together;

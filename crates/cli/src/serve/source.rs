@@ -77,9 +77,11 @@ impl Surroundings for Elsewhere<'_> {
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        Process.read(path).or_else(|error| match path == self.file {
-            true => Err(error),
-            false => Ok(format!("the-file-{}-is-not-here", path.display()).into_bytes()),
-        })
+        match Process.read(path) {
+            Err(_) if path != self.file => {
+                Ok(format!("the-file-{}-is-not-here", path.display()).into_bytes())
+            }
+            read => read,
+        }
     }
 }
