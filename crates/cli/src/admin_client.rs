@@ -34,7 +34,7 @@ impl AdminClient {
         let folder = || find_data(args.data.data.as_deref(), args.data.config.as_deref());
         let base = match &args.admin {
             Some(url) => url.clone(),
-            None => running(&announced(&folder()?)?)?,
+            None => running(&announced(&folder()?, "--admin")?)?,
         };
         let token = match std::env::var("TOOLGATE_ADMIN_TOKEN") {
             Ok(token) if !token.is_empty() => token,

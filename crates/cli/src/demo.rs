@@ -3,12 +3,16 @@
 use std::time::Duration;
 
 use anyhow::Context;
+use serde_json::Value;
 use toolgate_onec::{OneC, Options, Seen};
 
-use crate::args::{DemoArgs, DemoVerb, OneCArgs};
+use crate::args::{DataArgs, DemoArgs, DemoVerb, OneCArgs};
 use crate::exit::Done;
 use crate::print;
+use crate::serve::{announced, find_data};
 
+/// Where sessions dial in if nobody says otherwise.
+const USUAL: &str = "ws://127.0.0.1:4000/sessions";
 /// How often is looked at what it does.
 const LOOK: Duration = Duration::from_millis(100);
 /// How long a goodbye may take.
@@ -24,8 +28,16 @@ pub(crate) fn run(args: &DemoArgs) -> anyhow::Result<Done> {
     runtime.block_on(onec(args))
 }
 
+/// Where the gateway of the data folder lets sessions dial in.
+fn running(args: &DataArgs) -> Option<String> {
+    let folder = find_data(args.data.as_deref(), args.config.as_deref()).ok()?;
+    let ready: Value = serde_json::from_str(&announced(&folder, "--url").ok()?).ok()?;
+    Some(ready.get("sessions")?.as_str()?.to_owned())
+}
+
 async fn onec(args: &OneCArgs) -> anyhow::Result<Done> {
-    let usual = Options::new(args.url.as_str(), &args.uid, args.profile, &args.base);
+    let url = args.url.clone().or_else(|| running(&args.data)).unwrap_or_else(|| USUAL.to_owned());
+    let usual = Options::new(url.as_str(), &args.uid, args.profile, &args.base);
     let options = Options {
         kind: args.kind.clone().unwrap_or(usual.kind),
         config_id: args.config_id.clone(),
@@ -33,8 +45,12 @@ async fn onec(args: &OneCArgs) -> anyhow::Result<Done> {
         ..usual
     };
     print::err(&format!(
-        "a 1C client that is none: session `{}`, kind `{}`, infobase `{}`; Ctrl-C ends it\n",
-        options.uid, options.kind, options.base
+        "a 1C client that is none: session `{}`, kind `{}`, infobase `{}`, dials {}; Ctrl-C ends it\n",
+        options.uid,
+        options.kind,
+        options.base,
+        // A token stands behind the path.
+        url.split("/sessions/").next().unwrap_or_default()
     ));
     let client = OneC::start(options);
     let mut before = Seen::default();

@@ -243,7 +243,13 @@ pub(crate) fn find<'v>(view: &'v View, named: &str) -> Result<&'v GrantItem, Fau
 fn check_known(view: &View, policy: Option<&str>, servers: Option<&[String]>) -> Result<(), Fault> {
     let is_policy = |name: &str| view.policies.iter().any(|policy| policy.item.name == name);
     if let Some(name) = policy.filter(|name| !is_policy(name)) {
-        return Err(Fault::bad_request(format!("there is no policy `{name}`")));
+        let known: Vec<&str> = view.policies.iter().map(|p| p.item.name.as_str()).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        let what = format!(
+            "there is no policy `{name}` (there are: {known}); put one under `policies` of \
+             toolgate.yaml, or PUT it to /api/v1/policies/{name}"
+        );
+        return Err(Fault::bad_request(what));
     }
     let is_server = |name: &str| view.servers.iter().any(|server| server.name == name);
     match servers.unwrap_or_default().iter().find(|name| !is_server(name)) {

@@ -3,6 +3,8 @@
 use clap::Subcommand;
 use toolgate_onec::Profile;
 
+use super::DataArgs;
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct DemoArgs {
     #[command(subcommand)]
@@ -18,8 +20,11 @@ pub(crate) enum DemoVerb {
 #[derive(Debug, clap::Args)]
 pub(crate) struct OneCArgs {
     /// Where to dial; a token stands behind the path: .../sessions/TOKEN
-    #[arg(long, value_name = "URL", default_value = "ws://127.0.0.1:4000/sessions")]
-    pub(crate) url: String,
+    /// [default: the gateway that runs from the data folder, else ws://127.0.0.1:4000/sessions]
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
     /// Its client_uid, which becomes the session_id
     #[arg(long, default_value = "demo-1")]
     pub(crate) uid: String,

@@ -31,13 +31,14 @@ impl Drop for Announced {
     }
 }
 
-/// The line of the gateway that serves from this folder, as its `--ready-json` has it.
-pub(crate) fn announced(folder: &Path) -> anyhow::Result<String> {
+/// The line of the gateway that serves from this folder, as its `--ready-json` has it. `flag` is
+/// what names an address instead.
+pub(crate) fn announced(folder: &Path, flag: &str) -> anyhow::Result<String> {
     let path = folder.join(ANNOUNCED);
     std::fs::read_to_string(&path).with_context(|| {
         format!(
             "no gateway runs on the data folder `{}`; start one with `toolgate serve`, name \
-             another folder with --data, or an address with --admin",
+             another folder with --data, or an address with {flag}",
             folder.display()
         )
     })

@@ -138,7 +138,8 @@ impl Door {
     fn words(&self) -> Vec<String> {
         let everybody =
             "Open: every user and every program of this machine may call these servers;";
-        let end = "To end that, configure `grants` in toolgate.yaml.";
+        let end =
+            "To end that, make a grant: `toolgate grant create`, or `grants` in toolgate.yaml.";
         match self {
             Self::Local => vec![
                 everybody.to_owned(),
@@ -157,8 +158,8 @@ impl Door {
                  Denied: calls without a token."
             )],
             Self::Closed => vec![
-                "Denied: every call. `local` is off and there are no grants; configure `grants` in \
-                 toolgate.yaml."
+                "Denied: every call. `local` is off and there are no grants; make one with \
+                 `toolgate grant create`, or configure `grants` in toolgate.yaml."
                     .to_owned(),
             ],
         }

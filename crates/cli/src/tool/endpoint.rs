@@ -9,7 +9,7 @@ use toolgate_gateway::channel::SendError;
 
 use super::client::Failed;
 use crate::args::AsAgentArgs;
-use crate::serve::find_data;
+use crate::serve::{announced, find_data};
 
 /// One endpoint of a running gateway.
 pub(super) struct Endpoint {
@@ -40,15 +40,9 @@ pub(super) fn find(args: &AsAgentArgs) -> anyhow::Result<Endpoint> {
 /// The address that the gateway of the data folder wrote down when it was ready.
 fn running(args: &AsAgentArgs) -> anyhow::Result<(String, Option<PathBuf>)> {
     let folder = find_data(args.data.data.as_deref(), args.data.config.as_deref())?;
-    let none = || {
-        format!(
-            "no gateway runs from the data folder `{}`: start one with `toolgate serve`, or say \
-             where it is with --url or --data",
-            folder.display()
-        )
-    };
-    let ready = std::fs::read(folder.join("serve.json")).with_context(none)?;
-    let ready: Value = serde_json::from_slice(&ready).with_context(none)?;
+    let ready = announced(&folder, "--url")?;
+    let ready: Value =
+        serde_json::from_str(&ready).context("where the gateway listens cannot be read")?;
     match ready.get("mcp").and_then(Value::as_str) {
         Some(url) => Ok((url.to_owned(), Some(folder))),
         None => bail!("the listener for agents is off (`listen.mcp`), so there is nothing to ask"),

@@ -137,7 +137,7 @@ fn what_cannot_be_asked_is_said() {
     };
     let (code, err) = run(&["tool", "list"]);
     assert_eq!(code, Some(2));
-    assert!(err.contains("no gateway runs from the data folder") && err.contains("--url"), "{err}");
+    assert!(err.contains("no gateway runs on the data folder") && err.contains("--url"), "{err}");
     let (code, err) = run(&["tool", "list", "--url", "http://127.0.0.1:1"]);
     assert_eq!(code, Some(2));
     assert!(err.contains("http://127.0.0.1:1/mcp cannot be asked"), "{err}");
