@@ -254,10 +254,12 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds the entries of one page, a server's result. The cursor of the next page, as it stands,
-    /// if there is one and there is room for it.
+    /// if there is one and there is room for it. What is no list is refused: taken for an empty
+    /// one it would hide everything that the server has.
     pub(crate) fn add<'r>(&mut self, result: &'r str) -> Result<Option<&'r str>, Refusal> {
         let [entries, next] = members(result, [self.kind.member(), "nextCursor"])?;
-        for raw in entries.map(items).transpose()?.flatten().unwrap_or_default() {
+        let entries = entries.map(items).transpose()?.flatten();
+        for raw in entries.ok_or_else(|| no_list(self.kind))? {
             if self.entries.len() >= MAX_ITEMS || self.text.len() + raw.len() > MAX_BYTES {
                 self.cut = true;
                 return Ok(None);
@@ -305,6 +307,11 @@ impl<'a> Builder<'a> {
         self.entries.push(Entry { own: own.as_ref().into(), place: start..self.text.len() });
         Ok(())
     }
+}
+
+fn no_list(kind: Kind) -> Refusal {
+    let message = format!("`{}` is not an array", kind.member());
+    Refusal { code: toolgate_mcp::code::INVALID_REQUEST, message, id: None }
 }
 
 #[cfg(test)]
@@ -366,6 +373,22 @@ mod tests {
         assert_eq!(whole(&list), r#"{"name":"files__a"},{"name":"files__b"}"#);
         assert!(list.has("a") && list.has("b") && !list.has("files__a"));
         assert_eq!(list.len(), 2);
+    }
+
+    #[test]
+    fn a_result_that_is_no_list_is_refused() {
+        let naming = Naming::new("files", false);
+        for result in [
+            "{}",
+            r#"{"content":[{"type":"text","text":"a lie"}]}"#,
+            r#"{"tools":null}"#,
+            r#"{"tools":{"name":"a"}}"#,
+            r#"{"prompts":[]}"#,
+        ] {
+            let refused = Builder::new(Kind::Tools, &naming).add(result).unwrap_err();
+            assert_eq!(refused.message, "`tools` is not an array", "{result}");
+        }
+        assert!(Builder::new(Kind::Tools, &naming).add(r#"{"tools":[]}"#).is_ok());
     }
 
     #[test]
