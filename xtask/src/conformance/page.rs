@@ -1,0 +1,48 @@
+//! `docs/conformance.md`: what is run, and every known difference with its reason.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+
+use super::differences::Differences;
+use super::{LEGACY, MODERN, THROUGH};
+
+const HEAD: &str = "\
+# Conformance
+
+The official conformance suite (`@modelcontextprotocol/conformance`, pinned in `tests/peers/node22`) is run against a server of our own,
+`crates/testkit/src/conformance.rs`, that passes all of it; then through toolgate's `/mcp/<server>`, with a grant and a policy in force.
+Through toolgate every check must have the status that it has directly. `cargo xtask test --only conformance` compares them and prints each one that differs.
+
+What differs today stands below, with the reason. A difference that is not here fails the tests; so does one that is here and is gone.
+This page is written from `xtask/src/conformance/differences.json` (`UPDATE=1 cargo test -p xtask`).
+";
+
+/// The whole page.
+pub(super) fn page(differences: &Differences) -> Result<String> {
+    let mut page = HEAD.to_owned();
+    writeln!(page, "\n| run | what | known differences |\n|---|---|---|")?;
+    for run in THROUGH {
+        let of_run: Vec<&str> = differences.of(run.name).map(|(_, check)| check.as_str()).collect();
+        let count = match of_run.len() {
+            _ if of_run.contains(&"*") => "most of it".to_owned(),
+            0 => "none".to_owned(),
+            1 => "1 check".to_owned(),
+            many => format!("{many} checks"),
+        };
+        writeln!(page, "| `{}` | {} | {count} |", run.name, run.what)?;
+    }
+    writeln!(page, "\nThe suite's requirements are those of {LEGACY} and {MODERN}.")?;
+    for (name, reason) in &differences.reasons {
+        writeln!(page, "\n## {name}\n\n{reason}\n\n| scenario | checks | runs |\n|---|---|---|")?;
+        for known in differences.known.iter().filter(|known| known.reason == *name) {
+            let list = |names: &[String]| {
+                names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+            };
+            let sometimes = if known.sometimes { " (sometimes)" } else { "" };
+            let (checks, runs) = (list(&known.checks), list(&known.runs));
+            writeln!(page, "| {} | {checks}{sometimes} | {runs} |", known.scenario)?;
+        }
+    }
+    Ok(page)
+}
