@@ -15,6 +15,9 @@ use super::{
 };
 use crate::{Admitted, Answer, Backend, ChangeError, Fault, FaultKind, NotAudited};
 
+/// More calls than this at once are better off with one commit for several.
+const FEW: usize = 4;
+
 pub(super) struct Writer<B> {
     backend: B,
     settings: Settings,
@@ -22,6 +25,8 @@ pub(super) struct Writer<B> {
     memory: Memory,
     /// Outcomes that could not be written yet. Calls that are open are their bound.
     backlog: VecDeque<Finish>,
+    /// Calls that were admitted here and have not ended.
+    under_way: usize,
 }
 
 /// What the writer remembers from one group to the next.
@@ -49,7 +54,7 @@ impl<B: Backend> Writer<B> {
             owed: Vec::new(),
             touched: HashMap::new(),
         };
-        Self { backend, settings, shared, memory, backlog: VecDeque::new() }
+        Self { backend, settings, shared, memory, backlog: VecDeque::new(), under_way: 0 }
     }
 
     /// Ends what dead processes left open.
@@ -70,9 +75,10 @@ impl<B: Backend> Writer<B> {
         drop(self.write(vec![Job::Close(now, futures_channel::oneshot::channel().0)]));
     }
 
-    /// Whether writing usually takes no longer than waking a thread for it.
+    /// Whether waking a thread for a call would take longer than to write it: if a commit waits for
+    /// nothing, and there are too few calls to share one.
     pub(super) fn is_quick(&self) -> bool {
-        self.backend.is_quick()
+        self.backend.is_quick() && self.under_way <= FEW
     }
 
     /// Whether there are outcomes that could not be written yet.
@@ -103,6 +109,9 @@ impl<B: Backend> Writer<B> {
             self.backlog = backlog;
             return jobs.into_iter().filter_map(|job| self.fail(job, &fault)).last();
         }
+        self.under_way += done.iter().filter(|done| matches!(done, Done::Admitted { .. })).count();
+        let ended = old.len() + jobs.iter().filter(|job| matches!(job, Job::Finish(_))).count();
+        self.under_way = self.under_way.saturating_sub(ended);
         for (finish, done) in backlog.into_iter().zip(old) {
             answer(Job::Finish(Box::new(finish)), done);
         }
