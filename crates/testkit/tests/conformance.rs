@@ -1,10 +1,5 @@
 //! The conformance fixture as a process: what it speaks in each era.
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    reason = "a test may fail at any step"
-)]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail at any step")]
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};

@@ -228,7 +228,7 @@ impl ServerHandler for Fixture {
                 }
             };
         }
-        if let Some(response) = tasks::call(&self.shared.tasks, &request, &context).await {
+        if let Some(response) = tasks::call(&self.shared.tasks, &request, &context) {
             return response;
         }
         self.simple(&request.name, &context).await.map(Into::into)

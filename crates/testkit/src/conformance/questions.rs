@@ -65,7 +65,7 @@ pub(super) fn of_tool(
         let arguments = request.arguments.as_ref();
         arguments.and_then(|all| all.get(name)).and_then(Value::as_str).unwrap_or_default()
     };
-    let said = |answers: &Answers| format!("{:?}", answers);
+    let said = |answers: &Answers| format!("{answers:?}");
     let asking = match request.name.as_ref() {
         "test_sampling" => Asking::once("sampling", sampling(argument("prompt"), 100), |answers| {
             format!("LLM response: {}", model_text(answers, "sampling"))
@@ -160,8 +160,8 @@ impl Asking {
         brought: Brought,
         context: &RequestContext<RoleServer>,
     ) -> Result<Asked, ErrorData> {
-        let lacking = self.rounds.iter().flat_map(BTreeMap::values);
-        if let Some(lacking) = lacking.filter_map(|question| lacks(question, context)).next() {
+        let mut questions = self.rounds.iter().flat_map(BTreeMap::values);
+        if let Some(lacking) = questions.find_map(|question| lacks(question, context)) {
             if !is_modern(context) {
                 return Ok(Asked::Refused(format!("the client has no {lacking}")));
             }

@@ -16,7 +16,7 @@ use super::table::typed;
 type Response = Result<CallToolResponse, ErrorData>;
 
 /// A call of a tool that is here for tasks; none if it is not.
-pub(super) async fn call(
+pub(super) fn call(
     tasks: &TaskManager,
     request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
