@@ -18,6 +18,9 @@ use toolgate_store::Store;
 use super::cache_file::CacheFile;
 use super::{random, wire};
 
+/// How many frames of the largest size may be unfinished at once.
+const UNFINISHED: usize = 8;
+
 /// Sessions while they are served.
 pub(crate) struct Served {
     pub(crate) board: Arc<Switchboard>,
@@ -54,6 +57,7 @@ pub(crate) async fn start(
         note: Box::new(move |note| notes.note(note)),
         random: Box::new(|| random::bytes().ok().map(u128::from_be_bytes)),
         unregistered: (wire::bytes(config.limits.connections) / 2).max(1),
+        unfinished: wire::bytes(config.sessions.frame).saturating_mul(UNFINISHED),
     };
     let board = Switchboard::start(settings(config), showcase, now(), outside);
     if let Some(cache) = &cache {
