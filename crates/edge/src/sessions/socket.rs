@@ -133,14 +133,7 @@ async fn read(
             }
             Next::Lost => return false,
         }
-        if hearing.is_behind() {
-            next = hearing.catch_up();
-            continue;
-        }
-        if from.readable().await.is_err() {
-            return false;
-        }
-        next = hearing.read(&mut from);
+        next = if hearing.is_behind() { hearing.catch_up() } else { hearing.read(&mut from).await };
     }
 }
 

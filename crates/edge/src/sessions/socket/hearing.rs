@@ -1,8 +1,11 @@
 //! What comes in on one socket, told to the switchboard message by message.
 
-use std::io::ErrorKind;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Poll, ready};
 use std::time::Duration;
 
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::tcp::ReadHalf;
 use tokio::time::Instant;
 use toolgate_session::{Ear, Fault, Heard, Input, SocketId, What};
@@ -62,19 +65,22 @@ impl<'a> Hearing<'a> {
         Self { board, socket, ear, share, pace, warned: false, rest: Vec::new() }
     }
 
-    /// Reads what is there, without waiting. The buffer is on the stack, so that who is silent has
-    /// none.
-    pub(super) fn read(&mut self, from: &mut ReadHalf<'_>) -> Next {
-        let mut chunk = [0; CHUNK];
-        match from.try_read(&mut chunk) {
-            Ok(0) => Next::Lost,
-            Ok(length) => self.hear(chunk.get(..length).unwrap_or_default()),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => Next::More,
-            Err(error) => {
-                tracing::debug!(%error, "a session's socket has ended");
-                Next::Lost
-            }
-        }
+    /// Reads and listens. The buffer is on the stack, so that who is silent has none.
+    pub(super) async fn read(&mut self, from: &mut ReadHalf<'_>) -> Next {
+        poll_fn(|context| {
+            let mut chunk = [0; CHUNK];
+            let mut chunk = ReadBuf::new(&mut chunk);
+            let read = ready!(Pin::new(&mut *from).poll_read(context, &mut chunk));
+            Poll::Ready(match read {
+                Ok(()) if chunk.filled().is_empty() => Next::Lost,
+                Ok(()) => self.hear(chunk.filled()),
+                Err(error) => {
+                    tracing::debug!(%error, "a session's socket has ended");
+                    Next::Lost
+                }
+            })
+        })
+        .await
     }
 
     /// Whether something was read and not listened to.
