@@ -4,10 +4,12 @@
 //! may fail. Every other run must give exactly that, check by check; what differs stands in
 //! `differences.json` with its reason, is rendered in `docs/conformance.md`, and fails the run
 //! once it is equal again. toolgate runs with a grant and a policy; the suite cannot send a token,
-//! so a front adds it. Start at [`run`].
+//! so a front adds it. The other way round, `leg` has the suite try a client through toolgate.
+//! Start at [`run`].
 
 mod checks;
 mod differences;
+mod leg;
 #[cfg(test)]
 mod page;
 mod peers;
@@ -20,6 +22,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use self::checks::Checks;
 use self::differences::Differences;
+use self::leg::LEGS;
 use self::peers::{Fixture, Front, Suite};
 use crate::gate::Gate;
 use crate::peers::folder;
@@ -114,7 +117,8 @@ pub(crate) fn run() -> Result<()> {
             say(&format!("        {}: {} ({})", run.name, found.summary(), run.what));
             differences.judge(run.name, direct, &found)
         },
-    )
+    )?;
+    each(LEGS.to_vec(), |leg| leg.name.to_owned(), |leg| leg.run(&suite, &differences))
 }
 
 /// What the fixture gives by itself, by revision; nothing may fail.

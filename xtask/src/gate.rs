@@ -22,7 +22,7 @@ pub(crate) fn binary() -> PathBuf {
 }
 
 /// The debug binary that building the tests made.
-fn debug_binary() -> PathBuf {
+pub(crate) fn debug_binary() -> PathBuf {
     target().join("debug/toolgate")
 }
 

@@ -32,19 +32,20 @@ struct Entry {
 }
 
 impl Checks {
-    /// Reads what the suite wrote: a folder `server-SCENARIO-TIME` with a `checks.json` for each.
-    pub(super) fn read(folder: &Path) -> Result<Self> {
-        let mut checks = Self::default();
+    /// Adds what the suite wrote: a folder with a `checks.json` for each scenario.
+    pub(super) fn read(&mut self, folder: &Path) -> Result<()> {
+        let mut empty = true;
         for entry in fs::read_dir(folder)? {
             let path = entry?.path();
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let Some(scenario) = scenario(name) else { continue };
             let text = fs::read_to_string(path.join("checks.json"))
                 .with_context(|| format!("no checks of `{scenario}`"))?;
-            checks.add(scenario, &text)?;
+            self.add(scenario, &text)?;
+            empty = false;
         }
-        ensure!(!checks.scenarios.is_empty(), "the suite left nothing in `{}`", folder.display());
-        Ok(checks)
+        ensure!(!empty, "the suite left nothing in `{}`", folder.display());
+        Ok(())
     }
 
     /// Adds the checks of one scenario, as the suite writes them.
@@ -104,9 +105,9 @@ pub(super) fn shown(statuses: &Statuses) -> String {
     each.collect::<Vec<_>>().join(", ")
 }
 
-/// The scenario of a folder that the suite made: what stands between the kind and the time.
-fn scenario(folder: &str) -> Option<&str> {
-    let rest = folder.strip_prefix("server-").or_else(|| folder.strip_prefix("client-"))?;
+/// The scenario of a folder that the suite made, `SCENARIO-TIME` or `server-SCENARIO-TIME`.
+pub(super) fn scenario(folder: &str) -> Option<&str> {
+    let rest = folder.strip_prefix("server-").unwrap_or(folder);
     let (time, _) = rest.rmatch_indices("-20").find(|(at, _)| {
         rest.get(at + 1..).is_some_and(|time| time.contains('T') && time.ends_with('Z'))
     })?;

@@ -39,18 +39,50 @@ impl Suite {
 
     /// All scenarios of a revision against a server.
     pub(super) fn run(&self, name: &str, revision: &str, url: &str) -> Result<Run> {
-        let out = self.work.join(name);
-        if out.exists() {
-            fs::remove_dir_all(&out)?;
-        }
-        let mut command = Command::new(node22()?);
-        command.arg(folder("node22").join("node_modules/.bin/conformance"));
+        let out = self.clean(name)?;
+        let mut command = conformance()?;
         command.args(["server", "--url", url, "--requirements", revision, "-o"]).arg(&out);
         let log = self.work.join(name).with_extension("log");
         let succeeded = run_logged(&mut command, &log, LIMIT);
-        let checks = Checks::read(&out).with_context(|| tail(&log))?;
+        let mut checks = Checks::default();
+        checks.read(&out).with_context(|| tail(&log))?;
         Ok(Run { checks, succeeded })
     }
+
+    /// One scenario for a client, whose script and words these are; adds what was found.
+    pub(super) fn run_client(
+        &self,
+        name: &str,
+        revision: &str,
+        scenario: &str,
+        words: &str,
+        checks: &mut Checks,
+    ) -> Result<()> {
+        let out = self.clean(name)?;
+        let mut command = conformance()?;
+        command.args(["client", "--command", &format!("{} {words}", node22()?.display())]);
+        command.args(["--scenario", scenario, "--spec-version", revision, "-o"]).arg(&out);
+        let log = self.work.join(name).with_extension("log");
+        let ended = run_logged(&mut command, &log, LIMIT);
+        // Whether the suite is content is in the checks; only without any does it matter.
+        checks.read(&out).with_context(|| format!("{ended:?}\n{}", tail(&log)))
+    }
+
+    /// A folder of this name without anything in it.
+    pub(super) fn clean(&self, name: &str) -> Result<PathBuf> {
+        let folder = self.work.join(name);
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+}
+
+fn conformance() -> Result<Command> {
+    let mut command = Command::new(node22()?);
+    command.arg(folder("node22").join("node_modules/.bin/conformance"));
+    Ok(command)
 }
 
 /// The fixture that listens.

@@ -1,7 +1,8 @@
 //! The comparison can fail in each way, and says which check it is about.
 
-use super::checks::Checks;
+use super::checks::{Checks, scenario};
 use super::differences::Differences;
+use super::leg::LEGS;
 use super::{THROUGH, page};
 
 const LIST: &str = r#"{
@@ -83,10 +84,23 @@ fn the_page_says_what_the_list_says() {
 fn every_run_and_reason_of_the_list_exists_and_is_used() {
     let list = Differences::read().unwrap();
     for run in list.known.iter().flat_map(|known| &known.runs) {
-        assert!(THROUGH.iter().any(|through| through.name == run), "there is no run `{run}`");
+        let names = THROUGH.iter().map(|run| run.name).chain(LEGS.iter().map(|leg| leg.name));
+        assert!(names.into_iter().any(|name| name == run), "there is no run `{run}`");
     }
     for reason in list.reasons.keys() {
         let used = list.known.iter().any(|known| known.reason == *reason);
         assert!(used, "nothing differs for the reason `{reason}`");
     }
+}
+
+#[test]
+fn a_folder_of_the_suite_names_its_scenario() {
+    let time = "2026-11-16T10-32-11-537Z";
+    assert_eq!(scenario(&format!("server-server-stateless-{time}")), Some("server-stateless"));
+    assert_eq!(
+        scenario(&format!("server-json-schema-2020-12-{time}")),
+        Some("json-schema-2020-12")
+    );
+    assert_eq!(scenario(&format!("tools_call-{time}")), Some("tools_call"));
+    assert_eq!(scenario("anything"), None);
 }
