@@ -3,12 +3,13 @@
 //   node eras.mjs NAME JOB.json
 //
 // Jobs are those of `../node/scenarios.mjs`. Every client sees the tools and calls one; where it
-// can be told how to answer the server's questions, it is asked one.
+// can be told how to answer the server's questions, it is asked one. The server runs already: a
+// client that asks which era it is does not wait long for the answer.
 
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { arch } from 'node:process';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
@@ -31,7 +32,11 @@ const job = JSON.parse(readFileSync(jobFile, 'utf8'));
 assert.ok(scenarios[name], `no scenario ${name}`);
 const folder = join(job.folder, name);
 const packages = join(import.meta.dirname, 'node_modules');
-const gate = await startGate(job.toolgate, folder, { everything: job.everything });
+// Programs run in a home of their own, which knows nothing of an earlier run.
+const home = join(folder, 'home');
+rmSync(home, { recursive: true, force: true });
+mkdirSync(home, { recursive: true });
+const gate = await startGate(job.toolgate, folder, { everything: job.everythingHttp });
 await scenarios[name](gate.url('everything'));
 await gate.stop();
 process.exit(0);
@@ -71,8 +76,6 @@ async function claude(url) {
 
 // What a program says, run in a home of its own.
 async function run(program, words) {
-  const home = join(folder, 'home');
-  mkdirSync(home, { recursive: true });
   const env = { HOME: home, PATH: process.env.PATH };
   const child = spawn(program, words, { cwd: home, env, stdio: ['ignore', 'pipe', 'inherit'] });
   let said = '';

@@ -1,6 +1,7 @@
 """The Python SDK of both eras with one toolgate: `python eras.py NAME JOB.json`.
 
-Jobs are those of scenarios.mjs. The server is of the older era.
+Jobs are those of scenarios.mjs. The server is of the older era; it runs already, because a client
+that asks which era it is does not wait long for the answer.
 """
 
 import asyncio
@@ -38,7 +39,7 @@ SCENARIOS = {
 
 async def main(name, job):
     async with gate(job, os.path.join(job["folder"], name)) as port:
-        await talk(f"http://127.0.0.1:{port}/mcp/everything", *SCENARIOS[name])
+        await talk(f"http://127.0.0.1:{port}/mcp/everything-http", *SCENARIOS[name])
 
 
 with open(sys.argv[2]) as file:
