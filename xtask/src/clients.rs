@@ -1,9 +1,11 @@
 //! Scenarios of real clients with toolgate: cut connections, restarts, two clients at once.
 //!
-//! The scenarios are in `tests/peers/node/scenarios.mjs` and `tests/peers/python/scenarios.py`;
-//! each is a process of its own that starts the toolgate it needs.
+//! The scenarios are in the scripts of [`SCRIPTS`]; each is a process of its own that starts the
+//! toolgate it needs.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
@@ -11,7 +13,7 @@ use anyhow::{Context as _, Result};
 use serde_json::json;
 
 use crate::gate::binary;
-use crate::peers::{copy_scripts, folder, python, sources};
+use crate::peers::{copy_scripts, folder, node22, python, sources};
 use crate::process::run_logged;
 use crate::real::servers::{script, start_everything};
 use crate::report::each;
@@ -19,9 +21,32 @@ use crate::report::each;
 /// How long one scenario may take.
 const LIMIT: Duration = Duration::from_mins(3);
 
-/// The scripts, below `tests/peers`; the first also where the packages are that it imports.
-const NODE: &str = "node/scenarios.mjs";
-const PYTHON: &str = "python/scenarios.py";
+/// A script with scenarios.
+struct Script {
+    /// Below `tests/peers`; a copy of a Node script is beside the packages that it imports.
+    file: &'static str,
+    /// How the table of its scenarios begins.
+    table: &'static str,
+    runtime: Runtime,
+}
+
+/// What runs a script.
+enum Runtime {
+    Node,
+    Node22,
+    Python(&'static str),
+}
+
+const SCRIPTS: &[Script] = &[
+    Script { file: "node/scenarios.mjs", table: "const scenarios = {", runtime: Runtime::Node },
+    Script { file: "node22/eras.mjs", table: "const scenarios = {", runtime: Runtime::Node22 },
+    Script {
+        file: "python/scenarios.py",
+        table: "SCENARIOS = {",
+        runtime: Runtime::Python("client"),
+    },
+    Script { file: "python/eras.py", table: "SCENARIOS = {", runtime: Runtime::Python("client2") },
+];
 
 pub(crate) fn run() -> Result<()> {
     copy_scripts()?;
@@ -36,31 +61,52 @@ pub(crate) fn run() -> Result<()> {
     });
     let job_file = work.join("job.json");
     fs::write(&job_file, format!("{job:#}\n"))?;
-    each(scenarios()?, String::clone, |scenario| {
-        let mut command = if scenario.starts_with("py-") {
-            let mut command = Command::new(python("client", "python"));
-            command.arg(sources().join(PYTHON)).env("PYTHONDONTWRITEBYTECODE", "1");
-            command
-        } else {
-            let mut command = Command::new("node");
-            command.arg(folder(NODE));
-            command
-        };
-        command.arg(scenario).arg(&job_file);
-        run_logged(&mut command, &work.join(scenario).with_extension("log"), LIMIT)
-    })
+    each(
+        scenarios()?,
+        |(_, name)| name.clone(),
+        |(script, name)| {
+            let mut command = script.command()?;
+            command.arg(name).arg(&job_file);
+            run_logged(&mut command, &work.join(name).with_extension("log"), LIMIT)
+        },
+    )
 }
 
-/// The names in the scripts' tables, so that there is one list of them.
-fn scenarios() -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for (script, table) in [(NODE, "const scenarios = {"), (PYTHON, "SCENARIOS = {")] {
-        let text = fs::read_to_string(sources().join(script))?;
-        let rest = text.split_once(table).with_context(|| format!("no `{table}` in `{script}`"))?.1;
-        let lines = rest.lines().take_while(|line| !line.starts_with('}'));
-        names.extend(lines.filter_map(|line| Some(line.split('\'').nth(1)?.to_owned())));
+impl Script {
+    fn command(&self) -> Result<Command> {
+        Ok(match self.runtime {
+            Runtime::Node => with_file("node", folder(self.file)),
+            Runtime::Node22 => with_file(node22()?, folder(self.file)),
+            Runtime::Python(venv) => {
+                let mut command = with_file(python(venv, "python"), sources().join(self.file));
+                command.env("PYTHONDONTWRITEBYTECODE", "1");
+                command
+            }
+        })
     }
-    Ok(names)
+
+    /// The names in the script's table, so that there is one list of them.
+    fn scenarios(&self) -> Result<Vec<String>> {
+        let Self { file, table, .. } = self;
+        let text = fs::read_to_string(sources().join(file))?;
+        let rest = text.split_once(table).with_context(|| format!("no `{table}` in `{file}`"))?.1;
+        let lines = rest.lines().take_while(|line| !line.starts_with('}'));
+        Ok(lines.filter_map(|line| Some(line.split('\'').nth(1)?.to_owned())).collect())
+    }
+}
+
+fn with_file(program: impl AsRef<OsStr>, file: PathBuf) -> Command {
+    let mut command = Command::new(program);
+    command.arg(file);
+    command
+}
+
+fn scenarios() -> Result<Vec<(&'static Script, String)>> {
+    let mut all = Vec::new();
+    for script in SCRIPTS {
+        all.extend(script.scenarios()?.into_iter().map(|name| (script, name)));
+    }
+    Ok(all)
 }
 
 #[cfg(test)]
@@ -68,8 +114,8 @@ mod tests {
     #[test]
     fn the_scenarios_are_found() {
         let names = super::scenarios().unwrap();
-        for known in ["restart", "py-resume"] {
-            assert!(names.iter().any(|name| name == known), "{names:?}");
+        for known in ["restart", "py-resume", "ts2-auto", "claude-code", "py2-legacy"] {
+            assert!(names.iter().any(|(_, name)| name == known), "`{known}` is not found");
         }
     }
 }

@@ -7,6 +7,7 @@ mod bench;
 mod clients;
 mod closing;
 mod compare;
+mod conformance;
 mod fuzz;
 mod gate;
 mod peers;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::process::{output, run, run_logged};
 use crate::report::say;
@@ -20,8 +20,10 @@ use crate::{root, target};
 const NODE: u32 = 20;
 /// How long one installation may take.
 const LIMIT: Duration = Duration::from_mins(15);
-/// The Python environments: the client and the servers need different versions of `mcp`.
-const VENVS: [&str; 3] = ["client", "servers", "zulip"];
+/// The npm environments: one for the machine's Node, one with a newer Node of its own.
+const NODES: [&str; 2] = ["node", "node22"];
+/// The Python environments: the clients and the servers need different versions of `mcp`.
+const VENVS: [&str; 4] = ["client", "client2", "servers", "zulip"];
 
 /// Where the peers of a kind are installed.
 pub(crate) fn folder(kind: &str) -> PathBuf {
@@ -33,12 +35,25 @@ pub(crate) fn python(venv: &str, program: &str) -> PathBuf {
     folder(venv).join("bin").join(program)
 }
 
+/// The Node that came with the peers that the machine's is too old for.
+pub(crate) fn node22() -> Result<PathBuf> {
+    let machine = match std::env::consts::ARCH {
+        "aarch64" => "arm64",
+        _ => "x64",
+    };
+    let node = folder("node22").join(format!("node_modules/node-linux-{machine}/bin/node"));
+    ensure!(node.exists(), "there is no `{}`", node.display());
+    Ok(node)
+}
+
 /// Puts our scripts beside the packages they import: Node looks for those next to the script.
 pub(crate) fn copy_scripts() -> Result<()> {
-    for entry in fs::read_dir(sources().join("node"))? {
-        let file = entry?.path();
-        if file.extension().is_some_and(|extension| extension == "mjs") {
-            fs::copy(&file, folder("node").join(file.file_name().unwrap_or_default()))?;
+    for kind in NODES {
+        for entry in fs::read_dir(sources().join(kind))? {
+            let file = entry?.path();
+            if file.extension().is_some_and(|extension| extension == "mjs") {
+                fs::copy(&file, folder(kind).join(file.file_name().unwrap_or_default()))?;
+            }
         }
     }
     Ok(())
@@ -57,16 +72,20 @@ pub(crate) fn install() -> Result<()> {
     let git = need("git", &["git"], || output(Command::new("git").arg("--version")))?;
     say(&format!("node {node}, npm {npm}, {python}, {git}"));
 
-    let manifests =
-        ["package.json", "package-lock.json"].map(|file| sources().join("node").join(file));
-    environment("node", &manifests, &node, |folder| {
-        for manifest in &manifests {
-            fs::copy(manifest, folder.join(manifest.file_name().unwrap_or_default()))?;
-        }
-        let mut command = Command::new("npm");
-        command.args(["ci", "--no-audit", "--no-fund", "--ignore-scripts"]).current_dir(folder);
-        run_logged(&mut command, &folder.join("install.log"), LIMIT)
-    })?;
+    for kind in NODES {
+        let manifests =
+            ["package.json", "package-lock.json"].map(|file| sources().join(kind).join(file));
+        environment(kind, &manifests, &node, |folder| {
+            for manifest in &manifests {
+                fs::copy(manifest, folder.join(manifest.file_name().unwrap_or_default()))?;
+            }
+            let mut command = Command::new("npm");
+            // Not `ci`: it insists on packages for other machines, which not every registry has.
+            command.args(["install", "--no-audit", "--no-fund", "--ignore-scripts"]);
+            command.current_dir(folder);
+            run_logged(&mut command, &folder.join("install.log"), LIMIT)
+        })?;
+    }
     for venv in VENVS {
         let manifest = sources().join("python").join(venv).with_extension("txt");
         environment(venv, std::slice::from_ref(&manifest), &python, |folder| {

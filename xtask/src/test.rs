@@ -9,6 +9,7 @@ use anyhow::{Result, bail};
 
 use crate::clients;
 use crate::closing;
+use crate::conformance;
 use crate::peers;
 use crate::process::{output, run as run_command};
 use crate::real;
@@ -85,6 +86,13 @@ const PARTS: &[Part] = &[
         quick: false,
         run: closing::run,
     },
+    Part {
+        name: "conformance",
+        what: "the official suite gives the same through toolgate, check by check",
+        needs: &["peers"],
+        quick: false,
+        run: conformance::run,
+    },
 ];
 
 pub(crate) fn run(words: &[&str]) -> Result<()> {
@@ -148,7 +156,7 @@ fn build() -> Result<()> {
 }
 
 /// The cargo that runs us, in the workspace.
-fn cargo() -> Command {
+pub(crate) fn cargo() -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
     command

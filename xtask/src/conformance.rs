@@ -1,0 +1,151 @@
+//! The official conformance suite against our fixture, directly and through toolgate.
+//!
+//! Direct runs say what the fixture (`crates/testkit/src/conformance.rs`) gives by itself: no check
+//! may fail. Every other run must give exactly that, check by check; what differs stands in
+//! `differences.json` with its reason, is rendered in `docs/conformance.md`, and fails the run
+//! once it is equal again. toolgate runs with a grant and a policy; the suite cannot send a token,
+//! so a front adds it. The other way round, `leg` has the suite try a client through toolgate.
+//! Start at [`run`].
+
+mod checks;
+mod differences;
+mod leg;
+#[cfg(test)]
+mod page;
+mod peers;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Mutex;
+
+use anyhow::{Context as _, Result, ensure};
+
+use self::checks::Checks;
+use self::differences::Differences;
+use self::leg::LEGS;
+use self::peers::{Fixture, Front, Suite};
+use crate::gate::Gate;
+use crate::peers::folder;
+use crate::report::{each, say};
+use crate::test::cargo;
+
+/// The revisions of the protocol that the suite knows the requirements of.
+const LEGACY: &str = "2025-11-25";
+const MODERN: &str = "2026-07-28";
+
+/// One run of the suite through toolgate.
+#[derive(Clone, Copy)]
+struct Through {
+    name: &'static str,
+    revision: &'static str,
+    /// The server of toolgate's configuration.
+    server: &'static str,
+    what: &'static str,
+}
+
+/// Slow ones first.
+const THROUGH: &[Through] = &[
+    Through {
+        name: "modern-http",
+        revision: MODERN,
+        server: "both",
+        what: "2026-07-28, the fixture over HTTP",
+    },
+    Through {
+        name: "modern-stdio",
+        revision: MODERN,
+        server: "child",
+        what: "2026-07-28, the fixture as a child",
+    },
+    Through {
+        name: "modern-to-legacy",
+        revision: MODERN,
+        server: "legacy",
+        what: "2026-07-28, the fixture speaks only older protocols",
+    },
+    Through {
+        name: "legacy-http",
+        revision: LEGACY,
+        server: "both",
+        what: "2025-11-25, the fixture over HTTP",
+    },
+    Through {
+        name: "legacy-stdio",
+        revision: LEGACY,
+        server: "child",
+        what: "2025-11-25, the fixture as a child",
+    },
+    Through {
+        name: "legacy-to-modern",
+        revision: LEGACY,
+        server: "modern",
+        what: "2025-11-25, the fixture speaks only 2026-07-28",
+    },
+];
+
+/// The part `conformance`.
+pub(crate) fn run() -> Result<()> {
+    // What the part `unit` has built, features and all.
+    let mut build = cargo();
+    build.args(["test", "--workspace", "--quiet", "--no-run"]);
+    build.args(["--test", "conformance", "--test", "rmcp"]);
+    crate::process::run(&mut build)?;
+
+    let work = folder("runs").join("conformance");
+    fs::create_dir_all(&work)?;
+    let suite = Suite::find(&work)?;
+    let both = Fixture::start(&work, "both")?;
+    let direct = direct(&suite, &both)?;
+
+    let (legacy, modern) = (Fixture::start(&work, "legacy")?, Fixture::start(&work, "modern")?);
+    let servers = serde_json::json!({
+        "both": {"url": both.url},
+        "child": {"command": peers::fixture(), "args": ["stdio"]},
+        "legacy": {"url": legacy.url},
+        "modern": {"url": modern.url},
+    });
+    let gate = Gate::start_with_grant(&work, &servers, peers::TOKEN)?;
+    let front = Front::start(&work, &gate)?;
+    let differences = Differences::read()?;
+    each(
+        THROUGH.to_vec(),
+        |run| run.name.to_owned(),
+        |run| {
+            let url = front.url(run.server);
+            let found = suite.run(run.name, run.revision, &url)?.checks;
+            let direct = direct.get(run.revision).context("no direct run")?;
+            say(&format!("        {}: {} ({})", run.name, found.summary(), run.what));
+            differences.judge(run.name, direct, &found)
+        },
+    )?;
+    each(LEGS.to_vec(), |leg| leg.name.to_owned(), |leg| leg.run(&suite, &differences))
+}
+
+/// What the fixture gives by itself, by revision; nothing may fail.
+fn direct(suite: &Suite, fixture: &Fixture) -> Result<BTreeMap<&'static str, Checks>> {
+    let found = Mutex::new(BTreeMap::new());
+    each(
+        vec![LEGACY, MODERN],
+        |revision| format!("direct-{revision}"),
+        |revision| {
+            let run = suite.run(&format!("direct-{revision}"), revision, &fixture.url)?;
+            say(&format!("        direct-{revision}: {}", run.checks.summary()));
+            let failed = run.checks.failed();
+            ensure!(
+                failed.is_empty(),
+                "  the fixture itself fails:\n    {}",
+                failed.join("\n    ")
+            );
+            run.succeeded?;
+            found
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner)
+                .insert(*revision, run.checks);
+            Ok(())
+        },
+    )?;
+    Ok(found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,57 @@
+//! `docs/conformance.md`: what is run, and every known difference with its reason.
+
+use std::fmt::Write as _;
+
+use anyhow::Result;
+
+use super::differences::Differences;
+use super::leg::LEGS;
+use super::{LEGACY, MODERN, THROUGH};
+
+const HEAD: &str = "\
+# Conformance
+
+The official conformance suite (`@modelcontextprotocol/conformance`, pinned in `tests/peers/node22`) is run against a server of our own,
+`crates/testkit/src/conformance.rs`, that passes all of it; then through toolgate's `/mcp/<server>`, with a grant and a policy in force.
+Through toolgate every check must have the status that it has directly. `cargo xtask test --only conformance` compares them and prints each one that differs.
+
+What differs today stands below, with the reason. A difference that is not here fails the tests; so does one that is here and is gone.
+This page is written from `xtask/src/conformance/differences.json` (`UPDATE=1 cargo test -p xtask`).
+";
+
+const LEG: &str = "a client through toolgate, tried by the suite's servers";
+
+/// What is said of the scenarios that are not run.
+const NOT_RUN: &str = "\
+The suite's scenarios for clients are run but for those of OAuth: toolgate sends a server what `headers:` says and asks no authorization server for a token.";
+
+/// The whole page.
+pub(super) fn page(differences: &Differences) -> Result<String> {
+    let mut page = HEAD.to_owned();
+    writeln!(page, "\n| run | what | known differences |\n|---|---|---|")?;
+    let legs = LEGS.iter().map(|leg| (leg.name, format!("{}, {LEG}", leg.revision)));
+    let runs = THROUGH.iter().map(|run| (run.name, run.what.to_owned())).chain(legs);
+    for (name, what) in runs {
+        let of_run: Vec<&str> = differences.of(name).map(|(_, check)| check.as_str()).collect();
+        let count = match of_run.len() {
+            _ if of_run.contains(&"*") => "most of it".to_owned(),
+            0 => "none".to_owned(),
+            1 => "1 check".to_owned(),
+            many => format!("{many} checks"),
+        };
+        writeln!(page, "| `{name}` | {what} | {count} |")?;
+    }
+    writeln!(page, "\nThe suite's requirements are those of {LEGACY} and {MODERN}. {NOT_RUN}")?;
+    for (name, reason) in &differences.reasons {
+        writeln!(page, "\n## {name}\n\n{reason}\n\n| scenario | checks | runs |\n|---|---|---|")?;
+        for known in differences.known.iter().filter(|known| known.reason == *name) {
+            let list = |names: &[String]| {
+                names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+            };
+            let sometimes = if known.sometimes { " (sometimes)" } else { "" };
+            let (checks, runs) = (list(&known.checks), list(&known.runs));
+            writeln!(page, "| {} | {checks}{sometimes} | {runs} |", known.scenario)?;
+        }
+    }
+    Ok(page)
+}
