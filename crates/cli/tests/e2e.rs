@@ -54,6 +54,8 @@ mod legacy;
 mod listeners;
 #[path = "e2e/modern.rs"]
 mod modern;
+#[path = "e2e/permissions.rs"]
+mod permissions;
 #[path = "e2e/policy.rs"]
 mod policy;
 #[path = "e2e/refusals.rs"]
