@@ -27,6 +27,7 @@ mod entries;
 #[cfg(debug_assertions)]
 mod failpoint;
 mod fd_limit;
+mod folder;
 mod listeners;
 mod random;
 mod reload;
@@ -43,7 +44,8 @@ mod wire;
 use access::{FileSide, PolicyFiles};
 pub(crate) use checkpoints::read as read_checkpoints;
 use data::DataFolder;
-pub(crate) use data::{announced, read_token};
+pub(crate) use data::{announced, is_announced, read_token};
+pub(crate) use folder::{file_side, grant as grant_of_folder, said_class};
 use listeners::{Behind, Bound, Listeners};
 use reload::{Active, Reload};
 use setup::Summary;

@@ -46,6 +46,8 @@ mod commands;
 mod disk;
 #[path = "e2e/enforce.rs"]
 mod enforce;
+#[path = "e2e/explain.rs"]
+mod explain;
 #[path = "e2e/failures.rs"]
 mod failures;
 #[path = "e2e/legacy.rs"]
