@@ -183,8 +183,12 @@ async fn serve(
     if tokio::time::timeout(FAREWELL, farewell).await.is_err() {
         tracing::warn!("something did not end in time and is left behind");
     }
-    if let Err(error) = store.close(Timestamp::now()).await {
-        tracing::error!(%error, "the audit could not be closed; its last outcomes will be unknown");
+    match tokio::time::timeout(FAREWELL, store.close(Timestamp::now())).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            tracing::error!(%error, "the audit could not be closed; its last outcomes will be unknown");
+        }
+        Err(_) => tracing::error!("the audit is not closed: its disk does not answer"),
     }
     tracing::info!("stopped");
     Ok(Done::Ok)
