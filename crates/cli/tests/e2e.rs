@@ -54,6 +54,8 @@ mod failures;
 mod legacy;
 #[path = "e2e/listeners.rs"]
 mod listeners;
+#[path = "e2e/local.rs"]
+mod local;
 #[path = "e2e/modern.rs"]
 mod modern;
 #[path = "e2e/permissions.rs"]
