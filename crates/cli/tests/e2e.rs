@@ -50,6 +50,8 @@ mod enforce;
 mod explain;
 #[path = "e2e/failures.rs"]
 mod failures;
+#[path = "e2e/isolation.rs"]
+mod isolation;
 #[path = "e2e/legacy.rs"]
 mod legacy;
 #[path = "e2e/listeners.rs"]
@@ -62,6 +64,8 @@ mod modern;
 mod permissions;
 #[path = "e2e/policy.rs"]
 mod policy;
+#[path = "e2e/processes.rs"]
+mod processes;
 #[path = "e2e/refusals.rs"]
 mod refusals;
 #[path = "e2e/reload.rs"]
