@@ -36,6 +36,7 @@ mod listing;
 mod route;
 mod welcome;
 
+pub(crate) use listing::{Listed, tools};
 pub(crate) use welcome::welcome;
 
 use route::route;
