@@ -20,6 +20,7 @@ mod failure;
 mod headers;
 mod legacy;
 mod listen;
+mod spare;
 mod which;
 
 use std::sync::atomic::AtomicBool;
@@ -36,6 +37,7 @@ use toolgate_gateway::channel::{BoxFuture, Channel, Connector, Inbox, Outbound, 
 pub use client::Client;
 use client::Way;
 use headers::Headers;
+use spare::Spare;
 pub use which::Speaks;
 use which::Which;
 
@@ -96,6 +98,7 @@ impl RemoteConnector {
             way,
             headers: Headers::new(server, host, headers),
             max_body: *max_body,
+            spare: Arc::clone(self.client.spare()),
             inbox,
             closing: CancellationToken::new(),
             which: Arc::clone(&self.which),
@@ -141,6 +144,7 @@ struct RemoteChannel {
     way: Way,
     headers: Headers,
     max_body: usize,
+    spare: Arc<Spare>,
     inbox: Arc<dyn Inbox>,
     closing: CancellationToken,
     which: Arc<Which>,

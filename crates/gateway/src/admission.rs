@@ -222,7 +222,7 @@ impl Admission {
                     move |usage, now| wanted.verdict(usage, now)
                 }),
             };
-            match in_time(self.store.admit(asking), &self.clock).await {
+            match in_time(|| self.store.admit(asking), &self.clock).await {
                 Ok(Answer::Admitted(admitted)) => return Ok(admitted),
                 Ok(Answer::Refused(verdict)) => return Err(Refused::by_policy(call_id, &verdict)),
                 Ok(Answer::Held(verdict)) => {

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use toolgate_audit::{Effect, Outcome};
 use toolgate_store::{Answer, Ending, Fault, FaultKind, NotAudited};
 
@@ -18,12 +18,16 @@ use crate::channel::BoxFuture;
 /// How long a call waits to be admitted.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the store answers, if it does so in time.
+/// What the store answers, if it does so in time. It may write while it is being asked.
 pub(crate) async fn in_time(
-    mut answer: BoxFuture<'static, Result<Answer, NotAudited>>,
+    ask: impl FnOnce() -> BoxFuture<'static, Result<Answer, NotAudited>>,
     clock: &Arc<dyn Clock>,
 ) -> Result<Answer, NotAudited> {
-    if let Ok(answer) = timeout(PATIENCE, &mut answer).await {
+    let until = Instant::now() + PATIENCE;
+    let mut answer = ask();
+    if Instant::now() < until
+        && let Ok(answer) = timeout_at(until, &mut answer).await
+    {
         return answer;
     }
     let clock = Arc::clone(clock);

@@ -103,28 +103,47 @@ pub(crate) fn elements(list: &str) -> Result<Items<'_>, Malformed> {
 /// The arguments of a call: top-level members are found once, and only if a rule asks.
 pub(crate) struct Arguments<'a> {
     raw: &'a str,
-    members: OnceCell<Result<SmallVec<[Member<'a>; 12]>, Malformed>>,
+    members: OnceCell<Result<Members<'a>, Malformed>>,
+    /// Those of the first object among them that a rule looks into: rules tend to look into the
+    /// same one again.
+    inner: OnceCell<(&'a str, Result<Members<'a>, Malformed>)>,
 }
+
+type Members<'a> = SmallVec<[Member<'a>; 8]>;
 
 impl<'a> Arguments<'a> {
     pub(crate) fn new(raw: &'a str) -> Self {
-        Self { raw, members: OnceCell::new() }
+        Self { raw, members: OnceCell::new(), inner: OnceCell::new() }
     }
 
     /// The raw value of a top-level argument.
     pub(crate) fn get(&self, name: &str) -> Result<Option<Raw<'a>>, Malformed> {
-        let members = self.members.get_or_init(|| index(self.raw)).as_ref().map_err(|e| *e)?;
-        let mut found = None;
-        for member in members {
-            if member.is(name)? && found.replace(member.value).is_some() {
-                return Err(Malformed);
-            }
+        let members = self.members.get_or_init(|| index(self.raw));
+        find(members.as_ref().map_err(|e| *e)?, name)
+    }
+
+    /// The raw value of `name` in an argument that is the raw object given.
+    pub(crate) fn within(&self, object: &'a str, name: &str) -> Result<Option<Raw<'a>>, Malformed> {
+        let (kept, members) = self.inner.get_or_init(|| (object, index(object)));
+        if std::ptr::eq(*kept, object) {
+            find(members.as_ref().map_err(|e| *e)?, name)
+        } else {
+            member(object, name)
         }
-        Ok(found)
     }
 }
 
-fn index(raw: &str) -> Result<SmallVec<[Member<'_>; 12]>, Malformed> {
+fn find<'a>(members: &[Member<'a>], name: &str) -> Result<Option<Raw<'a>>, Malformed> {
+    let mut found = None;
+    for member in members {
+        if member.is(name)? && found.replace(member.value).is_some() {
+            return Err(Malformed);
+        }
+    }
+    Ok(found)
+}
+
+fn index(raw: &str) -> Result<Members<'_>, Malformed> {
     let raw = trim(raw);
     let mut members = SmallVec::new();
     if !raw.starts_with('{') {
@@ -149,6 +168,7 @@ pub(crate) struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
+    #[inline]
     fn is(&self, name: &str) -> Result<bool, Malformed> {
         if self.escaped { Ok(unescape(self.key)? == name) } else { Ok(self.key == name) }
     }

@@ -99,6 +99,12 @@ impl<'a> Facts<'a> {
                     return Ok((None, &[]));
                 };
                 let value = self.arguments.get(name)?.map(Raw::read).transpose()?;
+                let (Some(Value::Object(raw)), Some((Segment::Key(name), rest))) =
+                    (&value, rest.split_first())
+                else {
+                    return Ok((value, rest));
+                };
+                let value = self.arguments.within(raw, name)?.map(Raw::read).transpose()?;
                 return Ok((value, rest));
             }
             Root::GrantLabel => text(Some(self.call.grant)),

@@ -123,6 +123,13 @@ impl Backend for Sqlite {
         result
     }
 
+    fn is_quick(&self) -> bool {
+        match self.durability {
+            Durability::Process => true,
+            Durability::Power => false,
+        }
+    }
+
     fn reader(&self) -> Result<Box<dyn Reader>, Fault> {
         Ok(Box::new(Reading(schema::open_reader(&self.folder)?)))
     }

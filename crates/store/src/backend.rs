@@ -1,6 +1,6 @@
 //! What a database must be able to do to be a store.
 //!
-//! The engine calls it from one thread and does everything else: order, grouping, deciding,
+//! The engine calls it one at a time and does everything else: order, grouping, deciding,
 //! chaining, signing. Implementations only keep and find; they decide nothing.
 
 use std::fmt;
@@ -17,6 +17,11 @@ pub trait Backend: Send + fmt::Debug + 'static {
     /// reached the operating system; else nothing is. No other process may write meanwhile, and
     /// the work sees everything that was committed before.
     fn transact(&mut self, work: &mut Work<'_>) -> Result<(), Fault>;
+
+    /// Whether a transaction usually takes no longer than waking a thread for it.
+    fn is_quick(&self) -> bool {
+        true
+    }
 
     /// A reading side, for another thread.
     fn reader(&self) -> Result<Box<dyn Reader>, Fault>;
@@ -53,6 +58,10 @@ pub trait Transaction: Usage {
     fn state(&mut self) -> Result<State, Fault>;
     /// Refuses if what was committed is not safe enough to admit more.
     fn may_admit(&self) -> Result<(), Fault>;
+    /// Whether rows are only counted, never kept.
+    fn forgets_rows(&self) -> bool {
+        false
+    }
     /// Keeps a row.
     fn append(&mut self, row: &Row) -> Result<(), Fault>;
     /// Keeps the latest time that was counted with.

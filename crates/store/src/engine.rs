@@ -1,16 +1,18 @@
 //! The engine: every store's order of things.
 //!
-//! One writer thread takes whatever waits, does it in one transaction, and answers after the
-//! commit. Nobody who wants an answer waits for more to come: a call alone is written alone, a crowd
-//! shares one commit. One reader thread answers questions from its own view of the data.
+//! Whoever holds the writer takes whatever waits, does it in one transaction, and answers after the
+//! commit. Nobody who wants an answer waits for more to come: a call alone is written alone, on the
+//! spot, a crowd shares one commit of the writer thread. One reader thread answers questions from
+//! its own view of the data.
 //!
 //! Invariant: answers leave after the commit, never before.
 //! Invariant: outcomes are never dropped. What cannot be written now is tried again.
-//! Start at [`Engine::start`], then `writer`, then `group`, which is one transaction.
+//! Start at [`Engine::start`], then `desk`, `writer`, and `group`, which is one transaction.
 
 mod desk;
 mod group;
 mod leg;
+mod queue;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -36,7 +38,8 @@ use crate::{
     NotReadable, Page, Settled, Snapshot, Status, Store, backend::Reader,
 };
 pub(crate) use desk::Desk;
-use desk::{OnTheSpot, Window, Worker};
+use desk::{OnTheSpot, Window};
+use queue::Queue;
 use writer::Writer;
 
 /// What a store is started with.
@@ -117,13 +120,14 @@ impl Engine {
     pub fn start(backend: impl Backend, settings: Settings, now: Timestamp) -> Result<Self, Fault> {
         let shared = Arc::new(Shared::default());
         let reader = backend.reader()?;
-        let (desk, jobs) = channel();
         let (window, questions) = channel();
-        let mut writer = Writer::new(backend, jobs, settings, Arc::clone(&shared), now);
+        let mut writer = Writer::new(backend, settings, Arc::clone(&shared), now);
         writer.recover()?;
-        spawn("store-writer", move || writer.run())?;
+        let (writer, queue) = (Arc::new(Mutex::new(Some(writer))), Arc::new(Queue::default()));
+        let desk = Desk::new(desk::Threaded::new(&writer, &queue));
+        spawn("store-writer", move || desk::write_all(&writer, &queue))?;
         spawn("store-reader", move || desk::answer_all(questions, reader))?;
-        Ok(Self { desk: Desk::Thread(desk), window: Window::Thread(window), shared })
+        Ok(Self { desk, window: Window::Thread(window), shared })
     }
 
     /// Does everything on the spot, without threads: for data that never waits for a disk.
@@ -134,11 +138,11 @@ impl Engine {
     ) -> Result<Self, Fault> {
         let shared = Arc::new(Shared::default());
         let reader = Mutex::new(backend.reader()?);
-        let mut writer = Writer::new(backend, channel().1, settings, Arc::clone(&shared), now);
+        let mut writer = Writer::new(backend, settings, Arc::clone(&shared), now);
         writer.recover()?;
-        let worker: Arc<dyn Worker> = Arc::new(OnTheSpot::new(writer, Arc::clone(&shared)));
-        let window = Window::Here(reader, Arc::clone(&worker));
-        Ok(Self { desk: Desk::Here(worker), window, shared })
+        let desk = Desk::new(OnTheSpot::new(writer));
+        let window = Window::Here(reader, desk.clone());
+        Ok(Self { desk, window, shared })
     }
 
     fn write<T: Send + 'static, E: Send + 'static>(

@@ -91,6 +91,10 @@ impl Transaction for Data {
         Ok(())
     }
 
+    fn forgets_rows(&self) -> bool {
+        self.forgets_rows
+    }
+
     fn append(&mut self, row: &Row) -> Result<(), Fault> {
         self.state.head.seq = row.seq;
         self.state.head.hash = row.hash;

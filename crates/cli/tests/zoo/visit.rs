@@ -89,7 +89,9 @@ fn torment(door: &Door, gate: &Gate, animal: Animal) {
     let Ok(visitor) = door.enter(gate, &name) else { return };
     let _unread = visitor.agent.get("Accept: text/event-stream\r\n");
     let list = visitor.agent.request("tools/list", &json!({}));
-    assert!(list["result"]["tools"].is_array() || is_failure(&list["error"]["data"]), "{list}");
+    let lied = lies(animal) && list["result"]["content"][0]["text"] == LIE;
+    let listed = list["result"]["tools"].is_array();
+    assert!(listed || lied || is_failure(&list["error"]["data"]), "{animal:?} lists {list}");
     for call in 0..3 {
         call_animal(&visitor, animal, call);
     }
@@ -100,11 +102,15 @@ fn call_animal(visitor: &Visitor, animal: Animal, call: usize) {
     let text = format!("call {call}");
     let result = visitor.agent.call(&visitor.tool("echo"), &json!({"text": text}));
     let said = &result["content"][0]["text"];
-    let lies = matches!(animal, Animal::OtherIds | Animal::Twice | Animal::WrongIds);
     assert!(
-        said == &text || (lies && said == LIE) || is_failure(&result["_meta"]),
+        said == &text || (lies(animal) && said == LIE) || is_failure(&result["_meta"]),
         "{animal:?} said {result}"
     );
+}
+
+/// Whether it answers what nobody asked it; agents that share it may hear that.
+fn lies(animal: Animal) -> bool {
+    matches!(animal, Animal::OtherIds | Animal::Twice | Animal::WrongIds)
 }
 
 fn is_failure(meta: &Value) -> bool {

@@ -2,12 +2,15 @@
 //!
 //! Invariant: never holds more than the limit plus one frame.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use tokio::time::{Instant, timeout_at};
+
+use super::spare::Spare;
 
 /// Buffers start no larger than this, whatever length the server announces; growing means copying.
 const FIRST_BUFFER: usize = 16 * 1024 * 1024;
@@ -20,7 +23,11 @@ pub(super) enum Unread {
 }
 
 /// The whole body; what came in one piece is not copied.
-pub(super) async fn collect(mut body: Incoming, limit: usize) -> Result<Bytes, Unread> {
+pub(super) async fn collect(
+    mut body: Incoming,
+    limit: usize,
+    spare: &Arc<Spare>,
+) -> Result<Bytes, Unread> {
     if body.size_hint().lower() > limit as u64 {
         return Err(Unread::TooLarge);
     }
@@ -31,7 +38,7 @@ pub(super) async fn collect(mut body: Incoming, limit: usize) -> Result<Bytes, U
     let Some(second) = next(&mut body).await? else { return Ok(first) };
     let rest = usize::try_from(body.size_hint().lower()).unwrap_or(limit);
     let wanted = (first.len() + second.len()).saturating_add(rest);
-    let mut whole = BytesMut::with_capacity(wanted.min(FIRST_BUFFER).max(first.len()));
+    let mut whole = spare.take(wanted.min(FIRST_BUFFER).max(first.len()));
     whole.extend_from_slice(&first);
     let mut piece = Some(second);
     while let Some(data) = piece {
@@ -41,7 +48,7 @@ pub(super) async fn collect(mut body: Incoming, limit: usize) -> Result<Bytes, U
         whole.extend_from_slice(&data);
         piece = next(&mut body).await?;
     }
-    Ok(whole.freeze())
+    Ok(spare.lend(whole))
 }
 
 /// As much of the body as fits and comes in time, for people to read.

@@ -22,6 +22,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::sync::OnceCell;
 use tower::Service;
 
+use super::spare::Spare;
 use crate::body::{NotRead, read};
 
 /// How long a connection may take, with name lookup and TLS.
@@ -47,6 +48,7 @@ struct Pools {
     connect_timeout: Duration,
     plain: Pool<HttpConnector>,
     secure: OnceCell<Pool<HttpsConnector<HttpConnector>>>,
+    spare: Arc<Spare>,
 }
 
 impl Client {
@@ -58,7 +60,12 @@ impl Client {
     /// A client that gives up connecting after `connect_timeout`.
     pub fn with_connect_timeout(connect_timeout: Duration) -> Self {
         let plain = pool(tcp(true), connect_timeout);
-        Self(Arc::new(Pools { connect_timeout, plain, secure: OnceCell::new() }))
+        Self(Arc::new(Pools {
+            connect_timeout,
+            plain,
+            secure: OnceCell::new(),
+            spare: Arc::default(),
+        }))
     }
 
     /// Sends one request and reads the whole answer, up to so many bytes.
@@ -79,6 +86,11 @@ impl Client {
             Err(_) => return Err("the answer broke off".to_owned()),
         };
         Ok(Response::from_parts(parts, body))
+    }
+
+    /// Where large bodies are put.
+    pub(super) fn spare(&self) -> &Arc<Spare> {
+        &self.0.spare
     }
 
     /// The way to servers of one scheme.

@@ -72,7 +72,7 @@ impl RemoteChannel {
         expects_answer: bool,
         inbox: &Arc<dyn Inbox>,
     ) -> Result<(), SendError> {
-        let body = body::collect(response.into_body(), self.max_body)
+        let body = body::collect(response.into_body(), self.max_body, &self.spare)
             .await
             .map_err(|unread| SendError::Lost(self.unread(&unread)))?;
         let progress = if body.is_empty() { Progress::Expecting } else { inbox.message(body) };

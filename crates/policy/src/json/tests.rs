@@ -75,3 +75,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn objects_among_the_arguments_are_looked_into_alike_first_or_later() {
+    let raw = r#"{"a":{"x":1,"y":{"x":2},"t":1,"t":2},"b":{"x":3,"t":1,"t":2},"c":{"x":4,"y"}}"#;
+    let arguments = Arguments::new(raw);
+    let objects: Vec<_> =
+        ["a", "b", "a"].map(|name| arguments.get(name).unwrap().unwrap().text).to_vec();
+    for object in objects {
+        for name in ["x", "y", "t", "none"] {
+            assert_eq!(arguments.within(object, name), member(object, name), "{object} {name}");
+        }
+    }
+    let broken = Arguments::new(raw);
+    let object = broken.get("c").unwrap().unwrap().text;
+    assert_eq!(broken.within(object, "x"), Err(Malformed));
+    assert_eq!(broken.within(object, "x"), member(object, "x"));
+}

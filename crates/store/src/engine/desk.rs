@@ -1,57 +1,68 @@
 //! Desks: where jobs and questions are put, and who takes them up.
 //!
-//! Data on a disk has a thread for writing and one for reading, because they wait. Data in memory
-//! needs neither: whoever puts a job there does it on the spot, one at a time.
+//! Data on a disk has a thread for writing and one for reading, because they may wait. Waking a
+//! thread and being woken by it takes longer than the writing itself, though. So whoever has a call
+//! to admit and finds the writer free writes on the spot what waits, and the call; the thread is
+//! for crowds, and for outcomes after which nothing comes. Data in memory needs no thread at all.
+//!
+//! Invariant: a disk that hangs holds up one caller at most; the others find the writer busy, and
+//! wait for the thread, as long as they like.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{
         Arc,
-        atomic::Ordering,
         mpsc::{Receiver, Sender},
     },
 };
 
 use parking_lot::Mutex;
 
-use super::{Job, Question, Shared, writer::Writer};
+use super::{Job, Question, queue::Queue, writer::Writer};
 use crate::{Backend, backend::Reader};
 
 /// Where jobs are put.
 #[derive(Clone)]
-pub(crate) enum Desk {
-    /// The writer thread takes them up.
-    Thread(Sender<Job>),
-    /// They are done at once.
-    Here(Arc<dyn Worker>),
-}
+pub(crate) struct Desk(Arc<dyn Worker>);
 
 /// Where questions are put.
 pub(super) enum Window {
     /// The reader thread answers.
     Thread(Sender<Question>),
     /// They are answered at once, after what could not be written before.
-    Here(Mutex<Box<dyn Reader>>, Arc<dyn Worker>),
+    Here(Mutex<Box<dyn Reader>>, Desk),
 }
 
-/// Does a job on the spot.
+/// Takes jobs up.
 pub(crate) trait Worker: Send + Sync {
-    /// Does it, and answers whoever asked.
+    /// Does it, or sees to it that it is done, and whoever asked answered.
     fn work(&self, job: Job);
-    /// Writes what could not be written before; no thread is there to try it by itself.
-    fn try_again(&self);
+    /// Writes what could not be written before, if no thread is there to try it by itself.
+    fn try_again(&self) {}
 }
 
-/// A writer that works wherever it is needed; gone once the store is closed.
-pub(super) struct OnTheSpot<B>(Mutex<Option<Writer<B>>>, Arc<Shared>);
+/// A writer; gone once the store is closed.
+pub(super) type Slot<B> = Mutex<Option<Writer<B>>>;
+
+/// A writer that works wherever it is needed.
+pub(super) struct OnTheSpot<B>(Slot<B>);
+
+/// A writer with a thread for what cannot be done on the spot.
+pub(super) struct Threaded<B: Backend> {
+    writer: Arc<Slot<B>>,
+    queue: Arc<Queue>,
+}
+
+// === impl Desk ===
 
 impl Desk {
+    pub(super) fn new(worker: impl Worker + 'static) -> Self {
+        Self(Arc::new(worker))
+    }
+
     /// Puts a job there. If nobody is left to do it, its reply is dropped, which answers.
     pub(crate) fn put(&self, job: Job) {
-        match self {
-            Desk::Thread(writer) => drop(writer.send(job)),
-            Desk::Here(worker) => worker.work(job),
-        }
+        self.0.work(job);
     }
 }
 
@@ -60,25 +71,24 @@ impl Window {
     pub(super) fn put(&self, question: Question) {
         match self {
             Window::Thread(reader) => drop(reader.send(question)),
-            Window::Here(reader, worker) => {
-                worker.try_again();
+            Window::Here(reader, desk) => {
+                desk.0.try_again();
                 ask(question, &mut **reader.lock());
             }
         }
     }
 }
 
+// === impl OnTheSpot ===
+
 impl<B: Backend> OnTheSpot<B> {
-    pub(super) fn new(writer: Writer<B>, shared: Arc<Shared>) -> Self {
-        Self(Mutex::new(Some(writer)), shared)
+    pub(super) fn new(writer: Writer<B>) -> Self {
+        Self(Mutex::new(Some(writer)))
     }
 }
 
 impl<B: Backend> Worker for OnTheSpot<B> {
     fn work(&self, job: Job) {
-        if job.waits() {
-            self.1.waiting.fetch_sub(1, Ordering::Relaxed);
-        }
         let mut writer = self.0.lock();
         let closed = writer.as_mut().and_then(|writer| writer.write(vec![job]));
         if let Some((reply, result)) = closed {
@@ -92,6 +102,70 @@ impl<B: Backend> Worker for OnTheSpot<B> {
         if let Some(writer) = self.0.lock().as_mut().filter(|writer| writer.owes()) {
             drop(writer.write(Vec::new()));
         }
+    }
+}
+
+// === impl Threaded ===
+
+impl<B: Backend> Threaded<B> {
+    pub(super) fn new(writer: &Arc<Slot<B>>, queue: &Arc<Queue>) -> Self {
+        Self { writer: Arc::clone(writer), queue: Arc::clone(queue) }
+    }
+
+    /// Does the job now, with what waits before it; gives it back if that cannot be.
+    fn on_the_spot(&self, job: Job) -> Option<Job> {
+        if !matches!(job, Job::Admit { .. }) {
+            return Some(job);
+        }
+        let Some(mut slot) = self.writer.try_lock() else { return Some(job) };
+        let Some(writer) = slot.as_mut().filter(|writer| writer.is_quick()) else {
+            return Some(job);
+        };
+        let Some(mut jobs) = self.queue.take_few() else { return Some(job) };
+        jobs.push(job);
+        drop(writer.write(jobs));
+        if writer.owes() {
+            self.queue.call();
+        }
+        None
+    }
+}
+
+impl<B: Backend> Worker for Threaded<B> {
+    fn work(&self, job: Job) {
+        if let Some(job) = self.on_the_spot(job) {
+            self.queue.put(job);
+        }
+    }
+}
+
+impl<B: Backend> Drop for Threaded<B> {
+    fn drop(&mut self) {
+        self.queue.end();
+    }
+}
+
+/// The writer thread: until the store is closed, or nobody is left who could ask.
+pub(super) fn write_all<B: Backend>(writer: &Slot<B>, queue: &Queue) {
+    let mut owed = false;
+    while queue.wait(owed) {
+        let mut slot = writer.lock();
+        let Some(open) = slot.as_mut() else { break };
+        let jobs = queue.take();
+        if (!jobs.is_empty() || open.owes())
+            && let Some((reply, result)) = open.write(jobs)
+        {
+            // What was kept must be free before anybody hears that it is.
+            *slot = None;
+            drop(slot);
+            queue.close();
+            drop(reply.send(result));
+            return;
+        }
+        owed = open.owes();
+    }
+    if let Some(mut left) = writer.lock().take() {
+        left.close();
     }
 }
 

@@ -306,7 +306,14 @@ impl<'a> Group<'a> {
     // === the chain ===
 
     fn append(&mut self, draft: Draft) -> Result<Row, Fault> {
-        let row = self.state.head.seal(draft);
+        let head = &mut self.state.head;
+        let row = if self.transaction.forgets_rows() {
+            // Nobody will ever look at the hash.
+            head.seq += 1;
+            Row { seq: head.seq, draft, hash: head.hash }
+        } else {
+            head.seal(draft)
+        };
         self.transaction.append(&row)?;
         Ok(row)
     }

@@ -1,11 +1,17 @@
-//! A backend that panics harms the jobs of that group and nobody later.
+//! A backend that panics harms the jobs of that group and nobody later; one that hangs holds up
+//! one caller.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    sync::{
+        Arc, Barrier,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
 };
 
-use toolgate_audit::{Effect, Outcome};
+use futures_util::FutureExt as _;
+use parking_lot::Mutex;
+use toolgate_audit::{Draft, Effect, Kind, Outcome};
 
 use crate::{
     Answer, Backend, Ending, Engine, Fault, FaultKind, Memory, Settings, Store,
@@ -51,4 +57,97 @@ fn a_backend_that_panics_is_survived() {
         wait(settled).unwrap();
         assert_whole(&*store);
     }
+}
+
+/// Takes no transaction while `gate` is locked; `reached` says that one has come.
+#[derive(Debug)]
+struct Hanging {
+    memory: Memory,
+    armed: Arc<AtomicBool>,
+    reached: Arc<Barrier>,
+    gate: Arc<Mutex<()>>,
+}
+
+impl Backend for Hanging {
+    fn transact(&mut self, work: &mut Work<'_>) -> Result<(), Fault> {
+        if self.armed.swap(false, Ordering::SeqCst) {
+            self.reached.wait();
+            drop(self.gate.lock());
+        }
+        self.memory.transact(work)
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, Fault> {
+        self.memory.reader()
+    }
+}
+
+#[test]
+fn a_backend_that_hangs_holds_up_one_caller() {
+    let (armed, reached) = (Arc::new(AtomicBool::new(false)), Arc::new(Barrier::new(2)));
+    let gate = Arc::new(Mutex::new(()));
+    let backend = Hanging {
+        memory: Memory::default(),
+        armed: Arc::clone(&armed),
+        reached: Arc::clone(&reached),
+        gate: Arc::clone(&gate),
+    };
+    let engine = Engine::start(backend, Settings::default(), at(0)).unwrap();
+    let store: Arc<dyn Store> = Arc::new(engine);
+    let agent = Agent::new(&store, "a");
+    thread::scope(|scope| {
+        let closed = gate.lock();
+        armed.store(true, Ordering::SeqCst);
+        let first = scope.spawn(|| agent.ask("many", "{}", at(1)));
+        reached.wait();
+        // The writer is taken, and neither who asks now nor who comes after is kept from going on.
+        let mut others: Vec<_> =
+            (0..3).map(|_| store.admit(agent.asking("many", "{}", at(1)))).collect();
+        assert!(others.iter_mut().all(|other| other.now_or_never().is_none()));
+        drop(closed);
+        assert!(matches!(first.join().unwrap(), Ok(Answer::Admitted(_))));
+        for other in others {
+            assert!(matches!(wait(other), Ok(Answer::Admitted(_))));
+        }
+    });
+    flush(&*store);
+    assert_whole(&*store);
+}
+
+/// Three may run at once and two do: whoever ends the third can begin it anew at once, also while
+/// others keep the writer busy.
+#[test]
+fn what_was_told_before_is_written_before() {
+    let engine = Engine::start(Memory::default(), Settings::default(), at(0)).unwrap();
+    let store: Arc<dyn Store> = Arc::new(engine);
+    let over = AtomicBool::new(false);
+    let call = |agent: &Agent, tool: &str| match agent.ask(tool, "{}", at(1)) {
+        Ok(Answer::Admitted(admitted)) => admitted.split().1,
+        other => panic!("{tool}: {other:?}"),
+    };
+    let done = || Ending::new(Outcome::Ok, Effect::Done, at(1));
+    thread::scope(|scope| {
+        for name in ["b", "c"] {
+            let (agent, over) = (Agent::new(&store, name), &over);
+            scope.spawn(move || {
+                while !over.load(Ordering::Relaxed) {
+                    call(&agent, "many").finish(done());
+                }
+            });
+        }
+        let agent = Agent::new(&store, "a");
+        let runs = [call(&agent, "run"), call(&agent, "run")];
+        for _ in 0..2_000 {
+            call(&agent, "run").finish(done());
+        }
+        over.store(true, Ordering::Relaxed);
+        drop(runs);
+    });
+    flush(&*store);
+    assert_whole(&*store);
+}
+
+/// What was told is written when this returns.
+fn flush(store: &dyn Store) {
+    wait(store.record(Draft::new(Kind::Drift, at(1)))).unwrap();
 }

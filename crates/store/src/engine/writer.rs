@@ -1,14 +1,9 @@
-//! The writer thread: takes what waits, writes it, answers.
+//! The writer: writes a group of jobs and answers them.
 
 use std::{
     collections::{HashMap, VecDeque},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{
-        Arc,
-        atomic::Ordering,
-        mpsc::{Receiver, RecvTimeoutError},
-    },
-    time::{Duration, Instant},
+    sync::{Arc, atomic::Ordering},
 };
 
 use jiff::Timestamp;
@@ -20,22 +15,18 @@ use super::{
 };
 use crate::{Admitted, Answer, Backend, ChangeError, Fault, FaultKind, NotAudited};
 
-/// At most so many jobs share one commit, so that the first of them need not wait for long.
-const GROUP: usize = 256;
-/// Outcomes that nobody waits for are written with the next call, if it comes as soon as this:
-/// a caller alone then needs one commit for each call instead of two.
-const LINGER: Duration = Duration::from_millis(2);
-/// How soon outcomes that could not be written are tried again.
-const AGAIN: Duration = Duration::from_millis(250);
+/// More calls than this at once are better off with one commit for several.
+const FEW: usize = 4;
 
 pub(super) struct Writer<B> {
     backend: B,
-    jobs: Receiver<Job>,
     settings: Settings,
     shared: Arc<Shared>,
     memory: Memory,
     /// Outcomes that could not be written yet. Calls that are open are their bound.
     backlog: VecDeque<Finish>,
+    /// Calls that were admitted here and have not ended.
+    under_way: usize,
 }
 
 /// What the writer remembers from one group to the next.
@@ -54,13 +45,7 @@ pub(super) struct Memory {
 }
 
 impl<B: Backend> Writer<B> {
-    pub(super) fn new(
-        backend: B,
-        jobs: Receiver<Job>,
-        settings: Settings,
-        shared: Arc<Shared>,
-        now: Timestamp,
-    ) -> Self {
+    pub(super) fn new(backend: B, settings: Settings, shared: Arc<Shared>, now: Timestamp) -> Self {
         let memory = Memory {
             now,
             generation: 0,
@@ -69,7 +54,7 @@ impl<B: Backend> Writer<B> {
             owed: Vec::new(),
             touched: HashMap::new(),
         };
-        Self { backend, jobs, settings, shared, memory, backlog: VecDeque::new() }
+        Self { backend, settings, shared, memory, backlog: VecDeque::new(), under_way: 0 }
     }
 
     /// Ends what dead processes left open.
@@ -84,43 +69,16 @@ impl<B: Backend> Writer<B> {
         Ok(())
     }
 
-    /// Until the store is closed, or nobody is left who could ask.
-    pub(super) fn run(mut self) {
-        while let Some(jobs) = self.next_group() {
-            let close = self.write(jobs);
-            if let Some((reply, result)) = close {
-                // What was kept must be free before anybody hears that it is.
-                drop(self);
-                drop(reply.send(result));
-                return;
-            }
-        }
+    /// Writes what belongs to the end, when nobody is left to ask for it.
+    pub(super) fn close(&mut self) {
         let now = self.memory.now;
         drop(self.write(vec![Job::Close(now, futures_channel::oneshot::channel().0)]));
     }
 
-    fn next_group(&mut self) -> Option<Vec<Job>> {
-        let first = if self.backlog.is_empty() {
-            Some(self.jobs.recv().ok()?)
-        } else {
-            match self.jobs.recv_timeout(AGAIN) {
-                Ok(job) => Some(job),
-                Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return None,
-            }
-        };
-        let mut jobs: Vec<Job> =
-            first.into_iter().chain(self.jobs.try_iter().take(GROUP)).collect();
-        let until = Instant::now() + LINGER;
-        while jobs.len() < GROUP && self.backlog.is_empty() && !jobs.iter().any(Job::is_awaited) {
-            let left = until.saturating_duration_since(Instant::now());
-            let Ok(job) = self.jobs.recv_timeout(left) else { break };
-            jobs.push(job);
-            jobs.extend(self.jobs.try_iter().take(GROUP));
-        }
-        let waited = jobs.iter().filter(|job| job.waits()).count();
-        self.shared.waiting.fetch_sub(waited, Ordering::Relaxed);
-        Some(jobs)
+    /// Whether waking a thread for a call would take longer than to write it: if a commit waits for
+    /// nothing, and there are too few calls to share one.
+    pub(super) fn is_quick(&self) -> bool {
+        self.backend.is_quick() && self.under_way <= FEW
     }
 
     /// Whether there are outcomes that could not be written yet.
@@ -133,6 +91,8 @@ impl<B: Backend> Writer<B> {
         &mut self,
         mut jobs: Vec<Job>,
     ) -> Option<(super::Reply<(), NotAudited>, Closed)> {
+        let waited = jobs.iter().filter(|job| job.waits()).count();
+        self.shared.waiting.fetch_sub(waited, Ordering::Relaxed);
         let mut done = Vec::with_capacity(jobs.len());
         let backlog = std::mem::take(&mut self.backlog);
         let mut old = Vec::with_capacity(backlog.len());
@@ -149,6 +109,9 @@ impl<B: Backend> Writer<B> {
             self.backlog = backlog;
             return jobs.into_iter().filter_map(|job| self.fail(job, &fault)).last();
         }
+        self.under_way += done.iter().filter(|done| matches!(done, Done::Admitted { .. })).count();
+        let ended = old.len() + jobs.iter().filter(|job| matches!(job, Job::Finish(_))).count();
+        self.under_way = self.under_way.saturating_sub(ended);
         for (finish, done) in backlog.into_iter().zip(old) {
             answer(Job::Finish(Box::new(finish)), done);
         }
@@ -203,12 +166,12 @@ pub(super) type Closed = Result<(), NotAudited>;
 
 impl Job {
     /// Counts among those that wait for the writer.
-    pub(super) fn waits(&self) -> bool {
+    fn waits(&self) -> bool {
         matches!(self, Job::Admit { .. } | Job::Deny(..) | Job::Record(..) | Job::Change(..))
     }
 
     /// Somebody wants an answer.
-    fn is_awaited(&self) -> bool {
+    pub(super) fn is_awaited(&self) -> bool {
         match self {
             Job::Finish(finish) => finish.reply.is_some(),
             Job::Touch(..) | Job::Tick(_) => false,
