@@ -68,17 +68,17 @@ pub(super) fn asks_for_more(result: &str) -> bool {
     kind.as_deref() == Some("input_required")
 }
 
-impl Link {
-    /// A server's answer that is none yet.
-    pub(super) fn hear_asks(&self, mut waiting: AgentWaiting, result: &str) {
-        let (next, answer) = oneshot::channel();
-        let answered = std::mem::replace(&mut waiting.answered, next);
-        let asks = Asks { waiting, answer, result: result.to_owned() };
-        if let Err(Ended { asks: Some(asks), .. }) = answered.send(Ended::asking(asks)) {
-            asks.waiting.outlet.forgo();
-        }
+/// A server's answer that is none yet.
+pub(super) fn hear_asks(mut waiting: AgentWaiting, result: &str) {
+    let (next, answer) = oneshot::channel();
+    let answered = std::mem::replace(&mut waiting.answered, next);
+    let asks = Asks { waiting, answer, result: result.to_owned() };
+    if let Err(Ended { asks: Some(asks), .. }) = answered.send(Ended::asking(asks)) {
+        asks.waiting.outlet.forgo();
     }
+}
 
+impl Link {
     /// Has the agent asked, and makes the request that goes on. `sent` is the one before it.
     pub(super) async fn next_leg(
         self: &Arc<Self>,

@@ -50,16 +50,14 @@ impl Link {
         });
         let eras = &self.server.eras;
         match timeout(PROBE.min(limit / 2), asking).await {
-            Ok(Ok(answer)) => match self.welcome_in(&answer) {
-                Some(welcome) => {
+            Ok(Ok(answer)) => {
+                if let Some(welcome) = self.welcome_in(&answer) {
                     eras.speaks(Era::Modern);
-                    Discovered::Modern(welcome)
+                    return Discovered::Modern(welcome);
                 }
-                None => {
-                    eras.refuses(Era::Modern);
-                    Discovered::Not
-                }
-            },
+                eras.refuses(Era::Modern);
+                Discovered::Not
+            }
             Ok(Err(Failure::Lost { .. })) => {
                 eras.refuses(Era::Modern);
                 Discovered::Gone

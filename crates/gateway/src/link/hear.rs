@@ -12,7 +12,7 @@ use toolgate_mcp::{
     parse_server, peek, text, write,
 };
 
-use super::asking::asks_for_more;
+use super::asking::{asks_for_more, hear_asks};
 use super::changes::without_tag;
 use super::waiting::{AgentWaiting, Bridge, Waiting};
 use super::{Link, Parties};
@@ -124,7 +124,7 @@ impl Link {
     fn answer(&self, waiting: AgentWaiting, response: &Response<'_>, body: &Bytes) {
         if let (Some(bridge), Payload::Result(result)) = (waiting.newer, response.payload) {
             if asks_for_more(result) {
-                return self.hear_asks(waiting, result);
+                return hear_asks(waiting, result);
             }
             if bridge == Bridge::Same {
                 waiting.outlet.mark_newer();

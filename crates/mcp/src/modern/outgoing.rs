@@ -87,11 +87,10 @@ pub fn heads_of(raw: &str) -> Vec<(Cow<'static, str>, String)> {
 
 /// How text stands in a header: as it is, or in base64 where it would not come out the same.
 pub fn header_value(text: &str) -> Cow<'_, str> {
-    let fits = text.bytes().all(|byte| matches!(byte, b' '..=b'~'))
-        && !text.starts_with(' ')
-        && !text.ends_with(' ')
-        && !(text.starts_with("=?base64?") && text.ends_with("?="));
-    if fits {
+    let plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    let padded = text.starts_with(' ') || text.ends_with(' ');
+    let imitates = text.starts_with("=?base64?") && text.ends_with("?=");
+    if plain && !padded && !imitates {
         Cow::Borrowed(text)
     } else {
         Cow::Owned(format!("=?base64?{}?=", base64::encode(text.as_bytes())))
