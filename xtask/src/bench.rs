@@ -12,9 +12,11 @@
 
 mod all;
 mod arena;
+mod dialled;
 mod instructions;
 mod machine;
 mod measure;
+mod places;
 mod policy;
 mod table;
 mod written;
@@ -92,8 +94,11 @@ const MEMORY: &str = "memory";
 const START: &str = "start";
 const ALL: &str = "all";
 const ZOO: &str = "zoo";
+const SESSION_CALL: &str = "session-call";
+const CROWD: &str = "sessions";
+const STORM: &str = "storm";
 /// What is measured besides the scenarios.
-const OTHERS: [&str; 6] = [MEMORY, START, DISK, ROWS, ALL, ZOO];
+const OTHERS: [&str; 9] = [MEMORY, START, DISK, ROWS, ALL, ZOO, SESSION_CALL, CROWD, STORM];
 const MEMORY_AIM_MIB: f64 = 15.0;
 const START_AIM_MS: f64 = 50.0;
 const DISK_AIM_BYTES: f64 = 1_000.0;
@@ -229,6 +234,8 @@ struct Extent {
     /// Calls that are written down before the disk is looked at, and rows before a restart.
     calls: u64,
     rows: u64,
+    /// Restarts that everybody comes back after.
+    storms: usize,
 }
 
 struct Options {
@@ -299,6 +306,7 @@ fn measure_all(options: &Options) -> Result<Vec<Row>> {
         rows.push(measure::memory_after_load(&setup)?);
     }
     rows.extend(all::rows(&arena, &extent, &|name| options.wants(name)));
+    rows.extend(dialled::rows(&arena, &extent, &|name| options.wants(name)));
     Ok(rows)
 }
 
@@ -343,7 +351,9 @@ impl Options {
         let (rounds, millis, starts, idle) =
             if self.quick { (3, 500, 5, 2) } else { (9, 1_500, 21, 10) };
         let (calls, rows) = if self.quick { (10_000, 20_000) } else { (50_000, 1_000_000) };
+        let storms = if self.quick { 1 } else { 5 };
         Extent {
+            storms,
             calls,
             rows,
             rounds,

@@ -34,7 +34,7 @@ usage: cargo xtask <verb>
                       speed of the policy engine, beside two others; instruction counts
   fuzz [SECONDS]      every fuzz target for SECONDS each (default 60)
   soak [SECONDS]      the heavy counts, then every fuzz target for SECONDS each (default 900)
-  soak PART           one of the heavy counts: storm, misroute, policy, kill, exact, reload";
+  soak PART           one of the heavy counts: storm, misroute, policy, kill, exact, flaps, reload";
 
 fn main() -> ExitCode {
     process::end_children_on_signal();

@@ -22,7 +22,7 @@ struct Part {
     count: (&'static str, &'static str),
 }
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 7] = [
     Part {
         name: "storm",
         what: "a storm of 1,000 agents that all count from nought",
@@ -58,6 +58,13 @@ const PARTS: [Part; 6] = [
         package: "toolgate",
         words: &["--release", "--test", "proof", "exact", "--", "--nocapture"],
         count: ("TOOLGATE_TRIALS", "1000"),
+    },
+    Part {
+        name: "flaps",
+        what: "server channels that come back every second, a minute long, with calls going on",
+        package: "toolgate",
+        words: &["--release", "--test", "e2e", "flapping"],
+        count: ("TOOLGATE_FLAPS", "60"),
     },
     Part {
         name: "reload",

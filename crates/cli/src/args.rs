@@ -7,6 +7,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 mod admin;
 mod audit;
 mod demo;
+mod import;
 mod policy;
 mod session;
 mod tool;
@@ -19,9 +20,10 @@ pub(crate) use audit::{
     AuditArgs, AuditVerb, DataArgs, ListArgs, OneOutput, RowsOutput, ShowArgs, TailArgs, VerifyArgs,
 };
 pub(crate) use demo::{DemoArgs, DemoVerb, OneCArgs};
+pub(crate) use import::ImportArgs;
 pub(crate) use policy::{
-    CheckArgs, ExplainArgs, ExplainOutput, FmtArgs, ImportArgs, PolicyArgs, PolicyCheckOutput,
-    PolicyVerb, TestArgs, TestOutput,
+    CheckArgs, ExplainArgs, ExplainOutput, FmtArgs, PolicyArgs, PolicyCheckOutput,
+    PolicyImportArgs, PolicyVerb, TestArgs, TestOutput,
 };
 pub(crate) use session::{SessionArgs, SessionVerb};
 pub(crate) use tool::{AsAgentArgs, ToolArgs, ToolCallArgs, ToolListArgs, ToolShowArgs, ToolVerb};
@@ -53,6 +55,8 @@ pub(crate) enum Verb {
     Session(SessionArgs),
     /// Play a program that dials in, to see sessions work
     Demo(DemoArgs),
+    /// Take over another program's configuration, and the tools that it knows
+    Import(ImportArgs),
     /// Make, list, rotate and revoke grants: the tokens of agents
     Grant(GrantArgs),
     /// Make, list, rotate and revoke people: the tokens of the admin API

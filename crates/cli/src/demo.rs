@@ -53,7 +53,7 @@ async fn onec(args: &OneCArgs) -> anyhow::Result<Done> {
         url.split("/sessions/").next().unwrap_or_default()
     ));
     let client = OneC::start(options);
-    let mut before = Seen::default();
+    let (mut before, mut quiet) = (Seen::default(), false);
     // Made once: a signal that comes between two looks counts too.
     let mut ended = std::pin::pin!(tokio::signal::ctrl_c());
     loop {
@@ -69,7 +69,7 @@ async fn onec(args: &OneCArgs) -> anyhow::Result<Done> {
             () = tokio::time::sleep(LOOK) => {}
         }
         let now = client.seen();
-        tell(&before, &now);
+        tell(&before, &now, &mut quiet);
         if now.shutdown {
             print::err("asked to end\n");
             return Ok(Done::Ok);
@@ -78,13 +78,19 @@ async fn onec(args: &OneCArgs) -> anyhow::Result<Done> {
     }
 }
 
-fn tell(before: &Seen, now: &Seen) {
+fn tell(before: &Seen, now: &Seen, quiet: &mut bool) {
+    let was_quiet = *quiet;
     if now.connected && !before.connected {
         print::err("connected and registered\n");
     }
     if before.connected && !now.connected {
         let code = now.close_code.map(|code| format!(" (closed with {code})")).unwrap_or_default();
         print::err(&format!("not connected{code}; it tries again\n"));
+    }
+    // Once until it is connected again: it goes on trying for ever.
+    *quiet = !now.connected && (*quiet || now.failures > before.failures);
+    if *quiet && !was_quiet {
+        print::err("nobody answers there; it tries again until somebody does\n");
     }
     for call in now.calls.iter().skip(before.calls.len()) {
         print::err(&format!("called: {call}\n"));

@@ -17,6 +17,7 @@ mod demo;
 mod exit;
 mod freeze;
 mod grant;
+mod import;
 mod listing;
 mod local;
 mod log;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Verb::Tool(args) => tool::run(&args),
         Verb::Session(args) => session::run(&args),
         Verb::Demo(args) => demo::run(&args),
+        Verb::Import(args) => import::run(&args),
         Verb::Grant(args) => grant::run(&args),
         Verb::Person(args) => person::run(&args),
         Verb::Server(args) => server::run(&args),

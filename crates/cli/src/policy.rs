@@ -17,6 +17,7 @@ mod test;
 mod write;
 
 pub(crate) use problems::visible;
+pub(crate) use write::replace;
 
 use toolgate_policy::json_schema;
 

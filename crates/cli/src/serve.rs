@@ -17,6 +17,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_config::Config;
+use toolgate_session::Entry;
 
 mod access;
 mod api;
@@ -186,6 +187,28 @@ async fn serve(
     }
     tracing::info!("stopped");
     Ok(Done::Ok)
+}
+
+/// Puts entries into the showcase of the data folder that `serve` would use; the folder, and how
+/// many were new to it. Nobody may serve from it: he would not see them.
+pub(crate) fn take_over(
+    data: Option<&Path>,
+    config: &Config,
+    entries: &[Entry],
+) -> anyhow::Result<(PathBuf, usize)> {
+    let data = DataFolder::open(data_path(data, config)?, &random::token)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let (store, _) = store::open(data.path(), &config.audit)?;
+    let new = runtime.block_on(async {
+        let new = sessions::take_over(&store, entries).await?;
+        store.close(Timestamp::now()).await.context("cannot close the audit")?;
+        anyhow::Ok(new)
+    })?;
+    Ok((data.path().to_owned(), new))
 }
 
 /// The data folder as `serve` with the same flags would find it.

@@ -17,19 +17,53 @@ const COLUMNS: &[(&str, &str)] = &[
     ("TOOLS", "tools"),
     ("RUNNING", "inflight"),
     ("QUEUED", "queued"),
-    ("ANSWERED", "last_answer_secs_ago"),
+    ("LAST ANSWER", "last_answer"),
 ];
 
 pub(crate) fn run(args: &SessionArgs) -> anyhow::Result<Done> {
     let SessionVerb::List(args) = &args.verb;
-    let items = AdminClient::new(&args.admin)?.list("/api/v1/sessions")?;
+    let mut items = AdminClient::new(&args.admin)?.list("/api/v1/sessions")?;
+    if args.output == ListOutput::Table {
+        items.iter_mut().for_each(tell_time);
+    }
     listing::list(args.output, &items, COLUMNS);
     if args.output == ListOutput::Table {
-        for remark in items.iter().flat_map(remarks) {
-            print::err(&format!("{}\n", visible(&remark)));
+        if items.is_empty() {
+            print::err(NOBODY);
+        }
+        for (remark, count) in counted(items.iter().flat_map(remarks)) {
+            let times = if count > 1 { format!(" ({count} times)") } else { String::new() };
+            print::err(&format!("{}{times}\n", visible(&remark)));
         }
     }
     Ok(Done::Ok)
+}
+
+const NOBODY: &str = "nobody has dialled in; `toolgate demo onec` plays a program that does\n";
+
+/// Each remark once, and how often it was made: a thousand sockets need no thousand lines.
+fn counted(remarks: impl Iterator<Item = String>) -> Vec<(String, usize)> {
+    let mut counted: Vec<(String, usize)> = Vec::new();
+    for remark in remarks {
+        match counted.iter_mut().find(|(known, _)| *known == remark) {
+            Some((_, count)) => *count += 1,
+            None => counted.push((remark, 1)),
+        }
+    }
+    counted
+}
+
+/// A time as people say it.
+fn tell_time(item: &mut Value) {
+    let ago = item.get("last_answer_secs_ago").and_then(Value::as_u64);
+    let told = ago.map(|secs| match secs {
+        0..120 => format!("{secs} s ago"),
+        120..7_200 => format!("{} min ago", secs / 60),
+        _ => format!("{} h ago", secs / 3_600),
+    });
+    if let (Some(told), Some(item)) = (told, item.as_object_mut()) {
+        item.insert("last_answer".to_owned(), told.into());
+    }
 }
 
 /// What somebody should look at.
@@ -57,6 +91,20 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn times_are_told_as_people_do() {
+        for (secs, expected) in
+            [(0, "0 s ago"), (119, "119 s ago"), (120, "2 min ago"), (9_000, "2 h ago")]
+        {
+            let mut item = json!({"last_answer_secs_ago": secs});
+            tell_time(&mut item);
+            assert_eq!(item["last_answer"], expected);
+        }
+        let mut never = json!({"last_answer_secs_ago": null});
+        tell_time(&mut never);
+        assert_eq!(never.get("last_answer"), None);
+    }
 
     #[test]
     fn what_is_wrong_is_said() {

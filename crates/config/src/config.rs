@@ -74,12 +74,43 @@ pub struct Loaded {
     pub warnings: Vec<Problem>,
 }
 
+/// What another program's configuration has come to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imported {
+    /// The text of a `toolgate.yaml`; its paths are relative to the folder of what was imported.
+    pub text: String,
+    /// The tools cache that belongs to it.
+    pub cache_file: Option<PathBuf>,
+    /// The same as it would be in force.
+    pub loaded: Loaded,
+}
+
 impl Config {
     /// Reads, decodes and parses `file`.
     pub fn load(file: &Path, surroundings: &dyn Surroundings) -> Result<Loaded, Vec<Problem>> {
         let bytes = surroundings.read(file).map_err(|error| vec![unreadable(file, &error)])?;
         let source = decode(file.to_owned(), &bytes).map_err(|problem| vec![*problem])?;
         parse(source, surroundings)
+    }
+
+    /// Understands a configuration of v8-session-manager and writes it as a `toolgate.yaml`.
+    pub fn import(file: &Path, surroundings: &dyn Surroundings) -> Result<Imported, Vec<Problem>> {
+        let bytes = surroundings.read(file).map_err(|error| vec![unreadable(file, &error)])?;
+        let source = decode(file.to_owned(), &bytes).map_err(|problem| vec![*problem])?;
+        let mut imported = None;
+        let loaded = parse_with(source, surroundings, |root, reader| {
+            if !v8project::is_one(root) {
+                let message = "this is no configuration of v8-session-manager";
+                let hint = "name a v8project.yaml, or a tools_cache.json";
+                reader.error_hint(code::INVALID_VALUE, root.span, message, hint);
+                return None;
+            }
+            let (config, translated, rest) = read_drop_in(root, reader);
+            imported = Some((rest.write(&translated), rest.cache_file().map(Path::to_owned)));
+            config
+        })?;
+        let (text, cache_file) = imported.unwrap_or_default();
+        Ok(Imported { text, cache_file, loaded })
     }
 
     /// Parses the text of `file`, whose folder is where relative paths begin. On failure every
@@ -118,7 +149,15 @@ impl Surroundings for Nothing {
     }
 }
 
-fn parse(mut source: Source, surroundings: &dyn Surroundings) -> Result<Loaded, Vec<Problem>> {
+fn parse(source: Source, surroundings: &dyn Surroundings) -> Result<Loaded, Vec<Problem>> {
+    parse_with(source, surroundings, read_root)
+}
+
+fn parse_with(
+    mut source: Source,
+    surroundings: &dyn Surroundings,
+    read: impl FnOnce(&Node, &mut Reader<'_>) -> Option<Config>,
+) -> Result<Loaded, Vec<Problem>> {
     let mut findings = Vec::new();
     let root = tree::parse(&source, &mut findings);
     let mut config = None;
@@ -127,7 +166,7 @@ fn parse(mut source: Source, surroundings: &dyn Surroundings) -> Result<Loaded, 
         let folder = source.file.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new(".")).to_owned();
         let mut reader = Reader { findings, text: &source.text, folder, surroundings };
-        config = read_root(&root, &mut reader);
+        config = read(&root, &mut reader);
         findings = reader.findings;
     }
     let problems = ordered(findings).into_iter().map(|finding| source.problem(finding)).collect();
@@ -149,11 +188,7 @@ fn ordered(mut findings: Vec<Finding>) -> Vec<Finding> {
 
 fn read_root(root: &Node, reader: &mut Reader<'_>) -> Option<Config> {
     if v8project::is_one(root) {
-        let (translated, rest) = DropIn::translate(root, reader);
-        let raw = RawConfig::read(&translated, reader)?;
-        let mut config = lower(raw, reader);
-        rest.apply(&mut config);
-        return Some(config);
+        return read_drop_in(root, reader).0;
     }
     let raw = match root.kind {
         Kind::Null => RawConfig::default(),
@@ -161,6 +196,19 @@ fn read_root(root: &Node, reader: &mut Reader<'_>) -> Option<Config> {
     };
     check_version(&raw, root.span, reader);
     Some(lower(raw, reader))
+}
+
+/// A configuration of v8-session-manager: what is in force, the same as `toolgate.yaml` has it, and
+/// what that has no key for.
+fn read_drop_in(root: &Node, reader: &mut Reader<'_>) -> (Option<Config>, Node, DropIn) {
+    let (translated, rest) = DropIn::translate(root, reader);
+    let raw = RawConfig::read(&translated, reader);
+    let config = raw.map(|raw| {
+        let mut config = lower(raw, reader);
+        rest.apply(&mut config);
+        config
+    });
+    (config, translated, rest)
 }
 
 fn check_version(raw: &RawConfig, span: Span, reader: &mut Reader<'_>) {

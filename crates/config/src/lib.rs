@@ -19,7 +19,7 @@ mod tree;
 mod v8project;
 mod value;
 
-pub use config::{Config, Loaded};
+pub use config::{Config, Imported, Loaded};
 pub use problem::{CODES, Problem, Severity, Snippet, render};
 pub use schema::schema;
 pub use settings::approvals::{ApprovalsConfig, FourEyes};

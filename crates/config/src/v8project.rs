@@ -5,9 +5,11 @@
 //! that file is left alone. What only `toolgate.yaml` knows may stand under a key `toolgate`, and
 //! counts more.
 //!
-//! Start at [`is_one`] and [`DropIn::translate`].
+//! Start at [`is_one`] and [`DropIn::translate`]; `toolgate import` writes the same as a file.
 
-use std::path::PathBuf;
+mod written;
+
+use std::path::{Path, PathBuf};
 
 use crate::config::Config;
 use crate::problem::code;
@@ -20,7 +22,6 @@ use crate::value::TokenHash;
 /// What `toolgate.yaml` has no key for.
 #[derive(Debug, Default)]
 pub(crate) struct DropIn {
-    idle: Option<u64>,
     cache_file: Option<PathBuf>,
     token: Option<TokenHash>,
 }
@@ -75,6 +76,7 @@ impl DropIn {
             let mut places = sections.flat_map(|section| keys.map(|key| [section, key]));
             places.find_map(|place| find(root, &place))
         };
+        sessions.take("reported_idle_secs", manager("idle_timeout_secs"));
         sessions.take("cache", cache(["enabled", "enabled"]));
         let life = cache(["cache_life_period", "cacheLifePeriod"]);
         if let Some(node) = life {
@@ -93,7 +95,7 @@ impl DropIn {
         if let Some(own) = find(root, &["toolgate"]) {
             whole.overlay(own);
         }
-        drop_in.read_idle(manager("idle_timeout_secs"), reader);
+        warn_of_idle(manager("idle_timeout_secs"), reader);
         warn_of_path(http("path"), reader);
         drop_in.token = http("auth_token")
             .map(text)
@@ -106,9 +108,8 @@ impl DropIn {
     }
 
     /// What remains to be said, once the rest was read.
-    pub(crate) fn apply(self, config: &mut Config) {
-        config.sessions.reported_idle_secs = self.idle;
-        config.sessions.cache_file = self.cache_file;
+    pub(crate) fn apply(&self, config: &mut Config) {
+        config.sessions.cache_file.clone_from(&self.cache_file);
         if let Some(token) = self.token {
             let document = "version: '1'\ndefault: allow\n".to_owned();
             config.policies.push(PolicyConfig {
@@ -128,18 +129,40 @@ impl DropIn {
         }
     }
 
-    fn read_idle(&mut self, node: Option<&Node>, reader: &mut Reader<'_>) {
-        let Some(node) = node else { return };
-        match text(node).parse() {
-            Ok(secs) => self.idle = Some(secs),
-            Err(_) => reader.error(code::WRONG_TYPE, node.span, "expected whole seconds"),
+    /// The same settings as the text of a `toolgate.yaml`. The token stands in it as its hash.
+    pub(crate) fn write(&self, translated: &Node) -> String {
+        let mut whole = Section::default();
+        whole.overlay(translated);
+        if let Some(token) = self.token {
+            let mut policy = Section::default();
+            policy.put("version", quoted("1"));
+            policy.put("default", scalar("allow", Span::default()));
+            let (mut policies, mut own) = (Section::default(), Section::default());
+            policies.section(POLICY, policy);
+            own.section("policies", policies);
+            whole.overlay(&own.node(Span::default()));
+            let mut grant = Section::default();
+            grant.put("label", scalar(GRANT, Span::default()));
+            grant.put("token_sha256", quoted(&token.to_hex()));
+            grant.put("policy", scalar(POLICY, Span::default()));
+            whole.append("grants", grant.node(Span::default()));
         }
-        if self.idle.is_some_and(|secs| secs > 0) {
-            let message =
-                "programs are told this idle timeout as before, and nothing is closed by it";
-            let hint = "to hide or end idle sessions, use `sessions: { idle_timeout_secs, idle }` of toolgate.yaml";
-            reader.warn(code::CONFLICT, node.span, message.to_owned(), hint.to_owned());
-        }
+        let remark = "made of a v8project.yaml; `toolgate config check` says what is wrong with it";
+        written::document(remark, &whole.node(Span::default()))
+    }
+
+    /// The `tools_cache.json` that belongs to it.
+    pub(crate) fn cache_file(&self) -> Option<&Path> {
+        self.cache_file.as_deref()
+    }
+}
+
+fn warn_of_idle(node: Option<&Node>, reader: &mut Reader<'_>) {
+    let Some(node) = node else { return };
+    if text(node).parse().is_ok_and(|secs: u64| secs > 0) {
+        let message = "programs are told this idle timeout as before, and nothing is closed by it";
+        let hint = "to hide or end idle sessions, use `sessions: { idle_timeout_secs, idle }` of toolgate.yaml";
+        reader.warn(code::CONFLICT, node.span, message.to_owned(), hint.to_owned());
     }
 }
 
@@ -180,6 +203,15 @@ impl Section {
         }
     }
 
+    /// Puts one more item at the end of a list.
+    fn append(&mut self, key: &str, item: Node) {
+        let known = self.0.iter_mut().find(|known| known.key.text == key);
+        match known.map(|known| &mut known.value.kind) {
+            Some(Kind::List(items)) => items.push(item),
+            _ => self.put(key, Node { kind: Kind::List(vec![item]), span: Span::default() }),
+        }
+    }
+
     /// What stands in `node` takes the place of what is here; mappings are joined.
     fn overlay(&mut self, node: &Node) {
         let Kind::Map { entries, .. } = &node.kind else { return };
@@ -216,6 +248,11 @@ impl Section {
     fn node(self, span: Span) -> Node {
         Node { kind: Kind::Map { entries: self.0, dropped: Vec::new() }, span }
     }
+}
+
+fn quoted(text: &str) -> Node {
+    let scalar = Scalar { text: text.to_owned(), plain: false };
+    Node { kind: Kind::Scalar(scalar), span: Span::default() }
 }
 
 fn scalar(text: &str, span: Span) -> Node {

@@ -11,6 +11,7 @@
 
 mod board;
 mod door;
+mod intake;
 mod pace;
 mod socket;
 mod switchboard;

@@ -94,6 +94,8 @@ impl Options {
 pub struct Seen {
     /// Sockets that it opened.
     pub connects: u32,
+    /// Times that nobody was there to connect to.
+    pub failures: u32,
     /// Times that it said `session.register`.
     pub registers: u32,
     /// Whether it has a socket now.

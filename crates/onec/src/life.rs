@@ -117,8 +117,12 @@ async fn labour(
 impl Life {
     async fn connect(&mut self) -> Option<Socket> {
         let connecting = connect_async(self.options.url.as_str());
-        let (socket, _) = timeout(HANDSHAKE, connecting).await.ok()?.ok()?;
+        let connected = timeout(HANDSHAKE, connecting).await.ok().and_then(Result::ok);
         let mut seen = self.seen.lock();
+        let Some((socket, _)) = connected else {
+            seen.failures += 1;
+            return None;
+        };
         seen.connects += 1;
         seen.connected = true;
         Some(socket)

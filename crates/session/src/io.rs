@@ -219,6 +219,9 @@ pub enum What {
     TokenRefused,
     /// A frame was larger than the limit; the driver tells.
     FrameTooLarge,
+    /// Of unfinished frames too much had come, and a socket with an old one was closed; the driver
+    /// tells.
+    Unfinished,
     /// A socket says too much and is heard more slowly; the driver tells.
     Flooding,
     /// There were too many sockets; the driver tells.
@@ -250,6 +253,7 @@ impl What {
             Self::DoubledTool => "doubled_tool",
             Self::TokenRefused => "token_refused",
             Self::FrameTooLarge => "frame_too_large",
+            Self::Unfinished => "unfinished_frames",
             Self::Flooding => "flooding",
             Self::TooMany => "too_many_sockets",
         }

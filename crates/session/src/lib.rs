@@ -18,7 +18,8 @@
 //! and counted; then [`Input::Call`] lets it in, and [`Output::Answer`] ends it, exactly once.
 //!
 //! Invariant: no sockets, no clock, no randomness, no files.
-//! Start at `machine.rs`; what is said on the wire is in `frame.rs`, what is not obvious about it
+//! Start at `machine.rs`; what is said on the wire is in `frame.rs` (and how frames
+//! travel in `websocket.rs`), what is not obvious about it
 //! in `docs/decisions/0007-sessions.md`.
 
 mod arguments;
@@ -43,6 +44,7 @@ mod showcase;
 mod time;
 mod timers;
 mod tool;
+mod websocket;
 
 #[cfg(test)]
 mod sim;
@@ -61,3 +63,4 @@ pub use settings::{Idle, KindSettings, SchemaConflict, Settings, ToolSettings};
 pub use showcase::{Entry, ImportError, Key, export, import};
 pub use time::Millis;
 pub use tool::{Schema, Tool, Tools};
+pub use websocket::{Ear, Fault, Heard, Opcode, encode, encode_close};

@@ -22,7 +22,7 @@ use std::time::Duration;
 
 use self::client::{Client, Profile};
 use self::judge::{Judge, Seen};
-use self::rng::Rng;
+pub(crate) use self::rng::Rng;
 use crate::{
     Call, CallId, Entry, Input, KindSettings, Millis, Output, Reach, Sessions, Settings, SocketId,
     Token, ViewId,

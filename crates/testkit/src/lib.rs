@@ -1,5 +1,5 @@
 //! Peers for tests and measurements: MCP servers, a yardstick proxy, a load generator, a fake 1C
-//! client.
+//! client, a crowd of programs that dial in.
 //!
 //! Most are a library module (to run inside a test) and a binary of the same name (to run as a
 //! process of its own). Start at [`echo`] for a server to test against, at [`load`] for a client
@@ -9,6 +9,7 @@
 //! Invariant: development only; nothing that ships depends on this crate.
 //! Invariant: no module uses toolgate's own wire code, so that a mistake there cannot hide itself.
 
+pub mod crowd;
 pub mod dice;
 pub mod echo;
 mod http1;

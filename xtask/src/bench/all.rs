@@ -5,12 +5,11 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use serde_json::Value;
+use anyhow::Result;
 
 use super::arena::{Arena, Running};
-use super::measure::{median, processor_time, spread};
-use super::table::{Row, Verdict, say};
+use super::places::{Place, ratio_row, turns};
+use super::table::{Row, say};
 use super::{ALL, Extent, ZOO};
 
 /// How many servers stand behind one endpoint.
@@ -27,19 +26,6 @@ const LIST_AIM: f64 = 1.5;
 const ZOO_AIM: f64 = 1.5;
 /// The first surveys need so long; what is measured is what comes after them.
 const SETTLING: Duration = Duration::from_secs(5);
-
-/// A toolgate and what to ask it.
-struct Place {
-    toolgate: Running,
-    url: String,
-}
-
-/// Figures of one place in one round.
-#[derive(Default, Clone, Copy)]
-struct Taken {
-    micros: f64,
-    processor: f64,
-}
 
 /// Both measurements, as far as they are wanted.
 pub(super) fn rows(arena: &Arena, extent: &Extent, wants: &dyn Fn(&str) -> bool) -> Vec<Row> {
@@ -62,11 +48,13 @@ pub(super) fn rows(arena: &Arena, extent: &Extent, wants: &dyn Fn(&str) -> bool)
 fn many_servers(arena: &Arena, extent: &Extent) -> Result<Vec<Row>> {
     let echo = arena.start_peer("echo", &["--tools", &TOOLS.to_string()])?;
     let url = echo.url("url")?;
-    let mut places = Vec::new();
+    let (mut gates, mut places) = (Vec::new(), Vec::new());
     for count in SERVERS {
         let entries: Vec<String> =
             (0..count).map(|number| format!("  s{number}: {{ url: {url} }}\n")).collect();
-        places.push(Place::open(arena, &entries.concat())?);
+        let gate = arena.start_toolgate_with(&entries.concat())?;
+        places.push(Place::of(&gate, "mcp")?);
+        gates.push(gate);
     }
     std::thread::sleep(SETTLING);
     let calls = ["--mode", "echo", "--prefix", "s0__"];
@@ -103,14 +91,13 @@ fn beside_the_zoo(arena: &Arena, extent: &Extent) -> Result<Row> {
         zoo.push(format!("  {animal}: {{ {words} }}\n"));
     }
     zoo.push(format!("  endless-sse: {{ url: {}, timeout: 2s }}\n", endless.url("url")?));
-    let places = [Place::open(arena, &healthy)?, Place::open(arena, &zoo.concat())?];
+    let gates = [arena.start_toolgate_with(&healthy)?, arena.start_toolgate_with(&zoo.concat())?];
+    let places = [Place::of(&gates[0], "mcp")?, Place::of(&gates[1], "mcp")?];
     std::thread::sleep(SETTLING);
     let load = ["--mode", "echo", "--prefix", "s0__", "--clients", "4"].map(str::to_owned);
     let rounds = turns(arena, &places, extent, "p99_us", |_| load.to_vec());
     // Asked to stop, not killed: a toolgate that is killed cannot end the animals that ignore it.
-    for place in places {
-        place.toolgate.stop()?;
-    }
+    gates.into_iter().try_for_each(Running::stop)?;
     let rounds = rounds?;
     let what = "call beside the whole zoo, p99, 4 clients, to the same without it".to_owned();
     Ok(ratio_row(what, ZOO_AIM, &rounds, 0, 1, 1.0))
@@ -136,84 +123,3 @@ const ANIMALS: [&str; 17] = [
     "changing-list",
     "stubborn",
 ];
-
-/// One load after another on every place, so many rounds.
-fn turns(
-    arena: &Arena,
-    places: &[Place],
-    extent: &Extent,
-    figure: &str,
-    load: impl Fn(usize) -> Vec<String>,
-) -> Result<Vec<Vec<Taken>>> {
-    let mut rounds = Vec::with_capacity(extent.rounds);
-    for number in 0..extent.rounds {
-        let mut taken = vec![Taken::default(); places.len()];
-        let mut order: Vec<_> = places.iter().zip(&mut taken).enumerate().collect();
-        if number % 2 == 1 {
-            order.reverse();
-        }
-        for (place, (at, taken)) in order {
-            let words = load(place);
-            let words: Vec<&str> = words.iter().map(String::as_str).collect();
-            *taken = at.take(arena, &words, extent.round, figure)?;
-        }
-        rounds.push(taken);
-    }
-    Ok(rounds)
-}
-
-/// The figure of one place over that of another, where the work differs by `more`.
-fn ratio_row(
-    what: String,
-    aim: f64,
-    rounds: &[Vec<Taken>],
-    base: usize,
-    place: usize,
-    more: f64,
-) -> Row {
-    let at = |round: &Vec<Taken>, place: usize| round.get(place).copied().unwrap_or_default();
-    let ratios: Vec<f64> = rounds
-        .iter()
-        .map(|round| at(round, place).micros / at(round, base).micros / more)
-        .collect();
-    let middle = |place: usize, figure: fn(Taken) -> f64| {
-        median(&rounds.iter().map(|round| figure(at(round, place))).collect::<Vec<_>>())
-    };
-    let times = |figure: fn(Taken) -> f64| (middle(base, figure), middle(place, figure));
-    let (before, after) = times(|taken| taken.micros);
-    let (cpu_before, cpu_after) = times(|taken| taken.processor);
-    let ratio = median(&ratios);
-    Row {
-        what,
-        aim: format!("≤ {aim}×"),
-        result: format!("{ratio:.2}×"),
-        spread: spread(&ratios, 2),
-        ways: [String::new(), String::new(), format!("{before:.0} → {after:.0} µs")],
-        processor: format!("{cpu_before:.0} → {cpu_after:.0} µs (toolgate both)"),
-        verdict: Verdict::of(ratio <= aim),
-    }
-}
-
-// === impl Place ===
-
-impl Place {
-    fn open(arena: &Arena, entries: &str) -> Result<Self> {
-        let toolgate = arena.start_toolgate_with(entries)?;
-        let url = format!("{}/mcp", toolgate.url("mcp")?);
-        Ok(Self { toolgate, url })
-    }
-
-    fn take(&self, arena: &Arena, words: &[&str], round: Duration, figure: &str) -> Result<Taken> {
-        let pid = self.toolgate.pid();
-        let before = processor_time(pid)?;
-        let report = arena.load(&self.url, words, round)?;
-        let spent = processor_time(pid)?.saturating_sub(before);
-        if let Some(error) = report.get("first_error").and_then(Value::as_str) {
-            anyhow::bail!("{error}");
-        }
-        let number = |key: &str| report.get(key).and_then(Value::as_f64);
-        let micros = number(figure).with_context(|| format!("the report has no `{figure}`"))?;
-        let answers = number("answers").unwrap_or_default();
-        Ok(Taken { micros, processor: spent.as_secs_f64() * 1e6 / answers })
-    }
-}

@@ -160,8 +160,15 @@ impl Arena {
     pub(super) fn start_toolgate_with(&self, entries: &str) -> Result<Running> {
         let home = self.new_home()?;
         let config = home.join("toolgate.yaml");
-        fs::write(&config, format!("{CONFIG}{entries}"))?;
+        fs::write(&config, format!("{UNAUDITED}{LISTEN}servers:\n{entries}"))?;
         Running::start(self.serve(&home, &config), &home.join("stderr"))
+    }
+
+    /// Starts toolgate in `home` as people do, with an audit and without servers, on free ports.
+    pub(super) fn start_audited(&self, home: &Path) -> Result<Running> {
+        let config = home.join("toolgate.yaml");
+        fs::write(&config, format!("version: 1\n{LISTEN}"))?;
+        Running::start(self.serve(home, &config), &home.join("stderr"))
     }
 
     /// A binary of the peers.
@@ -280,9 +287,5 @@ impl Setup {
     }
 }
 
-const CONFIG: &str = "\
-version: 1
-audit: { durability: off }
-listen: { mcp: 127.0.0.1:0, sessions: 127.0.0.1:0, admin: 127.0.0.1:0 }
-servers:
-";
+const UNAUDITED: &str = "version: 1\naudit: { durability: off }\n";
+const LISTEN: &str = "listen: { mcp: 127.0.0.1:0, sessions: 127.0.0.1:0, admin: 127.0.0.1:0 }\n";

@@ -210,14 +210,14 @@ pub(super) fn processor_time(pid: u32) -> Result<Duration> {
 }
 
 /// What the kernel says of a process's memory, in MiB.
-struct Memory {
-    resident: f64,
+pub(super) struct Memory {
+    pub(super) resident: f64,
     proportional: f64,
-    private: f64,
+    pub(super) private: f64,
 }
 
 impl Memory {
-    fn of(running: &Running) -> Result<Self> {
+    pub(super) fn of(running: &Running) -> Result<Self> {
         let path = format!("/proc/{}/smaps_rollup", running.pid());
         let text = fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
         let mib = |key: &str| {

@@ -112,6 +112,11 @@ impl Row {
         }
     }
 
+    /// The same as a figure that is only shown.
+    pub(super) fn without_aim(self) -> Self {
+        Self { aim: String::new(), verdict: Verdict::NoAim, ..self }
+    }
+
     fn cells(&self) -> [String; HEADS.len()] {
         let [direct, bare, toolgate] = self.ways.clone();
         let Self { what, aim, result, spread, processor, verdict, .. } = self.clone();

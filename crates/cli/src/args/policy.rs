@@ -32,7 +32,7 @@ pub(crate) enum PolicyVerb {
     /// Format a policy: one layout, every comment kept, meaning untouched
     Fmt(FmtArgs),
     /// Turn an Intercept file into a policy; what changes is listed on stderr
-    Import(ImportArgs),
+    Import(PolicyImportArgs),
     /// Print the JSON Schema of policies, for editors
     Schema,
 }
@@ -126,7 +126,7 @@ pub(crate) struct FmtArgs {
 }
 
 #[derive(Debug, clap::Args)]
-pub(crate) struct ImportArgs {
+pub(crate) struct PolicyImportArgs {
     /// The Intercept file; `-` is stdin
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,

@@ -17,18 +17,34 @@ pub(super) fn row(row: &Row) -> String {
     let time = d.time.strftime("%m-%d %H:%M:%S").to_string();
     let text = |field: &Option<std::sync::Arc<str>>| visible(field.as_deref().unwrap_or("-"));
     let (grant, server, tool) = (text(&d.grant), text(&d.server), text(&d.tool));
+    if let (None, Some(message)) = (&d.tool, &d.message) {
+        // It tells of no call: what it tells takes the place of what calls have.
+        let whose = d.session_id.as_ref().map(|id| format!("{id}: ")).unwrap_or_default();
+        let told = visible(&format!("{whose}{message}"));
+        return told_of([&time, d.kind.as_str(), &grant, &server], &told);
+    }
     let decision = d.decision.map_or("-", |decision| decision.as_str());
     let outcome = d.outcome.map_or("-", |outcome| outcome.as_str());
     line([&time, d.kind.as_str(), &grant, &server, &tool, decision, outcome], &text(&d.rule))
 }
 
 fn line(cells: [&str; 7], rule: &str) -> String {
-    let cells = cells.into_iter().zip(WIDTHS).map(|(cell, width)| {
+    let line: String = padded(&cells).chain([end(&rule.replace('\n', " "), RULE)]).collect();
+    format!("{}\n", line.trim_end())
+}
+
+/// A row with words instead of the last columns.
+fn told_of(cells: [&str; 4], told: &str) -> String {
+    let left = WIDTHS.iter().skip(cells.len()).map(|width| width + 1).sum::<usize>() + RULE;
+    let line: String = padded(&cells).chain([begin(&told.replace('\n', " "), left)]).collect();
+    format!("{}\n", line.trim_end())
+}
+
+fn padded(cells: &[&str]) -> impl Iterator<Item = String> {
+    cells.iter().zip(WIDTHS).map(|(cell, width)| {
         let cell = begin(&cell.replace('\n', " "), width);
         format!("{cell:<width$} ")
-    });
-    let line: String = cells.chain([end(&rule.replace('\n', " "), RULE)]).collect();
-    format!("{}\n", line.trim_end())
+    })
 }
 
 fn begin(text: &str, width: usize) -> String {

@@ -4,11 +4,11 @@ use toolgate_policy::{format, import_intercept};
 
 use super::source::Source;
 use super::{problems, write};
-use crate::args::ImportArgs;
+use crate::args::PolicyImportArgs;
 use crate::exit::Done;
 use crate::print;
 
-pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Done> {
+pub(super) fn run(args: &PolicyImportArgs) -> anyhow::Result<Done> {
     let source = Source::read(&args.file)?;
     let imported = match import_intercept(&source.text) {
         Ok(imported) => imported,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 /// Replaces the file in one step; it keeps its permissions, and a link to it stays a link.
-pub(super) fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
+pub(crate) fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
     put(path, text).with_context(|| format!("cannot write `{}`", path.display()))
 }
 

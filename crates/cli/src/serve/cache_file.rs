@@ -42,10 +42,7 @@ impl CacheFile {
 
     /// What it has of kinds and configurations that the showcase knows nothing of.
     pub(crate) fn new_to(&self, showcase: &[Entry]) -> Vec<Entry> {
-        let known: HashSet<_> =
-            showcase.iter().map(|entry| (&entry.key.kind, &entry.key.config_id)).collect();
-        let is_new = |entry: &&Entry| !known.contains(&(&entry.key.kind, &entry.key.config_id));
-        self.entries.iter().filter(is_new).cloned().collect()
+        new_to(showcase, &self.entries)
     }
 
     /// From now on it holds what this switchboard shows.
@@ -64,6 +61,14 @@ impl CacheFile {
             }
         })
     }
+}
+
+/// The entries of kinds and configurations that the showcase knows nothing of.
+pub(crate) fn new_to(showcase: &[Entry], entries: &[Entry]) -> Vec<Entry> {
+    let known: HashSet<_> =
+        showcase.iter().map(|entry| (&entry.key.kind, &entry.key.config_id)).collect();
+    let is_new = |entry: &&Entry| !known.contains(&(&entry.key.kind, &entry.key.config_id));
+    entries.iter().filter(is_new).cloned().collect()
 }
 
 fn write(path: &Path, text: &str) -> std::io::Result<()> {

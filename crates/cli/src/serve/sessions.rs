@@ -15,8 +15,12 @@ use toolgate_policy::Class;
 use toolgate_session::{self as session, Entry, Millis, Reach, Settings, ToolSettings};
 use toolgate_store::Store;
 
-use super::cache_file::CacheFile;
+use super::cache_file::{self, CacheFile};
+use super::store::SystemClock;
 use super::{random, wire};
+
+/// How many frames of the largest size may be unfinished at once.
+const UNFINISHED: usize = 8;
 
 /// Sessions while they are served.
 pub(crate) struct Served {
@@ -54,12 +58,26 @@ pub(crate) async fn start(
         note: Box::new(move |note| notes.note(note)),
         random: Box::new(|| random::bytes().ok().map(u128::from_be_bytes)),
         unregistered: (wire::bytes(config.limits.connections) / 2).max(1),
+        unfinished: wire::bytes(config.sessions.frame).saturating_mul(UNFINISHED),
     };
     let board = Switchboard::start(settings(config), showcase, now(), outside);
     if let Some(cache) = &cache {
         cache.keep_for(&board);
     }
     Ok(Some(Served { board, records }))
+}
+
+/// Puts entries into the showcase of a store that nobody serves from; how many were new to it.
+pub(crate) async fn take_over(store: &Arc<dyn Store>, entries: &[Entry]) -> anyhow::Result<usize> {
+    let known = Records::showcase(store.as_ref()).await.context("cannot read the showcase")?;
+    let records = Records::start(Arc::clone(store), Arc::new(SystemClock), Box::new(|| {}));
+    let new = cache_file::new_to(&known, entries);
+    let count = new.len();
+    for entry in new {
+        records.note(Note::Keep(Arc::new(entry)));
+    }
+    records.flush().await;
+    Ok(count)
 }
 
 /// What the store has kept, as far as it is wanted.

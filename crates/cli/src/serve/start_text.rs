@@ -101,11 +101,10 @@ pub(crate) fn text(start: &Start<'_>) -> String {
 
 fn paste(start: &Start<'_>, mcp: &str, line: &mut dyn FnMut(String)) {
     if start.servers.is_empty() {
-        line("No server is configured yet. Put one into toolgate.yaml, for example".to_owned());
-        for words in FIRST_SERVER {
-            line(format!("    {words}"));
-        }
-        return;
+        line("No server is configured yet. Add one while toolgate runs, for example".to_owned());
+        line(format!("  {FIRST_SERVER}"));
+        line("or write it into toolgate.yaml.".to_owned());
+        line(String::new());
     }
     line(format!("  all servers    {mcp}/mcp"));
     for server in start.servers {
@@ -125,14 +124,8 @@ fn paste(start: &Start<'_>, mcp: &str, line: &mut dyn FnMut(String)) {
     }
 }
 
-const FIRST_SERVER: &[&str] = &[
-    "version: 1",
-    "servers:",
-    "  everything:",
-    "    command: npx",
-    "    args: [-y, \"@modelcontextprotocol/server-everything\"]",
-    "and start toolgate again.",
-];
+const FIRST_SERVER: &str =
+    "toolgate server add everything -- npx -y @modelcontextprotocol/server-everything";
 
 impl Door {
     fn words(&self) -> Vec<String> {

@@ -94,6 +94,7 @@ fn help_texts() {
         ("server-test", &["server", "test", "--help"]),
         ("freeze", &["freeze", "--help"]),
         ("unfreeze", &["unfreeze", "--help"]),
+        ("import", &["import", "--help"]),
         ("local", &["local", "--help"]),
         ("local-enable", &["local", "enable", "--help"]),
         ("policy", &["policy", "--help"]),

@@ -140,6 +140,13 @@ impl Gate {
         self.child.id()
     }
 
+    /// How much memory it has, as the kernel counts it.
+    pub(crate) fn resident_kib(&self) -> usize {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        line.trim().trim_end_matches("kB").trim().parse().unwrap()
+    }
+
     /// `host:port` of the agents' listener.
     pub(crate) fn mcp(&self) -> String {
         self.address("mcp")

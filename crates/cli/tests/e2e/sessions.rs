@@ -5,6 +5,8 @@ use serde_json::{Value, json};
 use crate::agent::Agent;
 use crate::gate::{Gate, Home, eventually};
 
+#[path = "sessions/bounded.rs"]
+mod bounded;
 #[path = "sessions/calls.rs"]
 mod calls;
 #[path = "sessions/dropin.rs"]
@@ -15,6 +17,12 @@ mod flapping;
 mod grants;
 #[path = "sessions/lists.rs"]
 mod lists;
+#[path = "sessions/many.rs"]
+mod many;
+#[path = "sessions/modern.rs"]
+mod modern;
+#[path = "sessions/rebinding.rs"]
+mod rebinding;
 #[path = "sessions/registration.rs"]
 mod registration;
 #[path = "sessions/restart.rs"]

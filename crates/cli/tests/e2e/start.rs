@@ -77,6 +77,8 @@ fn nothing_configured_on_an_empty_machine() {
         &token_file,
         "configuration  none",
         "No server is configured yet",
+        "toolgate server add everything -- npx",
+        "claude mcp add",
         "Open: every user and every program of this machine",
         "Denied: other machines",
     ] {

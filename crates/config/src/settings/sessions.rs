@@ -46,8 +46,7 @@ pub struct SessionsConfig {
     pub cache: bool,
     /// How long the showcase keeps tools after their last register.
     pub cache_life_period: Duration,
-    /// What `session.register` answers as `idle_timeout_secs` if that is not what is in force; only
-    /// from a drop-in configuration.
+    /// What `session.register` answers as `idle_timeout_secs` if that is not what is in force.
     pub reported_idle_secs: Option<u64>,
     /// A `tools_cache.json` that is taken over and kept up to date; only from a drop-in
     /// configuration.
@@ -124,7 +123,7 @@ impl RawSessions {
             conflict: self.conflict.map_or(SchemaConflict::Merged, |at| at.value),
             cache: self.cache.is_none_or(|at| at.value.0),
             cache_life_period: life,
-            reported_idle_secs: None,
+            reported_idle_secs: self.reported_idle_secs.take().map(|at| at.value.0),
             cache_file: None,
             common,
             kinds,

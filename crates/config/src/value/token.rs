@@ -25,6 +25,12 @@ impl TokenHash {
         Self(Sha256::digest(token).into())
     }
 
+    /// The hash as `token_sha256` has it.
+    pub(crate) fn to_hex(self) -> String {
+        let digits = self.0.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
+        digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+    }
+
     /// The 32 bytes, for a comparison in constant time.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0

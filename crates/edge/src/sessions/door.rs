@@ -18,13 +18,11 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
-use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
-use tokio_tungstenite::tungstenite::protocol::Role;
 use tokio_util::task::TaskTracker;
 use toolgate_session::{Token, What};
 
-use super::socket;
+use super::socket::{self, Socket};
 use super::switchboard::Switchboard;
 use super::tokens::Tokens;
 use crate::guard::Guard;
@@ -128,10 +126,7 @@ impl Inner {
         let Ok(Ok(upgraded)) = timeout(UPGRADING, upgrade).await else { return };
         // Cannot fail: connections of this listener are plain TCP.
         let Ok(parts) = upgraded.downcast::<TokioIo<TcpStream>>() else { return };
-        let (stream, early) = (parts.io.into_inner(), parts.read_buf.to_vec());
-        let config = Some(socket::config(frame));
-        let socket =
-            WebSocketStream::from_partially_read(stream, early, Role::Server, config).await;
+        let socket = Socket { stream: parts.io.into_inner(), early: parts.read_buf, frame };
         if let Some(token) = admitted {
             socket::serve(Arc::clone(&self.board), socket, token).await;
         } else {

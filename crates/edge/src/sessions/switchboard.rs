@@ -23,12 +23,14 @@ use toolgate_session::{
     Settings, SocketId, Token, ViewId, What,
 };
 
+use super::intake::Intake;
 use super::socket::Order;
 
 /// All sessions, their sockets and the calls to them.
 pub struct Switchboard {
     pub(super) state: Mutex<State>,
     outside: Outside,
+    intake: Arc<Intake>,
     /// Wall clock at the start, and what has passed since by a clock that nobody sets.
     began: (Millis, Instant),
     /// The machine wants to be woken at another time.
@@ -48,6 +50,8 @@ pub struct Outside {
     pub random: Box<dyn Fn() -> Option<u128> + Send + Sync>,
     /// How many sockets may be open on which nobody has registered: of more, the oldest go.
     pub unregistered: usize,
+    /// How many bytes all sockets together may hold of frames that are not finished.
+    pub unfinished: usize,
 }
 
 pub(super) struct State {
@@ -90,6 +94,7 @@ impl Switchboard {
         };
         let board = Arc::new(Self {
             state: Mutex::new(state),
+            intake: Intake::new(outside.unfinished),
             outside,
             began: (wall, Instant::now()),
             rewound: Notify::new(),
@@ -170,6 +175,11 @@ impl Switchboard {
     /// Something that the machine does not see is written down.
     pub(super) fn tell(&self, what: What, socket: Option<SocketId>, text: String) {
         (self.outside.note)(Note::Event(Event { what, session_id: None, socket, text }));
+    }
+
+    /// What sockets hold of frames that are not finished.
+    pub(super) fn intake(&self) -> &Arc<Intake> {
+        &self.intake
     }
 
     pub(super) fn random(&self) -> Option<u128> {

@@ -158,7 +158,8 @@ impl Writer {
                 return;
             }
         }
-        tracing::info!(what = what.as_str(), session_id = session_id.as_deref(), "{text}");
+        let said = if text.is_empty() { what.as_str().replace('_', " ") } else { text.clone() };
+        tracing::info!(what = what.as_str(), session_id = session_id.as_deref(), "{said}");
         if !is_audited(what) {
             return;
         }
@@ -257,6 +258,7 @@ fn is_refusal(what: What) -> bool {
             | What::AnswerDropped
             | What::TokenRefused
             | What::FrameTooLarge
+            | What::Unfinished
             | What::Flooding
             | What::TooMany
     )

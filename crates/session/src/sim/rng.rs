@@ -1,9 +1,9 @@
 //! Numbers that follow from a seed (splitmix64).
 
-pub(super) struct Rng(pub(super) u64);
+pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -12,23 +12,23 @@ impl Rng {
     }
 
     /// Below `end`, which is above zero.
-    pub(super) fn below(&mut self, end: u64) -> u64 {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
         self.next() % end.max(1)
     }
 
-    pub(super) fn index(&mut self, end: usize) -> usize {
+    pub(crate) fn index(&mut self, end: usize) -> usize {
         usize::try_from(self.below(end as u64)).unwrap()
     }
 
-    pub(super) fn chance(&mut self, percent: u64) -> bool {
+    pub(crate) fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    pub(super) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
+    pub(crate) fn pick<T: Copy>(&mut self, of: &[T]) -> T {
         of[self.index(of.len())]
     }
 
-    pub(super) fn wide(&mut self) -> u128 {
+    pub(crate) fn wide(&mut self) -> u128 {
         (u128::from(self.next()) << 64) | u128::from(self.next())
     }
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::{code, open, tool};
 use crate::agent::{Agent, initialize_with};
 use crate::gate::{Gate, Home, eventually};
+use crate::golden;
 use crate::program::{Card, Program};
 
 const CACHE: &str = r#"{"version":1,"entries":[{"kind":"client","config_id":"УТ","tools":[{"name":"НайтиЗаказ","description":"Ищет","input_schema":{"type":"object"}}],"last_seen_at":"TIME"},{"kind":"server","config_id":"server","tools":[{"name":"execute_query","input_schema":{"type":"object"}}],"last_seen_at":"TIME"}]}"#;
@@ -103,4 +104,60 @@ fn masking_is_refused_and_not_ignored() {
         said.contains("v8project.yaml:2:") && said.contains("`masking` is not supported yet"),
         "{said}"
     );
+}
+
+#[test]
+fn it_is_taken_over_for_good_with_its_tools() {
+    let home = Home::new();
+    fs::create_dir_all(home.path("work")).unwrap();
+    let now = jiff::Timestamp::now().to_string();
+    fs::write(home.path("work/tools_cache.json"), CACHE.replace("TIME", &now)).unwrap();
+    let project = "workPath: work\n\
+        mcp:\n  \
+          session_manager: { bind_address: '127.0.0.1:0', path: /ws, idle_timeout_secs: 900, ws_ping_interval_ms: 5000 }\n  \
+          http: { bind_address: '127.0.0.1:0', auth_token: SECRET-token }\n\
+        tools_cache: { cache_life_period: 7days }\n\
+        toolgate: { listen: { admin: off }, policies: { none: { version: '1', default: deny } }, grants: [{ label: none, token_sha256: 0000000000000000000000000000000000000000000000000000000000000000, policy: none }] }\n";
+    fs::write(home.path("v8project.yaml"), project).unwrap();
+    let output = home.run(&["import", "v8project.yaml"]);
+    let (text, said) =
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    golden::check("sessions/import-v8project.yaml", &text);
+    assert!(
+        said.contains("nothing is closed by it") && said.contains("2 entries are new"),
+        "{said}"
+    );
+    assert!(!text.contains("SECRET") && !said.contains("SECRET"));
+    // Once more, into a file, and then it is served.
+    let output = home.run(&["import", "v8project.yaml", "--write", "toolgate.yaml"]);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(0), 0));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("0 entries are new"));
+    fs::remove_file(home.path("work/tools_cache.json")).unwrap();
+    let command = home.command(&["serve", "--ready-json"]);
+    let gate = Gate::run(home, command).map_err(|(_, log)| log).unwrap();
+    let agent = Agent::open_with(&gate, "sessions", "SECRET-token");
+    assert!(tool(&agent, "НайтиЗаказ").is_some() && tool(&agent, "execute_query").is_some());
+    assert!(gate.ready()["sessions"].as_str().unwrap().ends_with("/ws"));
+    let mut program = Program::dial(&gate);
+    let answer = program.ask("session.register", &Card::new("u1", "find").params());
+    assert_eq!(answer["result"]["idle_timeout_secs"], 900, "told as before");
+    // Whoever serves would not see what is imported now.
+    let output = gate.home.run(&["import", "work/tools_cache.json", "--data", "work/toolgate"]);
+    assert_eq!(output.status.code(), Some(2));
+}
+
+#[test]
+fn a_tools_cache_alone_goes_into_the_showcase() {
+    let home = Home::new();
+    let now = jiff::Timestamp::now().to_string();
+    fs::write(home.path("tools_cache.json"), CACHE.replace("TIME", &now)).unwrap();
+    for (file, text) in [("broken.json", "{\"version\":7}"), ("other.yaml", "version: 1\n")] {
+        fs::write(home.path(file), text).unwrap();
+        assert_eq!(home.run(&["import", file]).status.code(), Some(2), "{file}");
+    }
+    let output = home.run(&["import", "tools_cache.json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let gate = Gate::start_in(home, "");
+    assert!(tool(&open(&gate), "НайтиЗаказ").is_some());
 }

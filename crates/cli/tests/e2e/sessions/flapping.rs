@@ -10,8 +10,14 @@ use toolgate_testkit::onec::{OneC, Options, Profile};
 use super::{open, text, tools};
 use crate::gate::{Gate, eventually};
 
-/// How many times the channel comes back; each time it has a new socket.
-const RETURNS: u32 = 12;
+/// How many times the channels come back, and how often: a few times in a hurry, or as often as
+/// `TOOLGATE_FLAPS` says (`cargo xtask soak flaps`), once a second. Each time they have a new socket.
+fn flaps() -> (u32, Duration) {
+    match std::env::var("TOOLGATE_FLAPS") {
+        Ok(returns) => (returns.parse().unwrap(), Duration::from_secs(1)),
+        Err(_) => (12, Duration::from_millis(150)),
+    }
+}
 
 /// Says that it is over when it is dropped.
 struct End<'a>(&'a AtomicBool);
@@ -29,10 +35,11 @@ fn not_one_call_is_lost_or_misrouted_and_lists_do_not_flicker() {
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let _inside = runtime.enter();
     let url = gate.ready()["sessions"].as_str().unwrap();
+    let (returns, every) = flaps();
     let channel = |base: &str| {
         let uid = format!("server-{base}");
         OneC::start(Options {
-            reconnect_every: Some(Duration::from_millis(150)),
+            reconnect_every: Some(every),
             work: Duration::from_millis(20),
             ..Options::new(url, &uid, Profile::Server, base)
         })
@@ -71,7 +78,7 @@ fn not_one_call_is_lost_or_misrouted_and_lists_do_not_flicker() {
             .collect();
         eventually("both have come back often enough", || {
             assert_eq!(tools(&agent), before, "no flicker");
-            let often = |channel: &OneC| channel.seen().connects >= RETURNS;
+            let often = |channel: &OneC| channel.seen().connects >= returns;
             channels.iter().all(often).then_some(())
         });
         over.store(true, Ordering::Relaxed);

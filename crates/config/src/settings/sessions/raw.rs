@@ -63,6 +63,8 @@ section! {
         /// A session without calls for so long is idle, seconds; 0 is never.
         #[schemars(extend("default" = 0))]
         idle_timeout_secs: Whole,
+        /// What `session.register` answers as idle timeout, seconds, if that is not what is in force; closes nothing.
+        reported_idle_secs: Whole,
         /// What happens to an idle session: `hide` its tools, or ask the program to end (`shutdown`).
         #[schemars(extend("default" = "hide"))]
         idle: Idle,

@@ -1,0 +1,177 @@
+//! What comes in on one socket, told to the switchboard message by message.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::net::tcp::ReadHalf;
+use tokio::time::Instant;
+use toolgate_session::{Ear, Fault, Heard, Input, SocketId, What};
+
+use super::Order;
+use crate::sessions::intake::Share;
+use crate::sessions::pace::Pace;
+use crate::sessions::switchboard::Switchboard;
+
+/// How much is read at once.
+const CHUNK: usize = 8 * 1024;
+/// How many messages are told before what they led to is sent: fewer than may wait to be sent.
+const AT_ONCE: usize = 16;
+
+const TOO_LARGE: (u16, &str) = (1009, "the frame is larger than the limit");
+const NOT_UTF8: (u16, &str) = (1007, "a text must be UTF-8");
+const NO_WEBSOCKET: u16 = 1002;
+/// The answer to a goodbye.
+const GOODBYE: (u16, &str) = (1000, "");
+
+/// The ear of one socket, and what it has left to say.
+pub(super) struct Hearing<'a> {
+    board: &'a Switchboard,
+    socket: SocketId,
+    ear: Ear,
+    share: Share,
+    pace: Pace,
+    warned: bool,
+    /// What was read and not yet listened to.
+    rest: Vec<u8>,
+}
+
+/// What to do next.
+pub(super) enum Next {
+    /// Go on reading.
+    More,
+    /// Let others work.
+    Breathe,
+    /// It has said too much for now.
+    Wait(Duration),
+    /// The other side has closed.
+    Closed,
+    /// It is being closed, and not listened to any more.
+    Refused,
+    /// It is gone.
+    Lost,
+}
+
+impl<'a> Hearing<'a> {
+    pub(super) fn new(
+        board: &'a Switchboard,
+        socket: SocketId,
+        frame: usize,
+        share: Share,
+    ) -> Self {
+        let (ear, pace) = (Ear::new(frame), Pace::new(Instant::now()));
+        Self { board, socket, ear, share, pace, warned: false, rest: Vec::new() }
+    }
+
+    /// Reads and listens. The buffer is on the stack, so that who is silent has none.
+    pub(super) async fn read(&mut self, from: &mut ReadHalf<'_>) -> Next {
+        poll_fn(|context| {
+            let mut chunk = [0; CHUNK];
+            let mut chunk = ReadBuf::new(&mut chunk);
+            let read = ready!(Pin::new(&mut *from).poll_read(context, &mut chunk));
+            Poll::Ready(match read {
+                Ok(()) if chunk.filled().is_empty() => Next::Lost,
+                Ok(()) => self.hear(chunk.filled()),
+                Err(error) => {
+                    tracing::debug!(%error, "a session's socket has ended");
+                    Next::Lost
+                }
+            })
+        })
+        .await
+    }
+
+    /// Whether something was read and not listened to.
+    pub(super) fn is_behind(&self) -> bool {
+        !self.rest.is_empty()
+    }
+
+    /// Goes on listening.
+    pub(super) fn catch_up(&mut self) -> Next {
+        let rest = std::mem::take(&mut self.rest);
+        self.hear(&rest)
+    }
+
+    /// Listens to bytes.
+    pub(super) fn hear(&mut self, mut bytes: &[u8]) -> Next {
+        let mut told = 0;
+        let next = loop {
+            match self.ear.take(&mut bytes) {
+                Ok(None) => break Next::More,
+                Ok(Some(Heard::Close)) => break self.part(),
+                Ok(Some(heard)) => {
+                    if let Some(pause) = self.tell(heard) {
+                        break Next::Wait(pause);
+                    }
+                }
+                Err(fault) => break self.refuse(fault),
+            }
+            told += 1;
+            if told == AT_ONCE {
+                break Next::Breathe;
+            }
+        };
+        self.share.holds(self.ear.held());
+        if matches!(next, Next::Wait(_) | Next::Breathe) {
+            self.rest = bytes.to_vec();
+        }
+        next
+    }
+
+    /// Tells the switchboard; how long to wait before more is heard.
+    fn tell(&mut self, heard: Heard) -> Option<Duration> {
+        let (board, socket) = (self.board, self.socket);
+        let bytes = match heard {
+            Heard::Text(text) => {
+                if board.hear(Input::Frame { socket, text: &text }) {
+                    return None;
+                }
+                text.len()
+            }
+            Heard::Ping(payload) => {
+                let bytes = payload.len();
+                board.hear(Input::Alive { socket });
+                board.order(socket, Order::Pong(payload));
+                bytes
+            }
+            Heard::Binary(bytes) => {
+                board.hear(Input::Alive { socket });
+                bytes
+            }
+            Heard::Pong | Heard::Close => {
+                board.hear(Input::Alive { socket });
+                0
+            }
+        };
+        let pause = self.pace.pay(bytes, Instant::now())?;
+        if !std::mem::replace(&mut self.warned, true) {
+            let what = "says more than it is asked, and is heard more slowly".to_owned();
+            board.tell(What::Flooding, Some(socket), what);
+        }
+        Some(pause)
+    }
+
+    /// The other side has said goodbye.
+    fn part(&mut self) -> Next {
+        self.board.order(self.socket, Order::Drop(GOODBYE.0, GOODBYE.1));
+        // Nothing is to be sent on it any more, from now on and not only when it is gone.
+        self.board.close(self.socket);
+        Next::Closed
+    }
+
+    fn refuse(&mut self, fault: Fault) -> Next {
+        let (code, reason) = match fault {
+            Fault::TooLarge => {
+                self.board.tell(What::FrameTooLarge, Some(self.socket), TOO_LARGE.1.to_owned());
+                TOO_LARGE
+            }
+            Fault::NotUtf8 => NOT_UTF8,
+            Fault::Protocol(why) => (NO_WEBSOCKET, why),
+        };
+        tracing::debug!(code, reason, "a session's socket cannot be heard");
+        self.board.order(self.socket, Order::Close(code, reason));
+        Next::Refused
+    }
+}

@@ -1,0 +1,323 @@
+//! WebSocket framing (RFC 6455) as a server needs it: bytes in, messages out, and frames to send.
+//!
+//! [`Ear::take`] is given what has come, in whatever pieces, and says what was heard. It holds no
+//! more than what has come of the message that is not complete yet, and nothing between two
+//! messages: a thousand silent sockets cost nothing here, and whoever sent one large frame does
+//! not go on costing as much. [`encode`] is the other way.
+//!
+//! Invariant: a length is checked before anything is held for it, fragments together.
+//! Invariant: after a [`Fault`] nothing is held, and the socket is to be closed.
+//! Tested below against a naive encoder, in all splits; fuzzed by `fuzz_targets/websocket.rs`.
+
+#[cfg(test)]
+mod tests;
+
+/// What was heard on a socket.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Heard {
+    /// A text.
+    Text(String),
+    /// So many bytes that are no text, and that nobody wants.
+    Binary(usize),
+    /// To be answered with the same bytes.
+    Ping(Vec<u8>),
+    /// Somebody is there.
+    Pong,
+    /// The other side closes.
+    Close,
+}
+
+/// Why a socket cannot be heard any longer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// It is no WebSocket that this is.
+    Protocol(&'static str),
+    /// A text is no UTF-8.
+    NotUtf8,
+    /// A message is larger than the limit.
+    TooLarge,
+}
+
+/// What a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opcode {
+    /// Goes on with a message.
+    Continuation,
+    /// A text.
+    Text,
+    /// Bytes.
+    Binary,
+    /// The last frame.
+    Close,
+    /// Asks for a sign of life.
+    Ping,
+    /// The sign of life.
+    Pong,
+}
+
+/// Puts together what comes in on one socket.
+#[derive(Debug)]
+pub struct Ear {
+    /// The largest message.
+    most: usize,
+    /// The head of a frame, as far as it has come.
+    head: [u8; LONGEST_HEAD],
+    come: usize,
+    frame: Option<Frame>,
+    /// What has come of a message, and whether it is a text.
+    message: Vec<u8>,
+    is_text: Option<bool>,
+    /// What has come of a control frame, which may stand between fragments of a message.
+    control: Vec<u8>,
+}
+
+/// A frame whose head is known.
+#[derive(Debug, Clone, Copy)]
+struct Frame {
+    opcode: Opcode,
+    last: bool,
+    /// Turned so that it begins with the next byte.
+    mask: [u8; 4],
+    left: usize,
+}
+
+const LONGEST_HEAD: usize = 14;
+/// The most that a control frame carries.
+const CONTROL: usize = 125;
+/// Room is made in steps that begin with this.
+const FIRST_STEP: usize = 1_024;
+
+impl Ear {
+    /// For messages of at most so many bytes.
+    pub fn new(most: usize) -> Self {
+        Self {
+            most,
+            head: [0; LONGEST_HEAD],
+            come: 0,
+            frame: None,
+            message: Vec::new(),
+            is_text: None,
+            control: Vec::new(),
+        }
+    }
+
+    /// How many bytes are held of what is not complete.
+    pub fn held(&self) -> usize {
+        self.message.capacity() + self.control.capacity()
+    }
+
+    /// Takes bytes from the front of `bytes` until something was heard or none are left.
+    pub fn take(&mut self, bytes: &mut &[u8]) -> Result<Option<Heard>, Fault> {
+        let heard = self.try_take(bytes);
+        if heard.is_err() {
+            *self = Self::new(self.most);
+        }
+        heard
+    }
+
+    fn try_take(&mut self, bytes: &mut &[u8]) -> Result<Option<Heard>, Fault> {
+        loop {
+            let frame = if let Some(frame) = self.frame {
+                frame
+            } else if self.read_head(bytes) {
+                self.begin()?
+            } else {
+                return Ok(None);
+            };
+            let frame = self.read_payload(frame, bytes);
+            if frame.left > 0 {
+                self.frame = Some(frame);
+                return Ok(None);
+            }
+            self.frame = None;
+            self.come = 0;
+            if let Some(heard) = self.end(frame)? {
+                return Ok(Some(heard));
+            }
+        }
+    }
+
+    /// Whether the whole head is here.
+    fn read_head(&mut self, bytes: &mut &[u8]) -> bool {
+        while self.come < self.head_length() {
+            let Some((first, rest)) = bytes.split_first() else { return false };
+            let Some(place) = self.head.get_mut(self.come) else { return false };
+            *place = *first;
+            *bytes = rest;
+            self.come += 1;
+        }
+        true
+    }
+
+    /// How long the head is, as far as can be told.
+    fn head_length(&self) -> usize {
+        if self.come < 2 {
+            return 2;
+        }
+        let [_, second, ..] = self.head;
+        2 + extended_length(second) + if second & 0x80 == 0 { 0 } else { 4 }
+    }
+
+    /// Judges a head that is complete.
+    fn begin(&self) -> Result<Frame, Fault> {
+        let [first, second, rest @ ..] = self.head;
+        if first & 0x70 != 0 {
+            return Err(Fault::Protocol("reserved bits are set"));
+        }
+        if second & 0x80 == 0 {
+            return Err(Fault::Protocol("a frame of a client must be masked"));
+        }
+        let extended = extended_length(second);
+        let length = match extended {
+            0 => u64::from(second & 0x7f),
+            _ => rest.iter().take(extended).fold(0, |sum, byte| (sum << 8) | u64::from(*byte)),
+        };
+        let mask = rest.get(extended..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
+        let opcode = Opcode::of(first & 0x0f).ok_or(Fault::Protocol("unknown opcode"))?;
+        let last = first & 0x80 != 0;
+        let left = usize::try_from(length).map_err(|_| Fault::TooLarge)?;
+        self.judge(opcode, last, left)?;
+        Ok(Frame { opcode, last, mask, left })
+    }
+
+    /// Whether such a frame may come now.
+    fn judge(&self, opcode: Opcode, last: bool, left: usize) -> Result<(), Fault> {
+        if opcode.is_control() {
+            let fits = last && left <= CONTROL;
+            return if fits { Ok(()) } else { Err(Fault::Protocol("a control frame is too long")) };
+        }
+        match (opcode, self.is_text) {
+            (Opcode::Continuation, None) => return Err(Fault::Protocol("nothing to go on with")),
+            (Opcode::Text | Opcode::Binary, Some(_)) => {
+                return Err(Fault::Protocol("the message before is not complete"));
+            }
+            _ => {}
+        }
+        let whole = self.message.len().checked_add(left);
+        if whole.is_some_and(|whole| whole <= self.most) { Ok(()) } else { Err(Fault::TooLarge) }
+    }
+
+    fn read_payload(&mut self, mut frame: Frame, bytes: &mut &[u8]) -> Frame {
+        let Some((here, rest)) = bytes.split_at_checked(frame.left.min(bytes.len())) else {
+            return frame;
+        };
+        *bytes = rest;
+        let into = if frame.opcode.is_control() { &mut self.control } else { &mut self.message };
+        let from = into.len();
+        make_room(into, here.len(), frame.left);
+        into.extend_from_slice(here);
+        if let Some(new) = into.get_mut(from..) {
+            unmask(new, frame.mask);
+        }
+        frame.left -= here.len();
+        frame.mask.rotate_left(here.len() % 4);
+        frame
+    }
+
+    /// What a frame that is complete has come to.
+    fn end(&mut self, frame: Frame) -> Result<Option<Heard>, Fault> {
+        match frame.opcode {
+            Opcode::Text => self.is_text = Some(true),
+            Opcode::Binary => self.is_text = Some(false),
+            Opcode::Continuation => {}
+            Opcode::Ping => return Ok(Some(Heard::Ping(std::mem::take(&mut self.control)))),
+            Opcode::Pong => {
+                self.control = Vec::new();
+                return Ok(Some(Heard::Pong));
+            }
+            Opcode::Close => {
+                let reason = std::mem::take(&mut self.control);
+                if reason.len() == 1 {
+                    return Err(Fault::Protocol("half a close code"));
+                }
+                return Ok(Some(Heard::Close));
+            }
+        }
+        if !frame.last {
+            return Ok(None);
+        }
+        let message = std::mem::take(&mut self.message);
+        Ok(Some(match self.is_text.take() {
+            Some(true) => Heard::Text(String::from_utf8(message).map_err(|_| Fault::NotUtf8)?),
+            _ => Heard::Binary(message.len()),
+        }))
+    }
+}
+
+/// How many bytes of the head say the length, besides the second.
+fn extended_length(second: u8) -> usize {
+    match second & 0x7f {
+        126 => 2,
+        127 => 8,
+        _ => 0,
+    }
+}
+
+impl Opcode {
+    fn of(bits: u8) -> Option<Self> {
+        let all =
+            [Self::Continuation, Self::Text, Self::Binary, Self::Close, Self::Ping, Self::Pong];
+        all.into_iter().find(|opcode| opcode.bits() == bits)
+    }
+
+    fn bits(self) -> u8 {
+        match self {
+            Self::Continuation => 0,
+            Self::Text => 1,
+            Self::Binary => 2,
+            Self::Close => 8,
+            Self::Ping => 9,
+            Self::Pong => 10,
+        }
+    }
+
+    fn is_control(self) -> bool {
+        self.bits() >= 8
+    }
+}
+
+/// One whole frame, as a server sends it.
+pub fn encode(opcode: Opcode, payload: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(payload.len() + 10);
+    frame.push(0x80 | opcode.bits());
+    match (u8::try_from(payload.len()), u16::try_from(payload.len())) {
+        (Ok(short), _) if short < 126 => frame.push(short),
+        (_, Ok(middle)) => {
+            frame.push(126);
+            frame.extend(middle.to_be_bytes());
+        }
+        _ => {
+            frame.push(127);
+            frame.extend((payload.len() as u64).to_be_bytes());
+        }
+    }
+    frame.extend_from_slice(payload);
+    frame
+}
+
+/// A close frame.
+pub fn encode_close(code: u16, reason: &str) -> Vec<u8> {
+    let mut payload = code.to_be_bytes().to_vec();
+    payload.extend(reason.bytes().take(CONTROL - 2));
+    encode(Opcode::Close, &payload)
+}
+
+/// Grows in large steps, but never for more than was announced and never far ahead of what came.
+fn make_room(into: &mut Vec<u8>, more: usize, announced: usize) {
+    if into.capacity() - into.len() < more {
+        let step = into.capacity().max(FIRST_STEP).min(announced);
+        into.reserve_exact(step.max(more));
+    }
+}
+
+fn unmask(bytes: &mut [u8], mask: [u8; 4]) {
+    let mut words = bytes.chunks_exact_mut(4);
+    for word in &mut words {
+        for (byte, key) in word.iter_mut().zip(mask) {
+            *byte ^= key;
+        }
+    }
+    for (byte, key) in words.into_remainder().iter_mut().zip(mask) {
+        *byte ^= key;
+    }
+}
