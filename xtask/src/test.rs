@@ -37,6 +37,13 @@ const PARTS: &[Part] = &[
     },
     Part { name: "unit", what: "the tests of all crates", needs: &[], quick: true, run: unit },
     Part {
+        name: "schedules",
+        what: "the store's engine under thousands of schedules",
+        needs: &[],
+        quick: false,
+        run: schedules,
+    },
+    Part {
         name: "doc",
         what: "documentation, warnings are errors",
         needs: &[],
@@ -143,6 +150,12 @@ fn unit() -> Result<()> {
     }
     say("cargo-nextest is not installed, `cargo test` runs the same tests");
     run_command(cargo().args(["test", "--workspace", "--no-fail-fast"]))
+}
+
+/// Apart from the others: here threads and locks are those of shuttle.
+fn schedules() -> Result<()> {
+    let words = ["test", "-p", "toolgate-store", "--features", "shuttle", "--test", "schedules"];
+    run_command(cargo().args(words))
 }
 
 fn doc() -> Result<()> {

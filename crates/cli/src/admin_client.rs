@@ -81,13 +81,22 @@ impl AdminClient {
         path: &str,
         body: Option<&Value>,
     ) -> anyhow::Result<Value> {
-        let bytes = body.map(Value::to_string).unwrap_or_default();
+        self.send_text(method, path, body.map(Value::to_string).unwrap_or_default())
+    }
+
+    /// The same with a body as it stands.
+    pub(crate) fn send_text(
+        &self,
+        method: &Method,
+        path: &str,
+        body: String,
+    ) -> anyhow::Result<Value> {
         let request = Request::builder()
             .method(method)
             .uri(format!("{}{path}", self.base))
             .header(header::AUTHORIZATION, format!("Bearer {}", self.token))
             .header(header::CONTENT_TYPE, "application/json")
-            .body(Bytes::from(bytes))
+            .body(Bytes::from(body))
             .with_context(|| format!("`{}` is no address of a gateway", self.base))?;
         let asking =
             async { tokio::time::timeout(PATIENCE, self.client.ask(request, MAX_ANSWER)).await };

@@ -8,6 +8,7 @@
 mod check;
 mod explain;
 mod fmt;
+mod granted;
 mod import;
 mod junit;
 mod problems;

@@ -28,6 +28,7 @@ mod entries;
 #[cfg(debug_assertions)]
 mod failpoint;
 mod fd_limit;
+mod folder;
 mod listeners;
 mod random;
 mod reload;
@@ -44,7 +45,8 @@ mod wire;
 use access::{FileSide, PolicyFiles};
 pub(crate) use checkpoints::read as read_checkpoints;
 use data::DataFolder;
-pub(crate) use data::{announced, read_token};
+pub(crate) use data::{announced, is_announced, read_token};
+pub(crate) use folder::{file_side, grant as grant_of_folder, said_class};
 use listeners::{Behind, Bound, Listeners};
 use reload::{Active, Reload};
 use setup::Summary;
@@ -182,8 +184,12 @@ async fn serve(
     if tokio::time::timeout(FAREWELL, farewell).await.is_err() {
         tracing::warn!("something did not end in time and is left behind");
     }
-    if let Err(error) = store.close(Timestamp::now()).await {
-        tracing::error!(%error, "the audit could not be closed; its last outcomes will be unknown");
+    match tokio::time::timeout(FAREWELL, store.close(Timestamp::now())).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => {
+            tracing::error!(%error, "the audit could not be closed; its last outcomes will be unknown");
+        }
+        Err(_) => tracing::error!("the audit is not closed: its disk does not answer"),
     }
     tracing::info!("stopped");
     Ok(Done::Ok)

@@ -46,16 +46,26 @@ mod commands;
 mod disk;
 #[path = "e2e/enforce.rs"]
 mod enforce;
+#[path = "e2e/explain.rs"]
+mod explain;
 #[path = "e2e/failures.rs"]
 mod failures;
+#[path = "e2e/isolation.rs"]
+mod isolation;
 #[path = "e2e/legacy.rs"]
 mod legacy;
 #[path = "e2e/listeners.rs"]
 mod listeners;
+#[path = "e2e/local.rs"]
+mod local;
 #[path = "e2e/modern.rs"]
 mod modern;
+#[path = "e2e/permissions.rs"]
+mod permissions;
 #[path = "e2e/policy.rs"]
 mod policy;
+#[path = "e2e/processes.rs"]
+mod processes;
 #[path = "e2e/refusals.rs"]
 mod refusals;
 #[path = "e2e/reload.rs"]

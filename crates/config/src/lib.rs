@@ -35,4 +35,4 @@ pub use settings::servers::{
 pub use settings::sessions::{Idle, KindSettings, SchemaConflict, SessionToken, SessionsConfig};
 pub use settings::tools::{RiskClass, ToolConfig};
 pub use surroundings::{Process, Surroundings};
-pub use value::{Cidr, Expanded, Glob, HttpOrigin, Secret, TokenHash};
+pub use value::{Cidr, Expanded, Glob, HttpOrigin, Secret, Syslog, TokenHash};

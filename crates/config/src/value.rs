@@ -5,6 +5,7 @@ mod duration;
 mod number;
 mod reference;
 mod secret;
+mod syslog;
 mod text;
 mod token;
 mod word;
@@ -12,6 +13,7 @@ mod word;
 pub use address::{Cidr, HttpOrigin};
 pub use reference::Expanded;
 pub use secret::Secret;
+pub use syslog::Syslog;
 pub use text::Glob;
 pub use token::TokenHash;
 

@@ -222,6 +222,10 @@ impl Channel for RemoteChannel {
         }
     }
 
+    fn hangs_up(&self) -> bool {
+        self.endpoint.get().is_none()
+    }
+
     fn listen(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             // Over the legacy transport everything comes on one stream, which is open already.

@@ -25,13 +25,18 @@ pub struct Access {
     /// Who calls without a token; nobody may if there is none.
     pub local: Option<Arc<Grant>>,
     /// Who calls with one, by the SHA-256 of the token.
-    by_token: HashMap<Hash, Arc<Grant>>,
+    by_token: HashMap<TokenHash, Arc<Grant>>,
     by_label: HashMap<Arc<str>, Arc<Grant>>,
     /// What people have stopped.
     pub frozen: Frozen,
     /// The generation of the store that this was made of; none where nothing in it can change.
     pub generation: Option<u64>,
 }
+
+/// The SHA-256 of a token.
+#[derive(Debug, Clone, Copy, Eq, std::hash::Hash)]
+#[expect(clippy::derived_hash_with_manual_eq, reason = "it compares as a derived one would")]
+struct TokenHash(Hash);
 
 /// What people have stopped.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -92,7 +97,8 @@ impl Access {
         local: Option<Arc<Grant>>,
         grants: impl IntoIterator<Item = (Hash, Arc<Grant>)>,
     ) -> Self {
-        let by_token: HashMap<_, _> = grants.into_iter().collect();
+        let grants = grants.into_iter().map(|(token, grant)| (TokenHash(token), grant));
+        let by_token: HashMap<_, _> = grants.collect();
         let of_label = |grant: &Arc<Grant>| (Arc::clone(&grant.label), Arc::clone(grant));
         let by_label = by_token.values().map(of_label).collect();
         Self { local, by_token, by_label, ..Self::default() }
@@ -102,7 +108,7 @@ impl Access {
     pub fn caller(&self, token: Option<&str>, now: Timestamp) -> Option<Arc<Grant>> {
         let grant = match token {
             None => self.local.as_ref()?,
-            Some(token) => self.by_token.get(&Hash::of(token.as_bytes()))?,
+            Some(token) => self.by_token.get(&TokenHash(Hash::of(token.as_bytes())))?,
         };
         grant.expires.is_none_or(|end| now < end).then(|| Arc::clone(grant))
     }
@@ -111,6 +117,16 @@ impl Access {
     pub(crate) fn of_label(&self, label: &str) -> Option<&Arc<Grant>> {
         let local = self.local.as_ref().filter(|grant| *grant.label == *label);
         local.or_else(|| self.by_label.get(label))
+    }
+}
+
+// === impl TokenHash ===
+
+impl PartialEq for TokenHash {
+    fn eq(&self, other: &Self) -> bool {
+        #[cfg(test)]
+        tests::COMPARED.set(tests::COMPARED.get() + 1);
+        self.0 == other.0
     }
 }
 
@@ -196,3 +212,6 @@ impl InForce {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

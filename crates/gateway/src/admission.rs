@@ -16,6 +16,7 @@ use std::sync::{Arc, OnceLock};
 
 use arc_swap::ArcSwap;
 use jiff::Timestamp;
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 use toolgate_audit::{ArgumentMode, CallId, Draft, Kind as RowKind, Secret, record_arguments};
 use toolgate_policy::{
@@ -243,6 +244,20 @@ impl Admission {
         Err(Refused::not_audited(call_id, "what is in force changes too fast"))
     }
 
+    /// Shows what has been used so far; takes nothing.
+    pub(crate) async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&dyn Usage, Timestamp) -> T + Send + 'static,
+    ) -> Result<T, String> {
+        let (tell, told) = oneshot::channel();
+        // Whoever asked may be gone.
+        let look = Box::new(|usage: &dyn Usage, now: Timestamp| drop(tell.send(look(usage, now))));
+        let looked = timeout(PATIENCE, self.store.look(self.clock.now(), look)).await;
+        let slow = format!("the store has not answered for {} s", PATIENCE.as_secs());
+        looked.map_err(|_| slow)?.map_err(|error| error.to_string())?;
+        told.await.map_err(|_| "the store gave no answer".to_owned())
+    }
+
     /// Whether the name alone is refused, so that the answer is the same whether it exists or not;
     /// if not, that it does not exist. Either way it is written down.
     pub(crate) async fn unknown(&self, wanted: Wanted, shown: &str) -> Refused {
@@ -321,15 +336,9 @@ impl Wanted {
     /// of which the policy has something to say.
     pub(crate) fn also_named(&mut self, other: &str) {
         let What::Tool(own, class) = &self.what else { return };
-        let now = self.began;
-        let (own, class) = (Arc::clone(own), *class);
-        let said = |verdict: &Verdict| verdict.rule.as_deref() != Some(DEFAULT_DENY);
-        let of_own = self.verdict_on_name(now);
-        self.what = What::Tool(other.into(), class);
-        let of_other = self.verdict_on_name(now);
-        let refused = matches!(of_other.effect, Effect::Deny | Effect::Hide);
-        if said(&of_own) && !(refused && said(&of_other)) {
-            self.what = What::Tool(own, class);
+        let name = self.sender.name_that_counts(&self.server, [own, other], *class, self.began);
+        if *name != **own {
+            self.what = What::Tool(name.into(), *class);
         }
     }
 
@@ -394,20 +403,49 @@ impl Wanted {
 
     /// The call as the policy sees it.
     fn call<'a>(&'a self, tool: &'a str, class: Class, arguments: Option<&'a str>) -> Call<'a> {
-        let Sender { grant, agent_session, client, .. } = &self.sender;
+        Call {
+            session: self.session.as_ref().map(Called::facts),
+            target: self.session.as_ref().map_or("", |called| &called.id),
+            arguments,
+            ..self.sender.call(&self.server, tool, class)
+        }
+    }
+}
+
+// === impl Sender ===
+
+impl Sender {
+    /// A call of his as the policy sees it, whatever its arguments are.
+    pub(crate) fn call<'a>(&'a self, server: &'a str, tool: &'a str, class: Class) -> Call<'a> {
+        let Self { grant, agent_session, client, .. } = self;
         Call {
             grant: &grant.label,
             identity: grant.identity.as_ref().map(|name| Identity { name, groups: &grant.groups }),
             client: client.as_deref(),
-            server: &self.server,
+            server,
             tool,
             class,
-            session: self.session.as_ref().map(Called::facts),
-            target: self.session.as_ref().map_or("", |called| &called.id),
             agent_session: Some(agent_session),
-            arguments,
             ..Call::default()
         }
+    }
+
+    /// Of two names of one tool the one under which it is decided: that of which the policy has
+    /// something to say, and if it has of both, the one that it refuses.
+    pub(crate) fn name_that_counts<'n>(
+        &self,
+        server: &str,
+        [own, other]: [&'n str; 2],
+        class: Class,
+        now: Timestamp,
+    ) -> &'n str {
+        let Some(in_force) = &self.grant.policy else { return own };
+        let verdict =
+            |name| decide(&in_force.policy, &self.call(server, name, class), &Unused, now);
+        let said = |verdict: &Verdict| verdict.rule.as_deref() != Some(DEFAULT_DENY);
+        let (of_own, of_other) = (verdict(own), verdict(other));
+        let refused = matches!(of_other.effect, Effect::Deny | Effect::Hide);
+        if said(&of_own) && !(refused && said(&of_other)) { own } else { other }
     }
 }
 

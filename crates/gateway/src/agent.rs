@@ -16,9 +16,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use toolgate_mcp::{
-    Message, Notification, Refusal, Request, Response, Version, code, method, peek, text,
-};
+use toolgate_mcp::{Message, Notification, Refusal, Request, Version, code, method, peek, text};
 
 use crate::access::Grant;
 use crate::admission::{Admission, Sender};
@@ -39,13 +37,12 @@ use crate::sight::Sight;
 use crate::streams::{EventId, Streams};
 use crate::wishes::Wishes;
 
+mod asked;
 mod opening;
 mod standing;
 
+pub(crate) use asked::{Asked, Asker};
 pub(crate) use opening::{Opening, public};
-
-/// How many requests of servers may wait for an agent's answer.
-const MAX_ASKED: usize = 1_000;
 
 /// One agent connected to one endpoint.
 pub struct AgentSession {
@@ -82,17 +79,6 @@ pub struct AgentSession {
     last_use: Mutex<Instant>,
     tasks: TaskTracker,
     pace: Arc<Pace>,
-}
-
-/// A request of a server that the agent has not answered yet.
-pub(crate) struct Asked {
-    pub(crate) link: Weak<Link>,
-    pub(crate) epoch: u64,
-    /// The id and the progress token as the server spelled them.
-    pub(crate) id: Box<str>,
-    pub(crate) token: Option<Box<str>>,
-    /// Where the agent was asked.
-    pub(crate) outlet: Arc<Outlet>,
 }
 
 /// A connection that reads a stream; counts as use of the agent session while it lives.
@@ -190,25 +176,6 @@ impl AgentSession {
             {
                 self.pass_on(Arc::clone(link), body).await;
             }
-        }
-    }
-
-    /// Passes on the agent's answer to what a server asked.
-    pub async fn respond(&self, response: &Response<'_>) {
-        self.touch();
-        let number = response.id.and_then(|id| id.parse().ok());
-        let asked = number.and_then(|number| self.asked.lock().remove(&number));
-        let (Some(asked), Some(id)) = (asked, response.id) else {
-            tracing::debug!(endpoint = %self.endpoint, "an agent answered what nobody asked");
-            return;
-        };
-        let Some(link) = asked.link.upgrade() else { return };
-        link.unasked();
-        if !link.is_up_in(asked.epoch) {
-            return;
-        }
-        if let Ok(body) = rewrite(response.raw, &[(id, &asked.id)]) {
-            self.pass_on(link, body).await;
         }
     }
 
@@ -319,34 +286,6 @@ impl AgentSession {
         self.version.get_or_init(|| version);
     }
 
-    /// Remembers a server's request; the number is the id under which the agent is asked. None if
-    /// too many have no answer yet.
-    pub(crate) fn ask(&self, asked: Asked) -> Option<u64> {
-        let mut all = self.asked.lock();
-        if all.len() >= MAX_ASKED {
-            return None;
-        }
-        let number = self.next_asked.fetch_add(1, Ordering::Relaxed);
-        all.insert(number, asked);
-        Some(number)
-    }
-
-    /// The server withdraws its request `id`: under which number, and where, the agent was asked.
-    pub(crate) fn withdraw_asked(&self, link: &Weak<Link>, id: &str) -> Option<(u64, Arc<Outlet>)> {
-        let mut all = self.asked.lock();
-        let is_meant = |asked: &Asked| asked.link.ptr_eq(link) && *asked.id == *id;
-        let number = all.iter().find_map(|(number, asked)| is_meant(asked).then_some(*number))?;
-        all.remove(&number).map(|asked| (number, asked.outlet))
-    }
-
-    /// Forgets what was asked over that link in that epoch: nobody is there to hear an answer.
-    pub(crate) fn forget_asked(&self, link: &Weak<Link>, epoch: u64) -> usize {
-        let mut asked = self.asked.lock();
-        let before = asked.len();
-        asked.retain(|_, asked| !asked.link.ptr_eq(link) || asked.epoch != epoch);
-        before - asked.len()
-    }
-
     /// Whether nothing has used it for `idle`. A reader is use, and so is a call that runs.
     pub(crate) fn is_idle(&self, now: Instant, idle: Duration) -> bool {
         let unused = now.saturating_duration_since(*self.last_use.lock());
@@ -416,8 +355,9 @@ impl AgentSession {
         self.wishes.note(server, request, uri.and_then(text).as_deref());
         let grant = self.grant();
         let hides = grant.may_hide().then(|| (&grant, self.admission.now()));
-        let ask =
-            Ask { session: self.key, request, changes: &[], mapped: false, withheld: false, hides };
+        let newer = self.standing.is_some();
+        let (changes, mapped, withheld) = (&[], false, false);
+        let ask = Ask { session: self.key, request, changes, mapped, withheld, newer, hides };
         forward(self, link, &ask, None, outlet)
     }
 
@@ -446,14 +386,6 @@ impl AgentSession {
         if delivered.is_err() {
             tracing::debug!(endpoint = %self.endpoint, "a message was not passed on");
         }
-    }
-
-    /// The server's own progress token for the one the agent was given, and the way to it.
-    fn token_of(&self, token: &str) -> Option<(Arc<Link>, Box<str>)> {
-        let number: u64 = token.parse().ok()?;
-        let all = self.asked.lock();
-        let asked = all.get(&number)?;
-        Some((asked.link.upgrade()?, asked.token.clone()?))
     }
 
     fn stream_number(&self) -> u64 {

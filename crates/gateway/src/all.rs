@@ -36,6 +36,7 @@ mod listing;
 mod route;
 mod welcome;
 
+pub(crate) use listing::{Listed, tools};
 pub(crate) use welcome::welcome;
 
 use route::route;
@@ -95,6 +96,7 @@ pub(crate) fn start(
                 changes: &changes,
                 mapped: true,
                 withheld: false,
+                newer: session.standing().is_some(),
                 hides: None,
             };
             forward(session, &link, &ask, Some(&own), outlet)
@@ -246,7 +248,9 @@ fn by_reference<'a>(session: &AgentSession, request: &Request<'a>) -> Result<Rou
 fn set_level(session: &Arc<AgentSession>, request: &Request<'_>) {
     session.wishes.note("", request, None);
     let body = request.params.unwrap_or("{}").to_owned();
-    for link in session.links().iter().filter(|link| link.is_up()) {
+    // Others are told with every request.
+    let told = |link: &&Arc<Link>| link.is_up() && !link.speaks_modern();
+    for link in session.links().iter().filter(told) {
         let offer = link.server().offers.of(link.audience());
         if offer.is_some_and(|offer| offer.can("logging")) {
             link.wish(method::LOGGING_SET_LEVEL, body.clone());

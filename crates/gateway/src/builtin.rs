@@ -8,6 +8,7 @@
 //!
 //! Start at [`TABLE`] and [`start`].
 
+mod permissions;
 mod sessions;
 
 use std::future::Future;
@@ -34,7 +35,8 @@ use crate::outlet::Outlet;
 pub(crate) const TOOLGATE: &str = "toolgate";
 
 /// Every built-in, in the order in which they are listed.
-pub(crate) const TABLE: &[BuiltIn] = &[sessions::SESSION_LIST, sessions::TOOLS_CACHE_RESET];
+pub(crate) const TABLE: &[BuiltIn] =
+    &[sessions::SESSION_LIST, sessions::TOOLS_CACHE_RESET, permissions::MY_PERMISSIONS];
 
 /// One built-in.
 pub(crate) struct BuiltIn {
@@ -48,8 +50,8 @@ pub(crate) struct BuiltIn {
     pub(crate) run: fn(Arc<AgentSession>, String) -> Running,
 }
 
-/// What becomes of a built-in's call: its `structuredContent`, or why not.
-pub(crate) type Running = Pin<Box<dyn Future<Output = Result<Value, Failed>> + Send>>;
+/// What becomes of a built-in's call: its `structuredContent`, raw JSON, or why not.
+pub(crate) type Running = Pin<Box<dyn Future<Output = Result<String, Failed>> + Send>>;
 
 /// Why a built-in did not do what it was asked.
 pub(crate) struct Failed {
@@ -60,6 +62,11 @@ pub(crate) struct Failed {
 /// The built-in of that name, if this agent session has it.
 pub(crate) fn find(session: &AgentSession, name: &str) -> Option<&'static BuiltIn> {
     TABLE.iter().find(|one| one.name == name).filter(|one| one.is_there(session))
+}
+
+/// The risk class of the built-in of that name.
+pub(crate) fn class(name: &str) -> Option<Class> {
+    TABLE.iter().find(|one| one.name == name).map(|one| one.class)
 }
 
 /// All of them as a list; whether one is to be seen says [`is_shown`].
@@ -99,7 +106,7 @@ pub(crate) fn start(
         let mut ending = Ending::new(outcome, effect, admission.now());
         ending.error_code = done.as_ref().err().map(|failed| failed.code.into());
         ending.total_ms = u64::try_from(began.elapsed().as_millis()).ok();
-        outlet.answer(write::result(&id, &result(done).to_string()), None);
+        outlet.answer(write::result(&id, &result(done)), None);
         ticket.finish(ending);
     }))
 }
@@ -111,6 +118,15 @@ impl BuiltIn {
 }
 
 impl Failed {
+    /// Whether there are no arguments, as `tool` has it.
+    pub(crate) fn unless_empty(tool: &str, arguments: &str) -> Result<(), Self> {
+        let given: Value = serde_json::from_str(arguments).unwrap_or_default();
+        if given.is_null() || given.as_object().is_some_and(serde_json::Map::is_empty) {
+            return Ok(());
+        }
+        Err(Self::invalid(&format!("`{tool}` takes no arguments")))
+    }
+
     /// The arguments do not fit.
     pub(crate) fn invalid(what: &str) -> Self {
         let text = format!("[INVALID ARGUMENTS] {what}. Correct it and call again.");
@@ -118,18 +134,20 @@ impl Failed {
     }
 }
 
-fn result(done: Result<Value, Failed>) -> Value {
+fn result(done: Result<String, Failed>) -> String {
     match done {
-        Ok(structured) => json!({
-            "content": [{"type": "text", "text": structured.to_string()}],
-            "structuredContent": structured,
-            "isError": false,
-        }),
+        Ok(structured) => {
+            let text = write::quote(&structured);
+            format!(
+                r#"{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{structured},"isError":false}}"#
+            )
+        }
         Err(Failed { code, text }) => json!({
             "content": [{"type": "text", "text": text}],
             "isError": true,
             "_meta": {"error_code": code, "effect": "not_started"},
-        }),
+        })
+        .to_string(),
     }
 }
 

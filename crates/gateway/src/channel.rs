@@ -8,6 +8,7 @@
 //! [`crate::link`].
 //! Invariant: an [`Inbox`] never blocks; a channel may call it from any task.
 
+use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -38,6 +39,11 @@ pub trait Channel: Send + Sync + 'static {
     /// The handshake is done: from now on every HTTP request names this protocol version.
     fn established(&self, version: &str);
 
+    /// Whether every request has an exchange of its own, so that whoever drops it has hung up.
+    fn hangs_up(&self) -> bool {
+        false
+    }
+
     /// Keeps the server's own stream open (HTTP GET) until the channel is closed; it comes back
     /// by itself after an interruption. Returns at once where there is no such stream.
     fn listen(&self) -> BoxFuture<'_, ()>;
@@ -53,6 +59,23 @@ pub struct Outbound {
     pub body: Bytes,
     /// Whether this is a request, so that an exchange without an answer is a failure.
     pub expects_answer: bool,
+    /// What HTTP headers repeat of it; only messages of protocol 2026-07-28 have such.
+    pub heads: Heads,
+}
+
+/// Names of headers, in lower case, and their values.
+pub type Heads = Vec<(Cow<'static, str>, String)>;
+
+impl Outbound {
+    /// A request.
+    pub fn request(body: Bytes) -> Self {
+        Self { body, expects_answer: true, heads: Vec::new() }
+    }
+
+    /// A notification or an answer.
+    pub fn word(body: Bytes) -> Self {
+        Self { body, expects_answer: false, heads: Vec::new() }
+    }
 }
 
 /// Where what a server says arrives.

@@ -6,6 +6,7 @@ use toolgate_audit::{Effect, Outcome};
 use toolgate_mcp::{Payload, Pieces, peek};
 
 use crate::failure::{self, Failure};
+use crate::link::Asks;
 use crate::outlet::Outlet;
 
 /// How a request ended.
@@ -17,6 +18,8 @@ pub(crate) struct Ended {
     pub(crate) code: Option<&'static str>,
     /// The answer, if it must be written down before the agent may have it.
     pub(crate) withheld: Option<Withheld>,
+    /// It has not ended: the server asks for something first.
+    pub(crate) asks: Option<Box<Asks>>,
 }
 
 /// An answer that waits for its row.
@@ -36,7 +39,7 @@ impl Ended {
             Payload::Result(_) => (Outcome::Ok, Effect::Done),
             Payload::Error(_) => (Outcome::ProtocolError, Effect::Unknown),
         };
-        Self { outcome, effect, code: None, withheld: None }
+        Self { outcome, effect, code: None, withheld: None, asks: None }
     }
 
     /// The server did not answer.
@@ -50,12 +53,18 @@ impl Ended {
             _ if effect == Effect::NotStarted => Outcome::Unavailable,
             _ => Outcome::Unknown,
         };
-        Self { outcome, effect, code: Some(failure.error_code()), withheld: None }
+        Self { outcome, effect, code: Some(failure.error_code()), withheld: None, asks: None }
     }
 
     /// The agent did not want it any more.
     pub(crate) fn cancelled(effect: Effect) -> Self {
-        Self { outcome: Outcome::Cancelled, effect, code: None, withheld: None }
+        Self { outcome: Outcome::Cancelled, effect, code: None, withheld: None, asks: None }
+    }
+
+    /// The server asks for something before it goes on.
+    pub(crate) fn asking(asks: Asks) -> Self {
+        let (outcome, effect) = (Outcome::InputRequired, Effect::Unknown);
+        Self { outcome, effect, code: None, withheld: None, asks: Some(Box::new(asks)) }
     }
 }
 

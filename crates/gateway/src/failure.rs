@@ -59,6 +59,8 @@ pub(crate) enum Expects {
     ToolResult,
     /// What is read of a resource.
     Resource,
+    /// Tools.
+    Tools,
     /// Any other result.
     Other,
 }
@@ -68,6 +70,7 @@ impl Expects {
         match method {
             method::TOOLS_CALL => Self::ToolResult,
             method::RESOURCES_READ | method::RESOURCES_SUBSCRIBE => Self::Resource,
+            method::TOOLS_LIST => Self::Tools,
             _ => Self::Other,
         }
     }
@@ -158,7 +161,7 @@ impl Failure {
                 });
                 write::result(id, &result.to_string())
             }
-            Expects::Resource | Expects::Other => {
+            Expects::Resource | Expects::Tools | Expects::Other => {
                 write::error(Some(id), code::INTERNAL_ERROR, &text, Some(&meta.to_string()))
             }
         }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use tokio::time::Instant;
+use toolgate_mcp::modern::annotations::PREFIX;
 use toolgate_mcp::{Refusal, Request, code, method, peek, text};
 use toolgate_policy::Outcome as Ownership;
 use toolgate_store::failpoint::{Point, reach};
@@ -23,6 +24,7 @@ use toolgate_store::{Ending, Ticket};
 use crate::admission::{Admission, Wanted, What};
 use crate::agent::AgentSession;
 use crate::call::Work;
+use crate::channel::Heads;
 use crate::ended::Withheld;
 use crate::legs::{self, Steps, Ticking};
 use crate::link::{Ask, Link, Pending};
@@ -47,10 +49,38 @@ pub(crate) fn forward(
     let wanted =
         wanted(session, link.server().name(), ask.request, own, |tool| link.server().class(tool))?;
     let withheld = wanted.watches_result();
+    let legs = session.standing().and_then(|standing| standing.take_steps(outlet.number()));
+    if let Some((_, newer)) = &legs {
+        check_heads(link, &wanted, &newer.heads)?;
+    }
     let pending = link.pending(&Ask { withheld, ..*ask }, outlet)?;
-    let steps = session.standing().and_then(|standing| standing.take_steps(outlet.number()));
+    let (pending, steps) = match legs {
+        Some((steps, newer)) => (pending.with_newer(newer), Some(steps)),
+        None => (pending, None),
+    };
     let work = guarded(Arc::clone(session.admission()), Arc::new(wanted), pending, steps);
     Ok(Box::pin(contained(work)))
+}
+
+/// Headers that do not repeat the arguments are refused here where the server cannot know of them:
+/// it speaks an older protocol. Others see to it themselves.
+fn check_heads(link: &Link, wanted: &Wanted, heads: &Heads) -> Result<(), Refusal> {
+    let What::Tool(tool, _) = &wanted.what else { return Ok(()) };
+    if link.speaks_modern() {
+        return Ok(());
+    }
+    let header = |name: &str| {
+        let is_it = |head: &str| head.strip_prefix(PREFIX).is_some_and(|head| head == name);
+        heads.iter().find(|(head, _)| is_it(head)).map(|(_, value)| value.as_str())
+    };
+    for one in link.server().annotations.of(tool).iter().flat_map(|known| known.iter()) {
+        one.check(&wanted.arguments, header).map_err(|objection| Refusal {
+            code: objection.code,
+            message: objection.message,
+            id: None,
+        })?;
+    }
+    Ok(())
 }
 
 /// A panic ends this request and nothing else: what it held says so as it is dropped, the ticket to

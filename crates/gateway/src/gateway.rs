@@ -4,7 +4,7 @@
 //! [`Gateway::session`] (everything after).
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -72,6 +72,8 @@ pub struct Gateway {
     next_key: AtomicU64,
     draining: CancellationToken,
     applying: Mutex<()>,
+    /// Whether servers that were never heard are being asked for people.
+    pub(crate) hearing: AtomicBool,
 }
 
 /// Why an agent session was not opened.
@@ -116,6 +118,7 @@ impl Gateway {
             next_key: AtomicU64::new(1),
             draining: CancellationToken::new(),
             applying: Mutex::new(()),
+            hearing: AtomicBool::new(false),
         })
     }
 
@@ -236,6 +239,11 @@ impl Gateway {
         for server in self.servers.load().iter() {
             server.close_deserted(&self.tasks, now, limits.idle);
         }
+    }
+
+    /// Does this unless the gateway stops meanwhile.
+    pub(crate) async fn unless_stopping<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        self.draining.run_until_cancelled(work).await
     }
 
     /// Stops: no new agent sessions, idle streams end at once, running calls have `grace` to end,

@@ -13,12 +13,17 @@ use toolgate_audit::{Effect, Outcome};
 use toolgate_store::{Ending, Ticket};
 
 use crate::admission::{Admission, Sender, Wanted};
+use crate::channel::Heads;
+use crate::link::{Newer, Retry};
 use crate::pass::Pass;
 use crate::refused::Refused;
 
 /// The client's end.
 #[derive(Debug)]
-pub(crate) struct Legs(mpsc::UnboundedSender<Step>);
+pub(crate) struct Legs {
+    steps: mpsc::UnboundedSender<Step>,
+    retries: mpsc::UnboundedSender<Retry>,
+}
 
 /// The other end.
 pub(crate) type Steps = mpsc::UnboundedReceiver<Step>;
@@ -39,10 +44,11 @@ pub(crate) struct Ticking {
     pub(crate) ticket: Option<Ticket>,
 }
 
-/// The two ends of one call.
-pub(crate) fn legs() -> (Legs, Steps) {
+/// The two ends of one call, which came with these `Mcp-Param-*` headers.
+pub(crate) fn legs(heads: Heads) -> (Legs, (Steps, Newer)) {
     let (tell, steps) = mpsc::unbounded_channel();
-    (Legs(tell), steps)
+    let (retry, retries) = mpsc::unbounded_channel();
+    (Legs { steps: tell, retries: retry }, (steps, Newer { retries, heads }))
 }
 
 // === impl Legs ===
@@ -51,14 +57,21 @@ impl Legs {
     /// Ends the leg; true once that is written down. False if the call is over.
     pub(crate) async fn end(&self) -> bool {
         let (tell, done) = oneshot::channel();
-        self.0.send(Step::Asks(tell)).is_ok() && done.await.is_ok()
+        self.steps.send(Step::Asks(tell)).is_ok() && done.await.is_ok()
     }
 
     /// Has the next leg decided. None if the call is over.
     pub(crate) async fn go_on(&self, sender: Sender) -> Option<Result<(), Refused>> {
         let (tell, decided) = oneshot::channel();
-        self.0.send(Step::GoesOn(sender, tell)).ok()?;
+        self.steps.send(Step::GoesOn(sender, tell)).ok()?;
         decided.await.ok()
+    }
+}
+
+impl Legs {
+    /// Goes on with a server that has forgotten the call but for what this brings it.
+    pub(crate) fn retry(&self, retry: Retry) {
+        drop(self.retries.send(retry));
     }
 }
 

@@ -25,20 +25,29 @@ use tokio_util::task::TaskTracker;
 use crate::agent::AgentSession;
 use crate::backoff::Backoff;
 use crate::channel::Outbound;
+use crate::era::Era;
 use crate::failure::Failure;
 use crate::offers::Audience;
 use crate::server::Server;
 use crate::sparing::Sparing;
 
+mod asking;
+mod changes;
+mod discover;
 mod handshake;
 mod hear;
+mod newer;
+mod older;
 mod pending;
 mod survey;
 mod waiting;
 
+pub(crate) use asking::{Asks, Retry};
+use changes::Changes;
 pub(crate) use handshake::Opened;
 use handshake::Up;
 use hear::Ear;
+pub(crate) use newer::Newer;
 pub(crate) use pending::{Ask, Pending};
 use survey::Survey;
 use waiting::WaitingRoom;
@@ -52,6 +61,8 @@ pub(crate) struct Link {
     parties: Parties,
     /// The `params` of the `initialize` that opens this conversation, every time.
     opening: Bytes,
+    /// Which protocol is spoken with a server that speaks both.
+    prefers: Era,
     /// Who opens like that, as far as a server can tell.
     audience: Audience,
     /// The server's last answer to it.
@@ -64,6 +75,8 @@ pub(crate) struct Link {
     /// Spaces out channels that come up and die young; other agents of the server do not wait.
     deaths: Mutex<Backoff>,
     listening: AtomicBool,
+    /// What it hears of a server of protocol 2026-07-28 without asking.
+    changes: Changes,
     /// Whether its lists are kept for an agent that sees all servers.
     surveyed: AtomicBool,
     survey: Survey,
@@ -93,6 +106,7 @@ impl Link {
         server: Arc<Server>,
         parties: Parties,
         opening: Bytes,
+        prefers: Era,
         tasks: TaskTracker,
     ) -> Arc<Self> {
         let audience = Audience::of(&String::from_utf8_lossy(&opening));
@@ -100,6 +114,7 @@ impl Link {
             server,
             parties,
             opening,
+            prefers,
             audience,
             opened: Mutex::new(None),
             up: ArcSwapOption::empty(),
@@ -109,6 +124,7 @@ impl Link {
             died: AtomicU64::new(0),
             deaths: Mutex::default(),
             listening: AtomicBool::new(false),
+            changes: Changes::default(),
             surveyed: AtomicBool::new(false),
             survey: Survey::default(),
             nonsense: Sparing::default(),
@@ -125,7 +141,14 @@ impl Link {
     pub(crate) async fn tell(&self, body: Bytes) {
         let Some(up) = self.up.load_full() else { return };
         let ear = self.ear(up.epoch, None);
-        let sending = up.channel.send(Outbound { body, expects_answer: false }, ear);
+        let message = match up.era {
+            Era::Legacy => Outbound::word(body),
+            Era::Modern => match newer::word(&up, body) {
+                Some(message) => message,
+                None => return,
+            },
+        };
+        let sending = up.channel.send(message, ear);
         match timeout(TELL, sending).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
@@ -140,7 +163,14 @@ impl Link {
     /// The number under which the agent's request `id` was sent. One that has not been sent yet
     /// never will be.
     pub(crate) fn withdraw(&self, session: u64, id: &str) -> Option<u64> {
-        self.waiting.withdraw(session, id)
+        let number = self.waiting.withdraw(session, id)?;
+        let up = self.up.load();
+        // Where hanging up is what cancels, nothing is to be said.
+        if up.as_ref().is_some_and(|up| up.era == Era::Modern && up.channel.hangs_up()) {
+            self.waiting.give_up(number);
+            return None;
+        }
+        Some(number)
     }
 
     /// Waits no longer for what an agent has cancelled.
@@ -163,7 +193,7 @@ impl Link {
         if !self.listening.swap(true, Ordering::Relaxed)
             && let Some(up) = self.up.load_full()
         {
-            up.listen();
+            self.listen_over(&up);
         }
     }
 
@@ -203,6 +233,11 @@ impl Link {
         });
     }
 
+    /// Whether there is a channel now, over which protocol 2026-07-28 is spoken.
+    pub(crate) fn speaks_modern(&self) -> bool {
+        self.up.load().as_ref().is_some_and(|up| up.era == Era::Modern)
+    }
+
     /// Whether there is a channel now.
     pub(crate) fn is_up(&self) -> bool {
         self.up.load().is_some()
@@ -226,6 +261,7 @@ impl Link {
         match &self.parties {
             Parties::One(_) => self.close().await,
             Parties::Many(sessions) => {
+                self.unfollow_all(session);
                 sessions
                     .lock()
                     .retain(|other| other.upgrade().is_some_and(|other| other.key() != session));
@@ -259,6 +295,13 @@ impl Link {
         self.waiting.fail_all(&failure, &self.server);
         if let Some(up) = up {
             up.channel.close().await;
+        }
+    }
+
+    fn listen_over(&self, up: &Arc<Up>) {
+        match up.era {
+            Era::Legacy => up.listen(),
+            Era::Modern => self.hear_changes(),
         }
     }
 

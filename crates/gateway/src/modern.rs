@@ -1,4 +1,4 @@
-//! Clients of protocol 2026-07-28, which has no sessions, in front of servers that have.
+//! Clients of protocol 2026-07-28, which has no sessions, in front of servers that have, or have not.
 //!
 //! A request is put into the older protocol and sent over the agent session that stands for its
 //! client (`gateway/standing.rs`); what comes back is put into the newer one again
@@ -17,16 +17,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use toolgate_mcp::modern::{Claims, to_legacy};
+use toolgate_mcp::modern::Claims;
 use toolgate_mcp::{Refusal, Request, method, peek, write};
 
 use crate::access::Grant;
 use crate::agent::AgentSession;
 use crate::call::Work;
+use crate::channel::Heads;
 use crate::endpoint::Endpoint;
 use crate::gateway::{Gateway, NotOpened};
 use crate::legs::{Steps, legs};
+use crate::link::Newer;
 use crate::outlet::Outlet;
+use crate::rewrite::rewrite;
 
 mod call;
 mod discover;
@@ -39,7 +42,7 @@ mod shape;
 
 pub use call::{ModernCall, ModernStream};
 pub(crate) use parking::Parking;
-pub(crate) use questions::answer_at_once;
+pub(crate) use questions::{answer_at_once, can_answer};
 
 use call::{Asking, Calling, Interest};
 use level::Level;
@@ -55,6 +58,8 @@ pub struct Client<'a> {
     pub claims: &'a Claims<'a>,
     /// In the header `Toolgate-Session`: which of its requests belong together.
     pub session: Option<&'a str>,
+    /// Its headers `Mcp-Param-*`: which arguments it repeats.
+    pub parameters: &'a Heads,
 }
 
 /// A request that was started.
@@ -85,7 +90,7 @@ pub(crate) struct Standing {
     subscriptions: Subscriptions,
     pub(crate) parking: Arc<Parking>,
     /// The other ends of calls that are about to be sent, by the numbers of their outlets.
-    steps: Mutex<HashMap<u64, Steps>>,
+    steps: Mutex<HashMap<u64, (Steps, Newer)>>,
 }
 
 impl Standing {
@@ -100,7 +105,7 @@ impl Standing {
     }
 
     /// Whoever forwards the call takes its other end.
-    pub(crate) fn take_steps(&self, outlet: u64) -> Option<Steps> {
+    pub(crate) fn take_steps(&self, outlet: u64) -> Option<(Steps, Newer)> {
         self.steps.lock().remove(&outlet)
     }
 }
@@ -122,10 +127,10 @@ impl Gateway {
         };
         let started = match (request.method.as_ref(), state) {
             (_, Err(refusal)) => Err(refusal),
-            (_, Ok(Some(state))) => go_on(&session, state, request).await,
+            (_, Ok(Some(state))) => go_on(&session, state, request, client.parameters).await,
             (method::DISCOVER, _) => Ok(Started::Call(discover::start(&session, request))),
             (method::LISTEN, _) => listen::start(&session, request).map(Started::Call),
-            _ => pass(&session, client.claims, request).map(Started::Call),
+            _ => pass(&session, client, request).map(Started::Call),
         };
         started.map_err(|refusal| {
             NotStarted::Refused(Refusal { id: Some(request.id.to_owned()), ..refusal })
@@ -138,30 +143,32 @@ async fn go_on(
     session: &Arc<AgentSession>,
     state: &str,
     request: &Request<'_>,
+    heads: &Heads,
 ) -> Result<Started, Refusal> {
-    Ok(match resume(session, state, request).await? {
+    Ok(match resume(session, state, request, heads).await? {
         Resumed::Goes(going) => Started::Stream(ModernStream::of(going)),
         Resumed::Answer(answer) => {
-            let shown = Shape::passed(request, None).show(&answer);
+            let shown = Shape::passed(request, None).show(&answer, false);
             let (answer, status) = shown.unwrap_or((answer, None));
             Started::Answer(answer, status.unwrap_or(200))
         }
     })
 }
 
-/// Sends a request on, in the older protocol.
+/// Sends a request on. A server of an older protocol is given it without what it says of itself
+/// (`link/pending.rs`), one of the same protocol as it is.
 fn pass(
     session: &Arc<AgentSession>,
-    claims: &Claims<'_>,
+    client: &Client<'_>,
     request: &Request<'_>,
 ) -> Result<ModernCall, Refusal> {
     let number = session.next_number();
     let outlet = Arc::new(Outlet::expecting(number, 1));
     let id = number.to_string();
-    let level = claims.log_level.as_deref().and_then(Level::parse);
+    let level = client.claims.log_level.as_deref().and_then(Level::parse);
     let told = level.and_then(|level| tell_level(session, level));
     let (asking, steps) = if may_ask(&request.method) {
-        let (legs, steps) = legs();
+        let (legs, steps) = legs(client.parameters.clone());
         (Some(Asking { legs, bound: bound(session, request)? }), Some(steps))
     } else {
         (None, None)
@@ -170,7 +177,8 @@ fn pass(
     if let (Some(standing), Some(steps)) = (standing, steps) {
         standing.steps.lock().insert(number, steps);
     }
-    let work = to_legacy(request, &id).and_then(|raw| session.start_own(&raw, &outlet));
+    let renamed = rewrite(request.raw, &[(request.id, &id)]);
+    let work = renamed.and_then(|raw| session.start_own(&String::from_utf8_lossy(&raw), &outlet));
     // If nobody has taken them, the call goes nowhere.
     drop(standing.and_then(|standing| standing.take_steps(number)));
     let work = work?;

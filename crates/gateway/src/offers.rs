@@ -196,6 +196,12 @@ impl Offers {
         self.settled.send_if_modified(|settled| !std::mem::replace(settled, true));
     }
 
+    /// Waits until the server was heard, or cannot be.
+    pub(crate) async fn settled(&self) {
+        // It is never dropped while somebody waits here.
+        drop(self.settled.subscribe().wait_for(|settled| *settled).await);
+    }
+
     /// Waits for the first word of a server that is being asked for the first time.
     pub(crate) async fn first_hearing(&self) {
         let Some(asked) = self.first_asked.get() else { return };

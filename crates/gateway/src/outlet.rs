@@ -46,6 +46,8 @@ struct State {
     delivered: u64,
     /// HTTP status of an answer that is to be shown with it (an upstream's 400).
     status: Option<u16>,
+    /// Whether the answer came from a server of protocol 2026-07-28 and is in its shape.
+    newer: bool,
     /// How many answers are still to come; an outlet with none due is open until it is ended.
     due: Option<usize>,
     ended: bool,
@@ -139,6 +141,16 @@ impl Outlet {
     pub fn pause(&self, retry: Option<Duration>) {
         self.state.lock().pause = Some(Pause { retry });
         self.wake.notify_waiters();
+    }
+
+    /// What is answered from now on is in the shape of protocol 2026-07-28.
+    pub(crate) fn mark_newer(&self) {
+        self.state.lock().newer = true;
+    }
+
+    /// Whether what was answered is in the shape of protocol 2026-07-28.
+    pub(crate) fn is_newer(&self) -> bool {
+        self.state.lock().newer
     }
 
     /// Whether the last message has been added.
@@ -253,6 +265,11 @@ impl Reader {
             }
             woken.await;
         }
+    }
+
+    /// Whether what was answered is in the shape of protocol 2026-07-28.
+    pub(crate) fn is_newer(&self) -> bool {
+        self.outlet.is_newer()
     }
 
     /// Which stream this reads.

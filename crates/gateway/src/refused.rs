@@ -109,10 +109,10 @@ impl Refused {
             Expects::Resource if self.hidden => {
                 write::error(Some(id), code::RESOURCE_NOT_FOUND, "resource not found", None)
             }
-            Expects::Resource | Expects::Other if self.hidden => {
+            Expects::Resource | Expects::Tools | Expects::Other if self.hidden => {
                 write::error(Some(id), code::INVALID_PARAMS, "not found", None)
             }
-            Expects::Resource | Expects::Other => {
+            Expects::Resource | Expects::Tools | Expects::Other => {
                 write::error(Some(id), code::INVALID_PARAMS, &self.text, Some(&meta.to_string()))
             }
         }

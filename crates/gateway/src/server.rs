@@ -17,8 +17,10 @@ use tokio_util::task::TaskTracker;
 use toolgate_policy::Class;
 
 use crate::agent::AgentSession;
+use crate::annotations::Annotations;
 use crate::backoff::Backoff;
 use crate::channel::Connector;
+use crate::era::{Era, Eras};
 use crate::failure::Failure;
 use crate::link::{Link, Parties};
 use crate::metrics::ServerMetrics;
@@ -66,6 +68,10 @@ pub struct Server {
     pub(crate) metrics: ServerMetrics,
     pub(crate) naming: Naming,
     pub(crate) offers: Offers,
+    /// Which protocols it speaks, as far as it was heard.
+    pub(crate) eras: Eras,
+    /// Which arguments of its tools are repeated in headers.
+    pub(crate) annotations: Annotations,
     pub(crate) shared: Mutex<Option<Arc<Link>>>,
     backoff: Mutex<Backoff>,
     room: Arc<Semaphore>,
@@ -88,6 +94,8 @@ impl Server {
             metrics,
             naming,
             offers: Offers::new(),
+            eras: Eras::default(),
+            annotations: Annotations::default(),
             shared: Mutex::new(None),
             backoff: Mutex::new(Backoff::default()),
             room,
@@ -109,7 +117,8 @@ impl Server {
         let link = shared.get_or_insert_with(|| {
             let parties = Parties::Many(Mutex::default());
             let opening = Bytes::from_static(OPENING.as_bytes());
-            Link::new(Arc::clone(self), parties, opening, tasks.clone())
+            // Every agent must be able to speak through it.
+            Link::new(Arc::clone(self), parties, opening, Era::Legacy, tasks.clone())
         });
         // Still locked, so that nobody joins what is being closed as deserted.
         link.join(session);

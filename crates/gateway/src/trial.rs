@@ -1,12 +1,13 @@
-//! Trials: a person wants to know whether a server answers.
+//! Trials: a person wants to know whether a server answers, or what servers have.
 //!
 //! A trial is an agent session of nobody: its grant has no policy, so it may list and do nothing
 //! else, and it ends with the trial.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use toolgate_mcp::{
     Incoming, Limits, Message, Notification, Payload, Request, items, method, parse_agent,
     parse_server, peek, text,
@@ -16,6 +17,7 @@ use crate::access::Grant;
 use crate::agent::AgentSession;
 use crate::endpoint::Endpoint;
 use crate::gateway::{Gateway, NotOpened};
+use crate::offers::{Audience, FIRST_HEARING};
 use crate::outlet::{First, Next};
 
 /// How long a trial may take.
@@ -37,15 +39,48 @@ impl Gateway {
             .unwrap_or_else(|_| Err(format!("no answer within {TRIAL:?}")))
     }
 
+    /// Asks servers that were never heard what they have. Waits for them no longer than a first
+    /// list does; what they say later is known later.
+    pub async fn hear_servers(self: &Arc<Self>) {
+        let servers = self.servers();
+        if servers.iter().all(|server| server.offers.of(&Audience::default()).is_some()) {
+            return;
+        }
+        if !self.hearing.swap(true, Ordering::AcqRel) {
+            let session = self.open_trial(&Endpoint::All).await;
+            let (gateway, servers) = (Arc::clone(self), Arc::clone(&servers));
+            tokio::spawn(async move {
+                if let Ok(session) = session {
+                    let settled = async {
+                        for server in servers.iter() {
+                            server.offers.settled().await;
+                        }
+                        // One that could not be heard before gets as long again.
+                        sleep(FIRST_HEARING).await;
+                    };
+                    let _late = gateway.unless_stopping(timeout(TRIAL, settled)).await;
+                    gateway.end(&session);
+                }
+                gateway.hearing.store(false, Ordering::Release);
+            });
+        }
+        for server in servers.iter() {
+            server.offers.first_hearing().await;
+        }
+    }
+
     async fn trial(&self, name: &str) -> Result<Vec<String>, String> {
-        let grant = Arc::new(Grant { label: "(trial)".into(), ..Grant::default() });
-        let endpoint = Endpoint::Server(name.to_owned());
-        let opened = self.open(&endpoint, &request(INITIALIZE)?, &grant).await;
-        let (session, _) = opened.map_err(|why| words(&why))?;
+        let session = self.open_trial(&Endpoint::Server(name.to_owned())).await?;
         session.notify(&initialized()?).await;
         let listed = list(&session).await;
         self.end(&session);
         listed
+    }
+
+    async fn open_trial(&self, endpoint: &Endpoint) -> Result<Arc<AgentSession>, String> {
+        let grant = Arc::new(Grant { label: "(trial)".into(), ..Grant::default() });
+        let opened = self.open(endpoint, &request(INITIALIZE)?, &grant).await;
+        opened.map(|(session, _)| session).map_err(|why| words(&why))
     }
 }
 

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use parking_lot::Mutex;
-use toolgate_mcp::{Request, method, write};
+use toolgate_mcp::{Request, method, peek, text, write};
 
 use crate::offers::Offer;
 use crate::server::Server;
@@ -52,6 +52,13 @@ impl Wishes {
     pub(crate) fn subscribed(&self, server: &str, uri: &str) -> bool {
         let key = (server.to_owned(), uri.to_owned());
         self.0.lock().subscriptions.contains(&key)
+    }
+
+    /// Which log messages the agent wants.
+    pub(crate) fn level(&self) -> Option<String> {
+        let state = self.0.lock();
+        let level = peek(state.level.as_deref()?, &["level"]).ok()??;
+        text(level).map(std::borrow::Cow::into_owned)
     }
 
     /// What a server that comes up again has to be asked once more.

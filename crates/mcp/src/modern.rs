@@ -5,17 +5,23 @@
 //! whoever looks at headers alone sees the same request.
 //!
 //! Invariant: a request that headers and body describe differently is refused, whoever looks.
-//! Start at [`judge`]. Tested by `modern/tests.rs`.
+//! Start at [`judge`]; `modern/outgoing.rs` writes such requests. Tested by `modern/tests.rs`.
 
 use std::borrow::Cow;
 
 use crate::envelope::Request;
-use crate::peek::{entries, members, peek, text};
+use crate::peek::{members, peek, text};
 use crate::refusal::shown;
 use crate::{Refusal, code, method, write};
 
+pub mod annotations;
+mod base64;
+mod outgoing;
 #[cfg(test)]
 mod tests;
+
+use base64::decode;
+pub use outgoing::{About, described, header_value, heads_of, without_claims};
 
 /// Its name on the wire.
 pub const VERSION: &str = "2026-07-28";
@@ -129,26 +135,6 @@ pub fn header_text(value: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The request as a server of an older protocol knows it, under another id.
-pub fn to_legacy(request: &Request<'_>, id: &str) -> Result<String, Refusal> {
-    let cannot = |error: crate::EditError| Refusal::new(code::INVALID_PARAMS, error.to_string());
-    let mut edit = crate::Edit::new(request.raw).replace(request.id, id).map_err(cannot)?;
-    let meta = request.params.map(|params| peek(params, &["_meta"])).transpose()?.flatten();
-    if let Some(meta) = meta {
-        edit = edit.replace(meta, without_ours(meta)?).map_err(cannot)?;
-    }
-    Ok(String::from_utf8_lossy(&edit.finish()).into_owned())
-}
-
-fn without_ours(meta: &str) -> Result<String, Refusal> {
-    const OURS: [&str; 4] =
-        [key::PROTOCOL_VERSION, key::CLIENT_CAPABILITIES, key::CLIENT_INFO, key::LOG_LEVEL];
-    let is_ours = |raw: &str| text(raw).is_some_and(|key| OURS.contains(&key.as_ref()));
-    let kept = entries(meta)?.unwrap_or_default().into_iter().filter(|(key, _)| !is_ours(key));
-    let kept: Vec<_> = kept.map(|(key, value)| format!("{key}:{value}")).collect();
-    Ok(format!("{{{}}}", kept.join(",")))
-}
-
 fn unsupported(version: &str) -> Objection {
     let message = format!("protocol version `{}` is not spoken here", shown(version));
     let data = format!(r#"{{"supported":["{VERSION}"],"requested":{}}}"#, write::quote(version));
@@ -157,7 +143,7 @@ fn unsupported(version: &str) -> Objection {
 }
 
 /// What `Mcp-Name` has to say.
-fn subject<'a>(method: &str, params: &'a str) -> Result<Option<Cow<'a, str>>, Refusal> {
+pub(crate) fn subject<'a>(method: &str, params: &'a str) -> Result<Option<Cow<'a, str>>, Refusal> {
     let key = match method {
         method::TOOLS_CALL | method::PROMPTS_GET => "name",
         method::RESOURCES_READ => "uri",
@@ -167,7 +153,7 @@ fn subject<'a>(method: &str, params: &'a str) -> Result<Option<Cow<'a, str>>, Re
     Ok(peek(params, &[key])?.and_then(text))
 }
 
-fn agree(header: &str, value: Option<&str>, body: &str) -> Result<(), Objection> {
+pub(crate) fn agree(header: &str, value: Option<&str>, body: &str) -> Result<(), Objection> {
     let mismatch = |message| Err(Objection::new(400, code::HEADER_MISMATCH, message));
     let Some(value) = value else {
         return mismatch(format!("the header {header} is missing; it must repeat the body"));
@@ -179,48 +165,10 @@ fn agree(header: &str, value: Option<&str>, body: &str) -> Result<(), Objection>
     }
 }
 
-/// Base64 with padding, as RFC 4648 has it, and nothing but that.
-fn decode(encoded: &str) -> Option<Vec<u8>> {
-    let (groups, rest) = encoded.as_bytes().as_chunks::<4>();
-    if !rest.is_empty() {
-        return None;
-    }
-    let mut out = Vec::with_capacity(groups.len() * 3);
-    for (index, group) in groups.iter().enumerate() {
-        let last = index + 1 == groups.len();
-        let padding = group.iter().rev().take_while(|byte| **byte == b'=').count();
-        if padding > if last { 2 } else { 0 } {
-            return None;
-        }
-        let digits = group.iter().take(4 - padding).map(|byte| digit(*byte));
-        let bits = digits.collect::<Option<Vec<u32>>>()?;
-        let bits = bits.iter().fold(0, |bits, digit| bits << 6 | digit) << (6 * padding);
-        let [_, bytes @ ..] = bits.to_be_bytes();
-        let (kept, dropped) = bytes.split_at(3 - padding);
-        if dropped.iter().any(|byte| *byte != 0) {
-            return None;
-        }
-        out.extend_from_slice(kept);
-    }
-    Some(out)
-}
-
-fn digit(byte: u8) -> Option<u32> {
-    let value = match byte {
-        b'A'..=b'Z' => byte - b'A',
-        b'a'..=b'z' => byte - b'a' + 26,
-        b'0'..=b'9' => byte - b'0' + 52,
-        b'+' => 62,
-        b'/' => 63,
-        _ => return None,
-    };
-    Some(value.into())
-}
-
 // === impl Objection ===
 
 impl Objection {
-    fn new(status: u16, code: i32, message: String) -> Self {
+    pub(crate) fn new(status: u16, code: i32, message: String) -> Self {
         Self { status, code, message, data: None }
     }
 }

@@ -14,6 +14,7 @@
 mod audit;
 mod fault;
 mod keys;
+mod outside;
 mod owner;
 mod read;
 mod row;
@@ -33,6 +34,7 @@ use toolgate_audit::{PublicKey, Secret};
 use toolgate_store::{Due, Engine, Fault, Settings, Tell};
 
 pub use audit::Audit;
+pub use outside::Outside;
 pub use schema::VERSION as SCHEMA_VERSION;
 pub use sync::SyncFile;
 pub use verify::verify;

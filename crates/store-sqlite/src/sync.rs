@@ -8,7 +8,7 @@ use std::{
     io,
     path::PathBuf,
     sync::Arc,
-    thread,
+    thread::{self, JoinHandle},
     time::{Duration, Instant},
 };
 
@@ -110,9 +110,9 @@ pub(crate) struct Syncer {
 }
 
 impl Syncer {
-    pub(crate) fn start(self) -> Result<(), Fault> {
+    pub(crate) fn start(self) -> Result<JoinHandle<()>, Fault> {
         let spawned = thread::Builder::new().name("store-syncer".to_owned()).spawn(|| self.run());
-        spawned.map(drop).map_err(|error| Fault::new(FaultKind::Internal, error.to_string()))
+        spawned.map_err(|error| Fault::new(FaultKind::Internal, error.to_string()))
     }
 
     fn run(self) {

@@ -5,6 +5,7 @@ use std::{
     fmt,
     path::{Path, PathBuf},
     sync::Arc,
+    thread::JoinHandle,
 };
 
 use jiff::Timestamp;
@@ -44,6 +45,7 @@ pub(crate) struct Sqlite {
     connection: Option<Connection>,
     owner: Owner,
     watch: Arc<Watch>,
+    syncer: Option<JoinHandle<()>>,
     /// What this process's open calls took, to give it back.
     receipts: HashMap<CallId, Receipt>,
 }
@@ -68,8 +70,9 @@ impl Sqlite {
         let watch = Arc::new(Watch::default());
         let folder = folder.to_owned();
         let thread = (folder.clone(), Arc::clone(&watch));
-        Syncer { folder: thread.0, durability, watch: thread.1, sync }.start()?;
-        Ok(Self { folder, durability, connection, owner, watch, receipts: HashMap::new() })
+        let syncer = Syncer { folder: thread.0, durability, watch: thread.1, sync }.start()?;
+        let (syncer, receipts) = (Some(syncer), HashMap::new());
+        Ok(Self { folder, durability, connection, owner, watch, syncer, receipts })
     }
 
     fn connection(&mut self) -> Result<&Connection, Fault> {
@@ -138,6 +141,8 @@ impl Backend for Sqlite {
 impl Drop for Sqlite {
     fn drop(&mut self) {
         self.watch.end();
+        // It may have the database open too, and who closes it last tidies it up.
+        drop(self.syncer.take().map(JoinHandle::join));
     }
 }
 

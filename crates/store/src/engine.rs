@@ -17,25 +17,23 @@ mod queue;
 mod tests;
 mod writer;
 
-use std::{
-    fmt,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
-        mpsc::channel,
-    },
-    thread,
-};
+use std::{fmt, sync::Arc};
 
 use futures_channel::oneshot;
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
-use parking_lot::Mutex;
 use toolgate_audit::{CallId, Checkpoint, Draft, Row, Signer};
 
 use crate::{
     Answer, Asking, Backend, Change, ChangeError, Ending, Fault, FaultKind, Kept, Look, NotAudited,
-    NotReadable, Page, Settled, Snapshot, Status, Store, backend::Reader,
+    NotReadable, Page, Settled, Snapshot, Status, Store,
+    backend::Reader,
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+        mpsc::{Receiver, Sender, channel},
+        thread,
+    },
 };
 pub(crate) use desk::Desk;
 use desk::{OnTheSpot, Window};
@@ -92,18 +90,31 @@ pub(crate) struct Shared {
 const MAX_WAITING: usize = 10_000;
 
 type Question = Box<dyn FnOnce(&mut dyn Reader) + Send>;
+
+/// What the reader is asked to do.
+pub(crate) enum Asked {
+    Answer(Question),
+    /// Let go of the data; dropped when that is done.
+    LetGo(Sender<()>),
+}
+
 type Reply<T, E> = oneshot::Sender<Result<T, E>>;
 
 /// What the writer is asked to do.
 pub(crate) enum Job {
-    Admit { asking: Box<Asking>, desk: Desk, reply: Reply<Answer, NotAudited> },
+    Admit {
+        asking: Box<Asking>,
+        desk: Desk,
+        reply: Reply<Answer, NotAudited>,
+    },
     Finish(Box<Finish>),
     Deny(Box<Draft>, Reply<(), NotAudited>),
     Record(Box<Draft>, Reply<u64, NotAudited>),
     Change(Box<(Change, Draft)>, Reply<u64, ChangeError>),
     Touch(Arc<str>, Timestamp),
     Tick(Timestamp),
-    Close(Timestamp, Reply<(), NotAudited>),
+    /// The receiver fails as soon as the reader has let go of the data.
+    Close(Timestamp, Receiver<()>, Reply<(), NotAudited>),
 }
 
 /// The end of a call.
@@ -126,7 +137,7 @@ impl Engine {
         let (writer, queue) = (Arc::new(Mutex::new(Some(writer))), Arc::new(Queue::default()));
         let desk = Desk::new(desk::Threaded::new(&writer, &queue));
         spawn("store-writer", move || desk::write_all(&writer, &queue))?;
-        spawn("store-reader", move || desk::answer_all(questions, reader))?;
+        spawn("store-reader", move || desk::answer_all(&questions, reader))?;
         Ok(Self { desk, window: Window::Thread(window), shared })
     }
 
@@ -239,7 +250,10 @@ impl Store for Engine {
 
     fn close(&self, now: Timestamp) -> BoxFuture<'static, Result<(), NotAudited>> {
         let (reply, answered) = oneshot::channel();
-        self.desk.put(Job::Close(now, reply));
+        // Whoever closes a database last tidies it up, and that should be the writer.
+        let (letting_go, gone) = channel();
+        self.window.let_go(letting_go);
+        self.desk.put(Job::Close(now, gone, reply));
         answer(answered, NotAudited)
     }
 }

@@ -18,6 +18,7 @@ mod permit;
 mod store;
 #[cfg(any(test, feature = "suite"))]
 pub mod suite;
+mod sync;
 mod things;
 
 pub use admission::{Answer, Asking, Decide, Ending, Leg, Look, Page, Settled, Status};

@@ -9,7 +9,6 @@ use std::{
 };
 
 use jiff::Timestamp;
-use parking_lot::{Mutex, MutexGuard};
 use toolgate_audit::{CallId, Checkpoint, Draft, Kind, Row};
 use toolgate_policy::{
     Amount, Claim, Ended, Ledger, Ownership, Period, Receipt, Reservation, Taken, Unavailable,
@@ -20,6 +19,7 @@ use crate::{
     Backend, Change, Fault, FaultKind, Freeze, Grant, Kept, Page, Person, PolicyVersion, Snapshot,
     Status,
     backend::{Abandoned, Changed, GiveBack, Reader, State, Transaction, Work},
+    sync::{Mutex, MutexGuard},
 };
 
 /// Data in memory. Clones share it.

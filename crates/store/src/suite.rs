@@ -39,8 +39,9 @@ pub use legs::{a_call_goes_on_leg_by_leg, legs_that_never_come_end_the_call};
 pub use model::random_calls_are_decided_as_the_model_does;
 pub use rows::{
     a_decision_that_panics_harms_nobody_else, a_dropped_ticket_is_unknown,
-    a_held_call_leaves_no_trace, a_story_has_its_rows, denials_are_coalesced,
-    nothing_is_admitted_that_is_not_written, ownership_follows_results, shadow_never_refuses,
+    a_held_call_leaves_no_trace, a_story_has_its_rows, an_outcome_names_the_session,
+    denials_are_coalesced, nothing_is_admitted_that_is_not_written, ownership_follows_results,
+    shadow_never_refuses,
 };
 pub use things::{
     changes_are_seen_and_audited, names_are_unique, reopening_keeps_everything,
@@ -76,6 +77,7 @@ macro_rules! conformance {
             a_held_call_leaves_no_trace, shadow_never_refuses,
             a_call_goes_on_leg_by_leg, legs_that_never_come_end_the_call,
             a_decision_that_panics_harms_nobody_else, a_story_has_its_rows,
+            an_outcome_names_the_session,
             changes_are_seen_and_audited, names_are_unique, stale_decisions_are_not_admitted,
             reopening_keeps_everything, random_calls_are_decided_as_the_model_does,
         }

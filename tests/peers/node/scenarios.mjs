@@ -185,7 +185,7 @@ async function sessions() {
   const changed = () => new Promise((resolve) => (told = resolve));
   const list = async () => (await client.listTools()).tools;
   const names = async () => (await list()).map((tool) => tool.name);
-  assert.deepEqual(await names(), ['session_list', 'tools_cache_reset']);
+  assert.deepEqual(await names(), ['session_list', 'tools_cache_reset', 'my_permissions']);
 
   const dial = (uid) =>
     spawn(job.toolgate, ['demo', 'onec', '--url', gate.dial, '--uid', uid, '--base', 'торговля'], { stdio: 'ignore' });

@@ -67,7 +67,7 @@ async def sessions(job, folder):
                 while len(changes(recorder)) == before:
                     await asyncio.sleep(0.05)
 
-            assert await names() == ["session_list", "tools_cache_reset"]
+            assert await names() == ["session_list", "tools_cache_reset", "my_permissions"]
             words = ["demo", "onec", "--url", job["dial"], "--uid", "u1", "--base", "торговля"]
             program = await asyncio.create_subprocess_exec(job["toolgate"], *words, stderr=asyncio.subprocess.DEVNULL)
             await asyncio.wait_for(told(0), 60)

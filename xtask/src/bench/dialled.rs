@@ -51,10 +51,10 @@ fn call(arena: &Arena, extent: &Extent) -> Result<Vec<Row>> {
     let _session = gather(arena, &toolgate, 1)?;
     let places = [Place::of(&toolgate, "mcp/echo")?, Place::of(&toolgate, "mcp/sessions")?];
     let mut rows = Vec::new();
-    for clients in ["1", "32"] {
+    for (clients, who) in [("1", "1 client"), ("32", "32 clients")] {
         let load = ["--mode", "echo", "--clients", clients].map(str::to_owned);
         let rounds = turns(arena, &places, extent, "p50_us", |_| load.to_vec())?;
-        let what = format!("call through a session, p50, {clients} client(s), to an HTTP server");
+        let what = format!("call through a session, p50, {who}, to an HTTP server");
         let row = ratio_row(what, CALL_AIM, &rounds, 0, 1, 1.0);
         // A session takes one call at a time, so many clients wait for each other: no aim.
         let alone = clients == "1";

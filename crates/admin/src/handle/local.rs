@@ -1,7 +1,8 @@
 //! Local mode: whether calls without a token may be anybody's again.
 //!
-//! The store keeps a word about it: `enabled` if a person wanted it back, `ended` if a grant of the
-//! file has ended it. Without a word it is on as long as no grant has ever existed.
+//! The store keeps a word about it: that a person wanted it back, and which grants the file had
+//! then; or that a grant of the file has ended it. Without a word it is on as long as no grant has
+//! ever existed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,14 +11,21 @@ use toolgate_store::{Change, Kept};
 use crate::api::Ask;
 use crate::fault::Fault;
 use crate::reply::{Answer, ok};
+use crate::view::Place;
 
 /// Where the word is kept.
 pub const SPACE: &str = "local";
 const KEY: &str = "mode";
-/// Wanted by a person.
-pub const ENABLED: &str = "\"enabled\"";
-/// Ended by a grant.
-pub const ENDED: &str = "\"ended\"";
+
+/// What is kept about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Word {
+    /// Wanted by a person, when the file had grants of these labels. Any other ends it again.
+    Enabled(Vec<String>),
+    /// Ended by a grant.
+    Ended,
+}
 
 /// Whether calls without a token are taken.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -28,9 +36,26 @@ pub(crate) struct Wish {
     enabled: bool,
 }
 
-/// The change that keeps a word about local mode.
-pub fn word(word: &str) -> Change {
-    Change::Keep(Kept { space: SPACE.into(), key: KEY.into(), json: word.into() })
+impl Word {
+    /// The word that was kept; one that nobody can read ends it.
+    pub fn read(json: &str) -> Self {
+        serde_json::from_str(json).unwrap_or(Self::Ended)
+    }
+
+    /// The change that keeps it.
+    pub fn keep(&self) -> Change {
+        let json = serde_json::to_string(self).unwrap_or_default();
+        Change::Keep(Kept { space: SPACE.into(), key: KEY.into(), json: json.into() })
+    }
+
+    /// Whether a file with grants of these labels ends local mode.
+    pub fn is_ended_by<'a>(word: Option<&Self>, mut labels: impl Iterator<Item = &'a str>) -> bool {
+        match word {
+            None => labels.next().is_some(),
+            Some(Self::Enabled(known)) => labels.any(|label| !known.iter().any(|k| k == label)),
+            Some(Self::Ended) => false,
+        }
+    }
 }
 
 pub(crate) async fn put(ask: Ask) -> Answer {
@@ -38,7 +63,10 @@ pub(crate) async fn put(ask: Ask) -> Answer {
     let _turn = ask.admin.turn.lock().await;
     if wish.enabled {
         let row = ask.row("took calls without a token again (local mode)");
-        ask.change(word(ENABLED), row).await?;
+        let grants = ask.admin.view().grants.clone().into_iter();
+        let of_file = grants.filter(|grant| grant.source == Place::File);
+        let word = Word::Enabled(of_file.map(|grant| grant.label).collect());
+        ask.change(word.keep(), row).await?;
         if !ask.admin.view().local {
             let why = "it is kept, but calls without a token are still refused: `local` is off in \
                        toolgate.yaml, or a listener is not on loopback";
@@ -46,7 +74,7 @@ pub(crate) async fn put(ask: Ask) -> Answer {
         }
     } else {
         let row = ask.row("ended calls without a token (local mode)");
-        ask.change(word(ENDED), row).await?;
+        ask.change(Word::Ended.keep(), row).await?;
     }
     ok(&wish)
 }
@@ -54,9 +82,9 @@ pub(crate) async fn put(ask: Ask) -> Answer {
 /// Ends local mode if a person had wanted it back. A first grant ends it by being there.
 pub(crate) async fn end(ask: &Ask, why: &str) -> Result<(), Fault> {
     let kept = ask.admin.given.store.kept(SPACE).await?;
-    if kept.iter().any(|kept| &*kept.json == ENABLED) {
+    if kept.iter().any(|kept| matches!(Word::read(&kept.json), Word::Enabled(_))) {
         let row = ask.row(&format!("ended calls without a token (local mode): {why}"));
-        ask.change(word(ENDED), row).await?;
+        ask.change(Word::Ended.keep(), row).await?;
     }
     Ok(())
 }

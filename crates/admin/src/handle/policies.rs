@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use toolgate_gateway::InForce;
 use toolgate_policy::{
-    Call, Class, Explanation, Identity, Known, LimitState, Policy, Problem, Severity, explain,
-    limits,
+    Call, Class, Explanation, Identity, Known, LimitState, Policy, Problem, SessionFacts, Severity,
+    explain, limits,
 };
 use toolgate_store::Change;
 
@@ -38,6 +38,23 @@ pub(crate) struct Asked {
     arguments: Option<Box<RawValue>>,
     /// A time; now if absent.
     at: Option<String>,
+    /// The tool's risk class; as it is known, or by its name, if absent.
+    class: Option<String>,
+    /// What the client calls itself.
+    client: Option<String>,
+    /// The session called.
+    #[serde(default)]
+    session: AskedSession,
+}
+
+/// A session, as far as conditions can ask for it.
+#[derive(Deserialize, Default, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "ExplainSession")]
+struct AskedSession {
+    kind: Option<String>,
+    infobase_name: Option<String>,
+    host_id: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -108,6 +125,12 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
     }
     let at = asked.at.as_deref().map(str::parse::<Timestamp>).transpose();
     let at = at.map_err(|_| Fault::bad_request("`at` must be a time (2026-01-05T12:00:00Z)"))?;
+    let server = asked.server.as_deref().unwrap_or_default();
+    let class = match asked.class.as_deref() {
+        Some(word) => Class::parse(word)
+            .ok_or_else(|| Fault::bad_request(format!("`{word}` is no risk class")))?,
+        None => ask.admin.given.gateway.class_of(server, &asked.tool),
+    };
     let grant =
         asked.grant.as_deref().map(|grant| grants::find(&view, grant).cloned()).transpose()?;
     let call = move |policy: &InForce, usage: &dyn toolgate_policy::Usage, now: Timestamp| {
@@ -119,12 +142,13 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
         let call = Call {
             grant: grant.as_ref().map_or("", |grant| &grant.label),
             identity,
-            ..Call::new(
-                asked.server.as_deref().unwrap_or_default(),
-                &asked.tool,
-                Class::by_name(&asked.tool),
-                arguments,
-            )
+            client: asked.client.as_deref(),
+            session: Some(SessionFacts {
+                kind: asked.session.kind.as_deref(),
+                infobase_name: asked.session.infobase_name.as_deref(),
+                host_id: asked.session.host_id.as_deref(),
+            }),
+            ..Call::new(asked.server.as_deref().unwrap_or_default(), &asked.tool, class, arguments)
         };
         let explanation = explain(&policy.policy, &call, usage, now);
         Explained { explanation, limits: limits(&policy.policy, &call, usage, now) }

@@ -26,7 +26,9 @@ pub(crate) struct ToolItem {
 }
 
 pub(crate) async fn list(ask: Ask) -> Answer {
-    let tools = ask.admin.given.gateway.known_tools().into_iter().map(|tool| ToolItem {
+    let gateway = &ask.admin.given.gateway;
+    gateway.hear_servers().await;
+    let tools = gateway.known_tools().into_iter().map(|tool| ToolItem {
         server: tool.server,
         name: tool.name,
         class: tool.class.as_str(),

@@ -7,6 +7,8 @@ use clap::{Subcommand, ValueEnum};
 use jiff::Timestamp;
 use toolgate_policy::{Class, canonical_json};
 
+use super::admin::AdminArgs;
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct PolicyArgs {
     #[command(subcommand)]
@@ -65,9 +67,14 @@ pub(crate) struct ExplainArgs {
     /// The policy; `-` is stdin [default: the built-in policy `recommended`]
     #[arg(long, value_name = "FILE", conflicts_with = "of_grant")]
     pub(crate) policy: Option<PathBuf>,
-    /// Take the policy of this grant of a running gateway
-    #[arg(long = "grant", value_name = "GRANT")]
+    /// The policy of this grant (id or label), with what the grant has used so far
+    ///
+    /// Asks the running gateway; if none runs on the data folder, the folder and the configuration
+    /// are read.
+    #[arg(long = "grant", value_name = "GRANT", conflicts_with_all = ["label", "identity"])]
     pub(crate) of_grant: Option<String>,
+    #[command(flatten)]
+    pub(crate) admin: AdminArgs,
     /// The tool called, by its own name or as `server/tool`
     #[arg(long)]
     pub(crate) tool: String,

@@ -1,12 +1,12 @@
 //! `toolgate policy explain`: what a policy makes of one call, and every rule that took part.
 
-use anyhow::bail;
 use jiff::Timestamp;
 use toolgate_policy::{
     Call, Class, Effect, Explanation, Identity, Known, LimitState, RECOMMENDED, SessionFacts,
     Unused, explain, limits,
 };
 
+use super::granted::{self, Granted};
 use super::problems;
 use super::source::Source;
 use super::test::place;
@@ -16,10 +16,7 @@ use crate::print;
 
 pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Done> {
     if let Some(grant) = &args.of_grant {
-        bail!(
-            "the policy of the grant `{grant}` cannot be had: this needs a running gateway with \
-             grants, which this version does not have; name a document with `--policy FILE`"
-        );
+        return of_grant(args, grant);
     }
     let source = match &args.policy {
         Some(path) => Source::read(path)?,
@@ -40,31 +37,58 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Done> {
         ExplainOutput::Json => format!("{}\n", serde_json::to_string(&explanation)?),
         ExplainOutput::Text => {
             let limits = limits(&policy, &call, &Unused, now);
+            let limits: Vec<String> = limits.iter().map(line_of).collect();
             asked.story(&source, &explanation, &limits, policy.is_shadow(now))
         }
     });
     Ok(Done::Ok)
 }
 
+/// The same under the policy of a grant and with what that has used.
+fn of_grant(args: &ExplainArgs, grant: &str) -> anyhow::Result<Done> {
+    let (server, tool) = server_and_tool(args);
+    let granted = granted::Asked { grant, server, tool, args }.explain()?;
+    let Granted { source, explanation, limits, shadow } = granted;
+    print::out(&match args.output {
+        ExplainOutput::Json => format!("{}\n", serde_json::to_string(&explanation)?),
+        ExplainOutput::Text => {
+            let server = server.unwrap_or("any server");
+            let how = if args.class.is_none() { "as it is known" } else { YOU_SAY };
+            let limits: Vec<String> = limits.iter().map(used_of).collect();
+            let asked = Asked { server, tool, class: explanation.class, how };
+            asked.story(&source, &explanation, &limits, shadow)
+        }
+    });
+    Ok(Done::Ok)
+}
+
+/// As in a document's `tests`: `server/tool` names both unless the server is named apart.
+fn server_and_tool(args: &ExplainArgs) -> (Option<&str>, &str) {
+    match (&args.server, args.tool.split_once('/')) {
+        (Some(server), _) => (Some(server), &args.tool),
+        (None, Some((server, tool))) => (Some(server), tool),
+        (None, None) => (None, &args.tool),
+    }
+}
+
+const YOU_SAY: &str = "as you say";
+
 /// The call that is asked about.
 struct Asked<'a> {
     server: &'a str,
     tool: &'a str,
     class: Class,
-    /// Nobody said the class.
-    by_name: bool,
+    /// How the class is known.
+    how: &'static str,
 }
 
 impl<'a> Asked<'a> {
-    /// As in a document's `tests`: `server/tool` names both unless the server is named apart.
     fn new(args: &'a ExplainArgs) -> Self {
-        let (server, tool) = match (&args.server, args.tool.split_once('/')) {
-            (Some(server), _) => (server.as_str(), args.tool.as_str()),
-            (None, Some((server, tool))) => (server, tool),
-            (None, None) => ("test", args.tool.as_str()),
-        };
+        let (server, tool) = server_and_tool(args);
         let class = args.class.unwrap_or_else(|| Class::by_name(tool));
-        Self { server, tool, class, by_name: args.class.is_none() }
+        let server = server.unwrap_or("test");
+        let how = if args.class.is_none() { "by its name" } else { YOU_SAY };
+        Self { server, tool, class, how }
     }
 
     fn call(&self, args: &'a ExplainArgs) -> Call<'a> {
@@ -89,12 +113,11 @@ impl<'a> Asked<'a> {
         &self,
         source: &Source,
         explanation: &Explanation,
-        limits: &[LimitState],
+        limits: &[String],
         shadow: bool,
     ) -> String {
-        let Self { server, tool, .. } = self;
+        let Self { server, tool, how, .. } = self;
         let class = self.class.as_str();
-        let how = if self.by_name { "by its name" } else { "as you say" };
         let word = word(explanation.effect);
         let mut lines = vec![format!("`{tool}` on `{server}` (class {class}, {how}) is {word}\n")];
         if shadow {
@@ -116,7 +139,7 @@ impl<'a> Asked<'a> {
         }
         if !limits.is_empty() {
             lines.push("\nlimits that count it\n".into());
-            lines.extend(limits.iter().map(line_of));
+            lines.extend_from_slice(limits);
         }
         problems::visible(&lines.concat())
     }
@@ -127,6 +150,14 @@ fn line_of(limit: &LimitState) -> String {
     match limit.resets_at {
         Some(at) => format!("  {counter}: {max} in a window ({window}), the next begins {at}\n"),
         None => format!("  {counter}: {max} in any {window}\n"),
+    }
+}
+
+fn used_of(limit: &LimitState) -> String {
+    let LimitState { counter, used, max, window, .. } = limit;
+    match limit.resets_at {
+        Some(at) => format!("  {counter}: {used} of {max} used ({window}), the next begins {at}\n"),
+        None => format!("  {counter}: {used} of {max} used in the last {window}\n"),
     }
 }
 

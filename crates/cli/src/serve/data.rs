@@ -44,6 +44,11 @@ pub(crate) fn announced(folder: &Path, flag: &str) -> anyhow::Result<String> {
     })
 }
 
+/// Whether a gateway says that it runs on this folder.
+pub(crate) fn is_announced(folder: &Path) -> bool {
+    folder.join(ANNOUNCED).exists()
+}
+
 /// The token of the person `admin` of a data folder.
 pub(crate) fn read_token(folder: &Path) -> anyhow::Result<String> {
     let path = folder.join("admin.token");

@@ -140,7 +140,8 @@ impl Reload {
         let (old, new) = (&self.active.file.config, config);
         let checkpoints = |config: &Config| {
             let audit = &config.audit;
-            (audit.checkpoint_rows, audit.checkpoint_every, audit.checkpoint_file.clone())
+            let places = (audit.checkpoint_file.clone(), audit.checkpoint_syslog.clone());
+            (audit.checkpoint_rows, audit.checkpoint_every, places)
         };
         let changed = [
             (old.listen != new.listen, "listen"),

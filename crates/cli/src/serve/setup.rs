@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use tokio::sync::Mutex;
-use toolgate_admin::{Admin, Place, SERVERS, local};
+use toolgate_admin::local::{self, Word};
+use toolgate_admin::{Admin, Place, SERVERS};
 use toolgate_audit::{Draft, Hash, Kind};
 use toolgate_config::{Config, ServerConfig};
 use toolgate_gateway::{Gateway, Server};
@@ -61,7 +62,8 @@ pub(crate) struct Summary {
 struct StoreSide {
     snapshot: Snapshot,
     servers: Vec<Kept>,
-    local: Option<Arc<str>>,
+    /// What is kept about local mode.
+    local: Option<Word>,
 }
 
 impl Setup {
@@ -93,18 +95,17 @@ impl Setup {
     }
 
     async fn put(&self, state: &mut State, file: FileSide) -> Result<(), String> {
-        let mut kept = self.read().await?;
-        if kept.local.is_none() && !file.config.grants.is_empty() {
-            self.end_local_mode().await;
-            kept = self.read().await?;
-        }
+        let kept = self.read().await?;
         let snapshot = &kept.snapshot;
+        let labels = file.config.grants.iter().map(|grant| grant.label.as_str());
+        let ends_local = Word::is_ended_by(kept.local.as_ref(), labels);
         let servers = servers(&file.config, self.entries.read(&kept.servers));
         let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
         let local = may_be_local(&file.config)
-            && match kept.local.as_deref() {
-                Some(word) => word == local::ENABLED,
-                None => file.config.grants.is_empty() && snapshot.grants.is_empty(),
+            && !ends_local
+            && match &kept.local {
+                Some(word) => *word != Word::Ended,
+                None => snapshot.grants.is_empty(),
             };
         let policies = policies(&file, snapshot, local, &names, &state.compiled)?;
         let access = access(&file, snapshot, &policies)?;
@@ -115,6 +116,9 @@ impl Setup {
         let grants = valid().count();
         let kept_grants = valid().any(|grant| grant.source == Place::Store);
 
+        if ends_local {
+            self.end_local_mode().await;
+        }
         self.gateway.admission().set_access(access);
         if let Some(wired) = wired {
             self.gateway.apply(wired, wire::agent_sessions(&file.config));
@@ -134,15 +138,15 @@ impl Setup {
         let snapshot = self.store.snapshot().await.map_err(|error| error.to_string())?;
         let servers = self.store.kept(SERVERS).await.map_err(|error| error.to_string())?;
         let local = self.store.kept(local::SPACE).await.map_err(|error| error.to_string())?;
-        let local = local.into_iter().next().map(|kept| kept.json);
+        let local = local.first().map(|kept| Word::read(&kept.json));
         Ok(StoreSide { snapshot, servers, local })
     }
 
     /// The first grant ends local mode for good, also one of the file.
     async fn end_local_mode(&self) {
         let mut row = Draft::new(Kind::Admin, Timestamp::now());
-        row.message = Some("local mode has ended: toolgate.yaml has grants".into());
-        if let Err(error) = self.store.change(local::word(local::ENDED), row).await {
+        row.message = Some("local mode has ended: toolgate.yaml has a new grant".into());
+        if let Err(error) = self.store.change(Word::Ended.keep(), row).await {
             tracing::error!(%error, "that local mode has ended is not kept");
         }
     }

@@ -44,8 +44,7 @@ pub(crate) fn open(folder: &Path, audit: &AuditConfig) -> anyhow::Result<(Arc<dy
     let every = SignedDuration::try_from(audit.checkpoint_every)?;
     let mut options = Options::new(durability, randomness);
     options.due = Due { rows: audit.checkpoint_rows, every };
-    options.on_checkpoint =
-        audit.checkpoint_file.as_deref().map(checkpoints::to_file).transpose()?;
+    options.on_checkpoint = checkpoints::elsewhere(audit)?;
     let opened = toolgate_store_sqlite::open(folder, options, now)?;
     Ok((Arc::new(opened.store), opened.secret))
 }

@@ -30,9 +30,14 @@ impl Agent {
 
     /// An agent that presents this token.
     pub(crate) fn open_with(gate: &Gate, server: &str, token: &str) -> Self {
+        Self::open_at_with(gate, &path(server), token)
+    }
+
+    /// The same at any endpoint.
+    pub(crate) fn open_at_with(gate: &Gate, path: &str, token: &str) -> Self {
         let authorization = format!("Authorization: Bearer {token}\r\n");
-        let reply = initialize_with(gate, &path(server), NEWEST, &authorization);
-        let opened = Self::opened(gate, &path(server), authorization, reply);
+        let reply = initialize_with(gate, path, NEWEST, &authorization);
+        let opened = Self::opened(gate, path, authorization, reply);
         opened.unwrap_or_else(|reply| panic!("not opened: {reply:?}"))
     }
 
@@ -143,11 +148,16 @@ impl Agent {
     }
 
     pub(crate) fn delete(&self) -> Head {
+        self.delete_with("")
+    }
+
+    /// The same with further headers.
+    pub(crate) fn delete_with(&self, headers: &str) -> Head {
         let Self { address, path, session, .. } = self;
         let mut connection = Connection::open(address);
         connection.send(
             format!(
-                "DELETE {path} HTTP/1.1\r\nHost: {address}\r\nMcp-Session-Id: {session}\r\n\r\n"
+                "DELETE {path} HTTP/1.1\r\nHost: {address}\r\nMcp-Session-Id: {session}\r\n{headers}\r\n"
             )
             .as_bytes(),
         );

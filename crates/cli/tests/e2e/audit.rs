@@ -2,12 +2,14 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::UdpSocket;
+use std::os::unix::net::UnixDatagram;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
-use crate::gate::{Gate, Home, eventually};
+use crate::gate::{GUARD, Gate, Home, eventually};
 use crate::peer::{Peer, gate_with_peer};
 
 const DATA: &str = ".local/share/toolgate";
@@ -126,6 +128,55 @@ fn checkpoints_elsewhere_show_what_was_cut_off() {
     assert!(said.contains(&format!("row {last}")), "{said}");
     fs::write(home.path("elsewhere.jsonl"), "{}\n").unwrap();
     assert_eq!(verify(&elsewhere).0, Some(2));
+}
+
+#[test]
+fn checkpoints_are_told_to_syslog() {
+    let home = Home::new();
+    let socket = UnixDatagram::bind(home.path("log")).unwrap();
+    let udp = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.set_read_timeout(Some(GUARD)).unwrap();
+    udp.set_read_timeout(Some(GUARD)).unwrap();
+    let path = home.path("log").display().to_string();
+    let address = format!("udp://{}", udp.local_addr().unwrap());
+    let mut home = home;
+    for (name, place) in [("one", path), ("two", address)] {
+        let peer = Peer::new(&home, name);
+        let config = format!(
+            "audit: {{ checkpoints: {{ rows: 1, syslog: '{place}' }} }}\nservers:\n{}",
+            peer.entry("", "")
+        );
+        let mut gate = Gate::start_in(home, &config);
+        Agent::open(&gate, name).call("echo", &json!({}));
+        let pid = gate.pid();
+        assert_eq!(gate.stop().0, Some(0));
+        home = gate.into_home();
+        let mut bytes = [0; 2048];
+        let heard = if name == "one" { socket.recv(&mut bytes) } else { udp.recv(&mut bytes) };
+        let message = std::str::from_utf8(&bytes[..heard.unwrap()]).unwrap();
+        // RFC 5424: priority and version, time, host, program, process, kind, no structured data.
+        let parts: Vec<_> = message.splitn(8, ' ').collect();
+        assert_eq!(parts[0], "<109>1");
+        parts[1].parse::<jiff::Timestamp>().unwrap();
+        let pid = pid.to_string();
+        assert_eq!(parts[2..7], ["-", "toolgate", &pid, "checkpoint", "-"]);
+        let told: Value = serde_json::from_str(parts[7]).unwrap();
+        assert!(told["seq"].as_u64().unwrap() >= 1, "{told}");
+        // What a daemon has written is good for verifying.
+        let line = format!("2026-11-16T00:00:00+00:00 host toolgate[{pid}]: {}\n", parts[7]);
+        fs::write(home.path("syslog"), line).unwrap();
+        assert_eq!(run(&home, &["verify", "--checkpoints", "syslog"]).0, Some(0));
+    }
+}
+
+#[test]
+fn a_syslog_that_is_not_there_ends_the_start() {
+    let home = Home::new();
+    home.configure("version: 1\naudit: { checkpoints: { syslog: /no/such/socket } }\n");
+    let output = home.run(&["serve"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("cannot write checkpoints to `syslog at /no/such/socket`"), "{said}");
 }
 
 #[test]

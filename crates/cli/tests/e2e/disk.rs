@@ -39,60 +39,81 @@ fn a_data_folder_that_cannot_be_written_ends_the_start_with_the_reason() {
 /// so, and all goes on by itself when there is room again.
 #[test]
 fn a_full_disk_stops_calls_and_nothing_else() {
-    let home = Home::new();
-    let data = home.path("data");
-    fs::create_dir(&data).unwrap();
-    let mount = format!("mount -t tmpfs -o size=3m none '{}'", data.display());
-    let unshare = |script: &str| {
-        let mut command = Command::new("unshare");
-        command.args(["--mount", "--map-root-user", "sh", "-c", script]);
-        command
+    let Some(small) = SmallDisk::start() else { return };
+    let ballast = small.inside.join("ballast");
+    let fill = || {
+        let mut file = fs::File::create(&ballast).unwrap();
+        while file.write_all(&[0; 4096]).is_ok() {}
     };
-    if !unshare(&mount).output().is_ok_and(|output| output.status.success()) {
-        println!("NOT TESTED: this user may not mount");
-        return;
-    }
-    let upstream = Upstream::start();
-    home.configure(&format!(
-        "version: 1\n{}\nservers:\n  web: {{ url: 'http://{}/mcp' }}\n",
-        crate::gate::LISTEN,
-        upstream.address
-    ));
-    let binary = env!("CARGO_BIN_EXE_toolgate");
-    let serve = format!(
-        "{mount} && cd '{}' && exec '{binary}' serve --ready-json --data '{}'",
-        home.path("").display(),
-        data.display()
-    );
-    let mut command = unshare(&serve);
-    command.stdin(std::process::Stdio::null());
-    command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
-    let mut gate =
-        Gate::run(home, command).unwrap_or_else(|(status, log)| panic!("{status} {log}"));
-    let agent = Agent::open(&gate, "web");
-    let code = || agent.call("t", &json!({}))["_meta"]["error_code"].clone();
-    assert_eq!(code(), json!(null));
+    small.check(fill, "the disk is full", || fs::remove_file(&ballast).unwrap());
+}
 
-    // Into its own file system, which nobody else sees.
-    let root = format!("/proc/{}/root{}", gate.pid(), data.display());
-    let ballast = PathBuf::from(root).join("ballast");
-    let mut file = fs::File::create(&ballast).unwrap();
-    while file.write_all(&[0; 4096]).is_ok() {}
-    drop(file);
-    let refused = eventually("calls are refused", || {
-        let result = agent.call("t", &json!({}));
-        (result["_meta"]["error_code"] == "not_audited").then_some(result)
-    });
-    let text = refused["content"][0]["text"].as_str().unwrap();
-    assert!(text.starts_with("[NOT SENT] ") && text.contains("the disk is full"), "{text}");
-    let called = || upstream.requests().iter().filter(|body| body.contains("tools/call")).count();
-    let before = called();
-    for _ in 0..20 {
-        assert_eq!(code(), json!("not_audited"));
+/// A gateway whose data folder is a small file system of its own, which nobody else sees.
+struct SmallDisk {
+    gate: Gate,
+    upstream: Upstream,
+    /// The folder, as it is reached from here.
+    inside: PathBuf,
+}
+
+impl SmallDisk {
+    #[expect(clippy::print_stdout, reason = "what is not tested is said")]
+    fn start() -> Option<Self> {
+        let home = Home::new();
+        let data = home.path("data");
+        fs::create_dir(&data).unwrap();
+        let mount = format!("mount -t tmpfs -o size=3m none '{}'", data.display());
+        let unshare = |script: &str| {
+            let mut command = Command::new("unshare");
+            command.args(["--mount", "--map-root-user", "sh", "-c", script]);
+            command
+        };
+        if !unshare(&mount).output().is_ok_and(|output| output.status.success()) {
+            println!("NOT TESTED: this user may not mount");
+            return None;
+        }
+        let upstream = Upstream::start();
+        home.configure(&format!(
+            "version: 1\n{}\nservers:\n  web: {{ url: 'http://{}/mcp' }}\n",
+            crate::gate::LISTEN,
+            upstream.address
+        ));
+        let binary = env!("CARGO_BIN_EXE_toolgate");
+        let serve = format!(
+            "{mount} && cd '{}' && exec '{binary}' serve --ready-json --data '{}'",
+            home.path("").display(),
+            data.display()
+        );
+        let mut command = unshare(&serve);
+        command.stdin(std::process::Stdio::null());
+        command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+        let gate =
+            Gate::run(home, command).unwrap_or_else(|(status, log)| panic!("{status} {log}"));
+        let inside = PathBuf::from(format!("/proc/{}/root{}", gate.pid(), data.display()));
+        Some(Self { gate, upstream, inside })
     }
-    assert_eq!(called(), before, "nothing was sent");
-    assert!(agent.works(), "what needs no permit goes on");
-    fs::remove_file(&ballast).unwrap();
-    assert_eq!(code(), json!(null), "there is room again");
-    assert_eq!(gate.stop().0, Some(0));
+
+    /// Breaks the disk, looks that calls are refused with these words, and mends it.
+    fn check(&self, spoil: impl FnOnce(), words: &str, mend: impl FnOnce()) {
+        let agent = Agent::open(&self.gate, "web");
+        let code = || agent.call("t", &json!({}))["_meta"]["error_code"].clone();
+        assert_eq!(code(), json!(null));
+        spoil();
+        let refused = eventually("calls are refused", || {
+            let result = agent.call("t", &json!({}));
+            (result["_meta"]["error_code"] == "not_audited").then_some(result)
+        });
+        let text = refused["content"][0]["text"].as_str().unwrap();
+        assert!(text.starts_with("[NOT SENT] ") && text.contains(words), "{text}");
+        let requests = || self.upstream.requests();
+        let called = || requests().iter().filter(|body| body.contains("tools/call")).count();
+        let before = called();
+        for _ in 0..20 {
+            assert_eq!(code(), json!("not_audited"));
+        }
+        assert_eq!(called(), before, "nothing was sent");
+        assert!(agent.works(), "what needs no permit goes on");
+        mend();
+        assert_eq!(code(), json!(null), "all is well again, without a restart");
+    }
 }

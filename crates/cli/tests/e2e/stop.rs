@@ -30,6 +30,23 @@ fn children_and_grandchildren_end_with_it() {
 }
 
 #[test]
+fn the_data_folder_is_left_tidy() {
+    let (mut gate, _peer) = gate_with_peer("", "", "");
+    let agent = Agent::open(&gate, "peer");
+    for _ in 0..20 {
+        agent.call("echo", &json!({}));
+    }
+    let data = gate.home.path(".local/share/toolgate");
+    assert!(data.join("toolgate.db-wal").exists(), "what is looked for has this name");
+    assert_eq!(gate.stop().0, Some(0));
+    let left = std::fs::read_dir(&data).unwrap();
+    let mut left: Vec<_> =
+        left.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+    left.retain(|name| name.starts_with("toolgate.db") || name == "serve.json");
+    assert_eq!(left, ["toolgate.db"]);
+}
+
+#[test]
 fn a_running_call_finishes() {
     let (mut gate, peer) = gate_with_peer("", "", "");
     let agent = Agent::open(&gate, "peer");

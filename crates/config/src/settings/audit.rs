@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::reader::{Reader, section};
-use crate::value::{Period, Text, Whole, within, words};
+use crate::value::{Period, Syslog, Text, Whole, within, words};
 
 /// The audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub struct AuditConfig {
     pub checkpoint_every: Duration,
     /// Where checkpoints are written to besides the data folder.
     pub checkpoint_file: Option<PathBuf>,
+    /// The syslog they are told to.
+    pub checkpoint_syslog: Option<Syslog>,
 }
 
 words! {
@@ -74,6 +76,8 @@ section! {
         every: Period,
         /// A file that each is also written to, one line of JSON each; best on another disk or machine, out of reach of whoever could change the audit.
         file: Text,
+        /// A syslog daemon that each is also told to (RFC 5424): `local` for this machine's own, the absolute path of its socket, or `udp://ADDRESS:514`; best one that keeps its log on another machine.
+        syslog: Syslog,
     }
 }
 
@@ -87,6 +91,7 @@ impl RawAudit {
             checkpoint_rows: within(checkpoints.rows, rows, Whole(1000), reader).0,
             checkpoint_every: within(checkpoints.every, every, Period::secs(60), reader).0,
             checkpoint_file: checkpoints.file.map(|at| reader.path(at.value.0)),
+            checkpoint_syslog: checkpoints.syslog.map(|at| at.value),
         }
     }
 }

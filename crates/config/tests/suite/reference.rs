@@ -104,6 +104,7 @@ fn scalar(schema: &Value) -> String {
         ("env:", "reference"),
         ("{64}", "64 hex digits"),
         ("[0-9]{4}-", "date"),
+        ("udp://", "address of syslog"),
         ("://", "origin"),
         ("a-fA-F:.", "network"),
         ("A-Za-z0-9.-", "host name"),

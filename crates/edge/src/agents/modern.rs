@@ -5,9 +5,11 @@
 
 use http::header::{HeaderMap, HeaderName};
 use http::{Response, StatusCode};
+use toolgate_gateway::channel::Heads;
 use toolgate_gateway::modern::{Client, NotStarted, Started};
 use toolgate_gateway::outlet::First;
-use toolgate_mcp::modern::{Heads, Objection, VERSION, is_modern, judge};
+use toolgate_mcp::modern::annotations::PREFIX;
+use toolgate_mcp::modern::{Heads as Repeated, Objection, VERSION, is_modern, judge};
 use toolgate_mcp::{Incoming as Body, Message, Request, code, write};
 
 use super::head::PROTOCOL_VERSION;
@@ -72,7 +74,11 @@ impl Inner {
                 return json(StatusCode::BAD_REQUEST, error);
             }
         };
-        let client = Client { claims: &claims, session };
+        let parameters = match parameters(headers) {
+            Ok(parameters) => parameters,
+            Err(objection) => return refuse(&objection, request.id),
+        };
+        let client = Client { claims: &claims, session, parameters: &parameters };
         let started = self.gateway.modern(&to.endpoint, &to.caller, &client, request).await;
         let mut call = match started {
             Ok(Started::Call(call)) => call,
@@ -101,12 +107,22 @@ fn refuse(objection: &Objection, id: &str) -> Response<Reply> {
 }
 
 /// The headers that must agree with the body.
-fn heads(headers: &HeaderMap) -> Result<Heads<'_>, Objection> {
-    Ok(Heads {
+fn heads(headers: &HeaderMap) -> Result<Repeated<'_>, Objection> {
+    Ok(Repeated {
         version: one(headers, &PROTOCOL_VERSION)?,
         method: one(headers, &METHOD)?,
         name: one(headers, &NAME)?,
     })
+}
+
+/// The headers that repeat arguments. Who knows the tool says whether they agree.
+fn parameters(headers: &HeaderMap) -> Result<Heads, Objection> {
+    let named = headers.keys().filter(|name| name.as_str().starts_with(PREFIX));
+    let values = named.map(|name| {
+        let value = one(headers, name)?.unwrap_or_default();
+        Ok((name.as_str().to_owned().into(), value.to_owned()))
+    });
+    values.collect()
 }
 
 /// The only value of a header. Of two, one reader may see the first and another the last.

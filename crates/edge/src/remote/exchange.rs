@@ -35,7 +35,12 @@ impl RemoteChannel {
         message: Outbound,
         inbox: Arc<dyn Inbox>,
     ) -> Result<(), SendError> {
-        let (headers, session) = self.headers.post();
+        let newer = !message.heads.is_empty();
+        let (headers, session) = if newer {
+            (self.headers.post_with(&message.heads), None)
+        } else {
+            self.headers.post()
+        };
         let response = self
             .request(Method::POST, headers, message.body)
             .await
@@ -43,7 +48,9 @@ impl RemoteChannel {
         if !response.status().is_success() {
             return Err(self.refused(response, session).await);
         }
-        self.headers.adopt(session.as_ref(), response.headers());
+        if !newer {
+            self.headers.adopt(session.as_ref(), response.headers());
+        }
         match Content::of(&response) {
             Content::Nothing if message.expects_answer => {
                 Err(self.lost("took the request but gave no answer"))

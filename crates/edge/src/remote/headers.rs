@@ -11,19 +11,24 @@ use http::header::{
     USER_AGENT,
 };
 use http::{HeaderMap, HeaderName, HeaderValue};
+use toolgate_gateway::channel::Heads;
 
 /// The session that a server opened with its answer to `initialize`.
 const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const METHOD: HeaderName = HeaderName::from_static("mcp-method");
+const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// What may not be configured: the protocol or the connection would break.
-const RESERVED: [HeaderName; 10] = [
+const RESERVED: [HeaderName; 12] = [
     ACCEPT,
     CONNECTION,
     CONTENT_LENGTH,
     CONTENT_TYPE,
     LAST_EVENT_ID,
+    METHOD,
+    NAME,
     PROTOCOL_VERSION,
     SESSION_ID,
     TE,
@@ -75,6 +80,19 @@ impl Headers {
     pub(super) fn post(&self) -> (HeaderMap, Option<HeaderValue>) {
         let state = self.read();
         (state.post.clone(), state.session.clone())
+    }
+
+    /// The headers of a POST of protocol 2026-07-28, which has no sessions.
+    pub(super) fn post_with(&self, heads: &Heads) -> HeaderMap {
+        let mut headers = self.read().post.clone();
+        headers.remove(SESSION_ID);
+        for (name, value) in heads {
+            let name = HeaderName::from_bytes(name.as_bytes());
+            if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value)) {
+                headers.insert(name, value);
+            }
+        }
+        headers
     }
 
     /// The headers of a GET that opens or resumes a stream.

@@ -67,6 +67,10 @@ impl RemoteChannel {
         if let Some(endpoint) = self.endpoint.get() {
             return self.post_legacy(endpoint, message).await;
         }
+        // Who speaks protocol 2026-07-28 has asked for nothing else, and opens nothing.
+        if !message.heads.is_empty() {
+            return self.exchange(message, inbox).await;
+        }
         let first = self.opening.swap(false, Ordering::Relaxed);
         let undecided = first && self.which.told == Speaks::Unknown;
         let refused = match self.exchange(message.clone(), inbox).await {

@@ -78,7 +78,7 @@ impl Recorder {
 }
 
 pub(crate) fn message(body: &str) -> Outbound {
-    Outbound { body: Bytes::copy_from_slice(body.as_bytes()), expects_answer: true }
+    Outbound::request(Bytes::copy_from_slice(body.as_bytes()))
 }
 
 pub(crate) fn notification(body: &str) -> Outbound {

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use tokio::time::Instant;
 use toolgate_mcp::{Pieces, Request, peek, text, write};
+use toolgate_policy::Class;
 
 use super::cursor::Cursor;
 use super::freshen;
@@ -45,16 +46,45 @@ pub(super) fn start(
     let (session, outlet) = (Arc::clone(session), Arc::clone(outlet));
     let id = request.id.to_owned();
     Some(Box::pin(async move {
-        let now = Instant::now();
-        for link in links.iter() {
-            freshen(link, kind, now);
-        }
-        for link in links.iter() {
-            link.server().offers.first_hearing().await;
-        }
+        hear(&links, kind).await;
         session.sight.note_shown(kind, Seen::by(&session, kind));
         outlet.answer(page(&session, &links, kind, from, &id), None);
     }))
+}
+
+/// One tool that an agent sees.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    /// The name it is listed under.
+    pub(crate) shown: String,
+    /// Whose it is: a server, or one of the words for toolgate itself and for sessions.
+    pub(crate) server: String,
+    /// Its owner's name of it.
+    pub(crate) own: String,
+    pub(crate) class: Class,
+}
+
+/// The tools that an agent sees, as the whole list has them.
+pub(crate) async fn tools(session: &AgentSession) -> Vec<Listed> {
+    let links = session.links();
+    hear(&links, Kind::Tools).await;
+    let look = Look::of(session, &links, Kind::Tools);
+    let mut tools: Vec<_> = look.built_ins().chain(look.session_tools()).collect();
+    for link in links.iter() {
+        tools.extend(look.server_tools(link));
+    }
+    tools
+}
+
+/// Asks for what is not known or old, and waits for servers that were never heard.
+async fn hear(links: &Links, kind: Kind) {
+    let now = Instant::now();
+    for link in links.iter() {
+        freshen(link, kind, now);
+    }
+    for link in links.iter() {
+        link.server().offers.first_hearing().await;
+    }
 }
 
 /// What comes before the servers.
@@ -78,8 +108,7 @@ fn page(
     let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"{}":["#, kind.member());
     let mut pieces = vec![Bytes::from(head)];
     let (mut room, mut cursor) = (PAGE, None);
-    let look =
-        Look { session, links, kind, grant: session.grant(), now: session.admission().now() };
+    let look = Look::of(session, links, kind);
     let servers = links.iter().map(|link| link.server().name());
     for (place, name) in OWN.into_iter().chain(servers).enumerate().skip(first) {
         if room == 0 {
@@ -117,16 +146,20 @@ struct Look<'a> {
     now: Timestamp,
 }
 
-impl Look<'_> {
+impl<'a> Look<'a> {
+    fn of(session: &'a AgentSession, links: &'a Links, kind: Kind) -> Self {
+        Self { session, links, kind, grant: session.grant(), now: session.admission().now() }
+    }
+
     /// What stands at a place of the whole list, from an entry on, as far as it fits; none if
     /// nothing is known of it.
     fn at(&self, place: usize, entry: usize, room: usize) -> Option<(Bytes, Option<usize>)> {
         match place.checked_sub(OWN.len()) {
             Some(index) => self.server(self.links.iter().nth(index)?, entry, room),
             None if self.kind != Kind::Tools => None,
-            None if place == 0 => Some(builtin::list().page_of(entry, room, |name| {
-                builtin::is_shown(self.session, &self.grant, name, self.now)
-            })),
+            None if place == 0 => {
+                Some(builtin::list().page_of(entry, room, |name| self.shows_built_in(name)))
+            }
             None => self.sessions(entry, room),
         }
     }
@@ -151,14 +184,57 @@ impl Look<'_> {
         let offer = link.server().offers.of(link.audience())?;
         let list = offer.list(self.kind);
         Some(if self.grant.may_hide() || self.links.may_collide() {
-            let is_shown = |own: &str| {
-                !self.grant.hides(self.kind, link.server(), own, self.now)
-                    && !is_shadowed(self.session, self.links, self.kind, link, own)
-            };
-            list.page_of(entry, room, is_shown)
+            list.page_of(entry, room, |own| self.shows(link, own))
         } else {
             list.page(entry, room)
         })
+    }
+
+    fn shows_built_in(&self, name: &str) -> bool {
+        builtin::is_shown(self.session, &self.grant, name, self.now)
+    }
+
+    fn shows(&self, link: &Arc<Link>, own: &str) -> bool {
+        !self.grant.hides(self.kind, link.server(), own, self.now)
+            && !is_shadowed(self.session, self.links, self.kind, link, own)
+    }
+
+    fn built_ins(&self) -> impl Iterator<Item = Listed> {
+        let shown = builtin::TABLE.iter().filter(|one| self.shows_built_in(one.name));
+        shown.map(|one| Listed {
+            shown: one.name.to_owned(),
+            server: TOOLGATE.to_owned(),
+            own: one.name.to_owned(),
+            class: one.class,
+        })
+    }
+
+    fn session_tools(&self) -> Vec<Listed> {
+        let Some(desk) = self.session.desk() else { return Vec::new() };
+        let showing = desk.sessions.showing(&self.grant.sessions);
+        let shown = showing.names().filter(|(name, _)| {
+            !self.grant.may_hide() || !showing.hides(desk, &self.grant, name, self.now)
+        });
+        let listed = shown.map(|(name, original)| Listed {
+            shown: name.to_owned(),
+            server: SESSIONS.to_owned(),
+            own: original.to_owned(),
+            class: desk.class(original),
+        });
+        listed.collect()
+    }
+
+    fn server_tools(&self, link: &Arc<Link>) -> Vec<Listed> {
+        let server = link.server();
+        let Some(offer) = server.offers.of(link.audience()) else { return Vec::new() };
+        let own = offer.list(self.kind).entries().map(|(own, _)| own);
+        let listed = own.filter(|own| self.shows(link, own)).map(|own| Listed {
+            shown: self.kind.shown(&server.naming, own),
+            server: server.name().to_owned(),
+            own: own.to_owned(),
+            class: server.class(own),
+        });
+        listed.collect()
     }
 }
 

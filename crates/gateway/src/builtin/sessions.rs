@@ -1,5 +1,6 @@
 //! `session_list` and `tools_cache_reset`.
 
+use std::future::{Ready, ready};
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -14,7 +15,7 @@ pub(super) const SESSION_LIST: BuiltIn = BuiltIn {
     class: Class::Read,
     of_sessions: true,
     definition: r#"{"name":"session_list","description":"Lists the connected programs (1C clients, server channels) whose tools can be called here: session_id, kind, infobase, state, what they are busy with. Use a session_id from it to say which program a call is for.","inputSchema":{"type":"object","properties":{},"additionalProperties":false},"outputSchema":{"type":"object","properties":{"sessions":{"type":"array","items":{"type":"object"}}},"required":["sessions"]},"annotations":{"readOnlyHint":true,"openWorldHint":false}}"#,
-    run: |session, arguments| Box::pin(std::future::ready(session_list(&session, &arguments))),
+    run: |session, arguments| Box::pin(told(session_list(&session, &arguments))),
 };
 
 pub(super) const TOOLS_CACHE_RESET: BuiltIn = BuiltIn {
@@ -22,14 +23,15 @@ pub(super) const TOOLS_CACHE_RESET: BuiltIn = BuiltIn {
     class: Class::Write,
     of_sessions: true,
     definition: r#"{"name":"tools_cache_reset","description":"Forgets remembered tools of programs that are not connected now, all of them or those of one configuration. Connected programs and their tools are untouched.","inputSchema":{"type":"object","properties":{"config_id":{"type":"string","description":"Only what was remembered of this configuration."}},"additionalProperties":false},"outputSchema":{"type":"object","properties":{"removed":{"type":"integer"},"scope":{"type":"string","enum":["all","by_config_id"]},"enabled":{"type":"boolean"}},"required":["removed","scope","enabled"]},"annotations":{"readOnlyHint":false,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}}"#,
-    run: |session, arguments| Box::pin(std::future::ready(tools_cache_reset(&session, &arguments))),
+    run: |session, arguments| Box::pin(told(tools_cache_reset(&session, &arguments))),
 };
 
+fn told(done: Result<Value, Failed>) -> Ready<Result<String, Failed>> {
+    ready(done.map(|structured| structured.to_string()))
+}
+
 fn session_list(session: &Arc<AgentSession>, arguments: &str) -> Result<Value, Failed> {
-    let given: Value = serde_json::from_str(arguments).unwrap_or_default();
-    if !given.is_null() && !given.as_object().is_some_and(serde_json::Map::is_empty) {
-        return Err(Failed::invalid("`session_list` takes no arguments"));
-    }
+    Failed::unless_empty("session_list", arguments)?;
     let desk = session.desk().ok_or_else(no_sessions)?;
     Ok(desk.sessions.list(&session.grant().sessions))
 }

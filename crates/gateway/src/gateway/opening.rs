@@ -14,6 +14,7 @@ use crate::access::Grant;
 use crate::agent::{AgentSession, Opening};
 use crate::all;
 use crate::endpoint::Endpoint;
+use crate::era::Era;
 use crate::failure::Expects;
 use crate::link::{Link, Opened, Parties};
 use crate::lists::Kind;
@@ -198,7 +199,8 @@ impl Gateway {
             Instances::PerAgent => {
                 let parties = Parties::One(Arc::downgrade(session));
                 let opening = session.opening().clone();
-                Link::new(Arc::clone(server), parties, opening, self.tasks.clone())
+                let era = if session.standing().is_some() { Era::Modern } else { Era::Legacy };
+                Link::new(Arc::clone(server), parties, opening, era, self.tasks.clone())
             }
             Instances::Shared => server.shared_link(session, &self.tasks),
         }

@@ -30,6 +30,11 @@ impl Gateway {
         }
     }
 
+    /// What is kept beside the sessions, where they can dial in.
+    pub(crate) fn desk(&self) -> Option<&Arc<Desk>> {
+        self.desk.get()
+    }
+
     /// The sessions, where programs can dial in.
     pub fn sessions(&self) -> Option<&Arc<dyn Sessions>> {
         self.desk.get().map(|desk| &desk.sessions)

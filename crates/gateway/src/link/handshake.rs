@@ -1,4 +1,5 @@
-//! How a link comes up: connect, `initialize`, and after a loss all of it again.
+//! How a link comes up: connect, `initialize` (or `server/discover`, see `link/discover.rs`), and
+//! after a loss all of it again.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,13 +9,16 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
+use toolgate_mcp::modern::VERSION;
 use toolgate_mcp::{Incoming, Limits, Message, Payload, method, parse_server, peek, text, write};
 
+use super::discover::Discovered;
 use super::hear::Ear;
 use super::waiting::Waiting;
 use super::{Link, Parties, Unanswered};
 use crate::backoff::Backoff;
-use crate::channel::{Channel, Outbound, SendError};
+use crate::channel::{Channel, Heads, Outbound, SendError};
+use crate::era::Era;
 use crate::failure::Failure;
 use crate::lists::Kind;
 use crate::rewrite::error_in;
@@ -34,6 +38,8 @@ pub(crate) enum Opened {
 pub(super) struct Up {
     pub(super) channel: Arc<dyn Channel>,
     pub(super) epoch: u64,
+    /// What is spoken over it.
+    pub(super) era: Era,
     since: Instant,
     listening: AtomicBool,
     tasks: TaskTracker,
@@ -85,15 +91,19 @@ impl Link {
 
     /// What follows a handshake that no agent made itself.
     async fn settle_in(self: &Arc<Self>) -> Option<Arc<Up>> {
-        self.tell(write::notification(method::INITIALIZED, None)).await;
         let up = self.up.load_full()?;
-        if self.is_listening() {
-            up.listen();
+        if up.era == Era::Legacy {
+            self.tell(write::notification(method::INITIALIZED, None)).await;
+        }
+        if self.is_listening() || self.follows_any() {
+            self.listen_over(&up);
         }
         if self.surveyed.load(Ordering::Relaxed) {
             self.survey(&Kind::ALL);
         }
-        self.renew_wishes();
+        if up.era == Era::Legacy {
+            self.renew_wishes();
+        }
         Some(up)
     }
 
@@ -120,13 +130,14 @@ impl Link {
             let why = "it failed to start, or died soon after, and is given a pause".to_owned();
             return Err(Failure::Unavailable { why, retry_after: Some(wait) });
         }
-        let epoch = self.epochs.fetch_add(1, Ordering::Relaxed) + 1;
-        let shaken = match timeout(limit, self.shake_hands(epoch)).await {
+        let first = self.server.eras.first(self.prefers);
+        let shaken = match timeout(limit, self.shake_hands(first, limit)).await {
             Ok(shaken) => shaken,
             Err(_) => Err(Failure::unavailable(format!("no handshake within {limit:?}"))),
         };
         match shaken {
             Ok((up, opened)) => {
+                let epoch = up.epoch;
                 self.server.start_worked();
                 if let Opened::Yes(answer) = &opened {
                     *self.opened.lock() = Some(answer.clone());
@@ -138,6 +149,9 @@ impl Link {
                 Ok(opened)
             }
             Err(failure) => {
+                if first == Era::Legacy {
+                    self.server.eras.forget();
+                }
                 self.server.start_failed(Instant::now());
                 // Nothing an agent asked for was sent.
                 let failure = match failure {
@@ -168,41 +182,88 @@ impl Link {
         }
     }
 
-    async fn shake_hands(self: &Arc<Self>, epoch: u64) -> Result<(Up, Opened), Failure> {
+    /// Opens the conversation in the era `first`, or else in the other.
+    async fn shake_hands(
+        self: &Arc<Self>,
+        first: Era,
+        limit: Duration,
+    ) -> Result<(Up, Opened), Failure> {
+        let mut up = self.connect().await?;
+        if first == Era::Modern {
+            match self.discover(&up, limit).await {
+                Discovered::Modern(welcome) => {
+                    up.era = Era::Modern;
+                    return Ok((up, Opened::Yes(welcome)));
+                }
+                Discovered::Not => {}
+                // Some servers do not survive a question that they do not know.
+                Discovered::Gone => up = self.connect().await?,
+            }
+        }
+        let opened = self.initialize(&up).await;
+        let refused =
+            matches!(&opened, Ok(Opened::No(_)) | Err(Failure::Refused { status: 400..=405 }));
+        if refused && let Discovered::Modern(welcome) = self.discover(&up, limit).await {
+            self.server.eras.refuses(Era::Legacy);
+            up.era = Era::Modern;
+            return Ok((up, Opened::Yes(welcome)));
+        }
+        Ok((up, opened?))
+    }
+
+    /// From here on, whatever goes wrong closes the channel.
+    async fn connect(self: &Arc<Self>) -> Result<Up, Failure> {
+        let epoch = self.epochs.fetch_add(1, Ordering::Relaxed) + 1;
         let channel = self.server.connector.connect(self.ear(epoch, None)).await?;
-        // From here on, whatever goes wrong closes the channel.
         let (since, tasks) = (Instant::now(), self.tasks.clone());
-        let up = Up { channel, epoch, since, listening: AtomicBool::new(false), tasks };
-        let answer = self.ask_initialize(&up).await?;
+        let listening = AtomicBool::new(false);
+        Ok(Up { channel, epoch, era: Era::Legacy, since, listening, tasks })
+    }
+
+    async fn initialize(self: &Arc<Self>, up: &Up) -> Result<Opened, Failure> {
+        let params = String::from_utf8_lossy(&self.opening);
+        let answer = self.ask_first(up, |number| {
+            (write::request(number, method::INITIALIZE, Some(&params)), Heads::new())
+        });
+        let answer = answer.await?;
         let Ok(Incoming::One(Message::Response(response))) =
             parse_server(&answer, &Limits::default())
         else {
             return Err(Failure::unavailable("its answer to `initialize` is no answer"));
         };
         match response.payload {
-            Payload::Error(_) => Ok((up, Opened::No(answer.clone()))),
+            Payload::Error(_) => Ok(Opened::No(answer.clone())),
             Payload::Result(result) => {
                 let version = peek(result, &["protocolVersion"]).ok().flatten().and_then(text);
                 let Some(version) = version else {
                     return Err(Failure::unavailable("its handshake names no protocol version"));
                 };
+                // Some that speak nothing else agree to what no handshake can.
+                if version == VERSION {
+                    return Ok(Opened::No(answer.clone()));
+                }
                 up.channel.established(&version);
-                Ok((up, Opened::Yes(answer.clone())))
+                self.server.eras.speaks(Era::Legacy);
+                Ok(Opened::Yes(answer.clone()))
             }
         }
     }
 
-    async fn ask_initialize(self: &Arc<Self>, up: &Up) -> Result<Bytes, Failure> {
+    /// Asks something before the conversation is open.
+    pub(super) async fn ask_first(
+        self: &Arc<Self>,
+        up: &Up,
+        write: impl FnOnce(u64) -> (Bytes, Heads),
+    ) -> Result<Bytes, Failure> {
         let number = self.waiting.number();
         let (tell, mut answer) = oneshot::channel();
         self.waiting.insert(number, Waiting::Own(tell, up.epoch));
         // An agent that hangs up, or a limit that is up, breaks this off.
         let _unanswered = Unanswered { link: Arc::clone(self), number };
-        let params = String::from_utf8_lossy(&self.opening);
-        let body = write::request(number, method::INITIALIZE, Some(&params));
+        let (body, heads) = write(number);
         let ear = self.ear(up.epoch, Some(number));
-        let channel = Arc::clone(&up.channel);
-        let mut sending = tokio::spawn(send(channel, body, ear));
+        let message = Outbound { body, expects_answer: true, heads };
+        let mut sending = tokio::spawn(send(Arc::clone(&up.channel), message, ear));
         let sent = tokio::select! {
             biased;
             answered = &mut answer => return answered.unwrap_or_else(|_| gone()),
@@ -256,8 +317,12 @@ impl Drop for Up {
     }
 }
 
-async fn send(channel: Arc<dyn Channel>, body: Bytes, ear: Arc<Ear>) -> Result<(), SendError> {
-    channel.send(Outbound { body, expects_answer: true }, ear).await
+async fn send(
+    channel: Arc<dyn Channel>,
+    message: Outbound,
+    ear: Arc<Ear>,
+) -> Result<(), SendError> {
+    channel.send(message, ear).await
 }
 
 fn gone() -> Result<Bytes, Failure> {

@@ -1,5 +1,6 @@
 //! What a server says, and whom it concerns.
 
+use std::borrow::Cow;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -11,16 +12,17 @@ use toolgate_mcp::{
     parse_server, peek, text, write,
 };
 
-use super::waiting::{AgentWaiting, Hides, Waiting};
+use super::asking::{asks_for_more, hear_asks};
+use super::changes::without_tag;
+use super::waiting::{AgentWaiting, Bridge, Waiting};
 use super::{Link, Parties};
-use crate::agent::{AgentSession, Asked};
+use crate::agent::{AgentSession, Asked, Asker};
 use crate::channel::{Inbox, Progress};
 use crate::ended::{Ended, Withheld};
-use crate::lists::{Kind, without_hidden};
+use crate::lists::Kind;
 use crate::modern;
 use crate::outlet::Outlet;
 use crate::rewrite::{push, with_error};
-use crate::shown::{may_show_uris, show_uris};
 
 /// Hears one exchange, or (without a call) everything that belongs to none.
 pub(super) struct Ear {
@@ -120,20 +122,28 @@ impl Link {
     }
 
     fn answer(&self, waiting: AgentWaiting, response: &Response<'_>, body: &Bytes) {
+        if let (Some(bridge), Payload::Result(result)) = (waiting.newer, response.payload) {
+            if asks_for_more(result) {
+                return hear_asks(waiting, result);
+            }
+            if bridge == Bridge::Same {
+                waiting.outlet.mark_newer();
+            }
+        }
         let answer = match (response.id, response.payload) {
-            (_, Payload::Result(result)) if waiting.hides.is_some() => {
-                let shown = self.without_hidden(&waiting, result);
-                write::result(&waiting.id, shown.as_deref().unwrap_or(result)).into()
-            }
-            (_, Payload::Result(result)) if waiting.mapped && may_show_uris(result) => {
-                let shown = show_uris(result, &self.server.naming);
-                write::result(&waiting.id, shown.as_deref().unwrap_or(result)).into()
-            }
-            (Some(id), _) => {
-                Pieces::replace(body, response.raw, id, &waiting.id).unwrap_or_default()
-            }
-            (None, Payload::Error(error)) => with_error(&waiting.id, error).into(),
-            (None, Payload::Result(result)) => write::result(&waiting.id, result).into(),
+            (id, Payload::Result(result)) => match (self.result_for_agent(&waiting, result), id) {
+                (Some(shown), _) => write::result(&waiting.id, &shown).into(),
+                (None, Some(id)) => {
+                    Pieces::replace(body, response.raw, id, &waiting.id).unwrap_or_default()
+                }
+                (None, None) => write::result(&waiting.id, result).into(),
+            },
+            (id, Payload::Error(error)) => match (waiting.error_for_agent(error), id) {
+                (Cow::Borrowed(_), Some(id)) => {
+                    Pieces::replace(body, response.raw, id, &waiting.id).unwrap_or_default()
+                }
+                (error, _) => with_error(&waiting.id, &error).into(),
+            },
         };
         self.server.metrics.answered.inc();
         let mut ended = Ended::answered(response.payload);
@@ -151,19 +161,17 @@ impl Link {
         }
     }
 
-    /// A list without what the grant must not see.
-    fn without_hidden(&self, waiting: &AgentWaiting, result: &str) -> Option<String> {
-        let Hides { kind, grant, now } = waiting.hides.as_ref()?;
-        without_hidden(*kind, result, |own| grant.hides(*kind, &self.server, own, *now))
-    }
-
     fn hear_notification(&self, notification: &Notification<'_>, body: &Bytes, call: Option<u64>) {
         match notification.method.as_ref() {
             method::PROGRESS => self.hear_progress(notification),
             method::CANCELLED => self.hear_cancelled(notification),
+            method::LISTEN_ACKNOWLEDGED => self.hear_acknowledged(notification, call),
             method if is_general(method) => {
                 self.note_change(method);
-                self.tell_all(notification, body);
+                match without_tag(notification) {
+                    Some(untagged) => self.tell_untagged(&untagged),
+                    None => self.tell_all(notification, body),
+                }
             }
             _ => match self.outlet_of(call) {
                 Some(outlet) => outlet.push(body.clone()),
@@ -198,6 +206,9 @@ impl Link {
     /// The server withdraws what it asked an agent.
     fn hear_cancelled(&self, notification: &Notification<'_>) {
         let id = notification.params.and_then(|params| peek(params, &["requestId"]).ok().flatten());
+        if self.hear_ended(id) {
+            return;
+        }
         let (Some(id), Parties::One(session)) = (id, &self.parties) else { return };
         let Some(session) = session.upgrade() else { return };
         if let Some((number, outlet)) = session.withdraw_asked(&self.me, id) {
@@ -207,6 +218,11 @@ impl Link {
     }
 
     fn hear_request(&self, request: &Request<'_>, epoch: u64, call: Option<u64>) {
+        if self.speaks_modern() {
+            // Servers ask nothing like that in protocol 2026-07-28, and nobody could answer.
+            self.server.metrics.dropped.inc();
+            return;
+        }
         let session = match &self.parties {
             Parties::One(session) => session.upgrade(),
             Parties::Many(_) => None,
@@ -235,8 +251,7 @@ impl Link {
         let asked = Asked {
             link: Weak::clone(&self.me),
             epoch,
-            id: request.id.into(),
-            token: token.map(Into::into),
+            asker: Asker::Server { id: request.id.into(), token: token.map(Into::into) },
             outlet: Arc::clone(&outlet),
         };
         self.asked.fetch_add(1, Ordering::Relaxed);
@@ -303,6 +318,14 @@ impl Link {
         }
     }
 
+    fn tell_untagged(&self, body: &Bytes) {
+        if let Ok(Incoming::One(Message::Notification(notification))) =
+            parse_server(body, &Limits::default())
+        {
+            self.tell_all(&notification, body);
+        }
+    }
+
     /// Where the request `call` is answered; a child does not say what a message belongs to, so
     /// without a call it is the only request that runs, if there is only one. Where agents share
     /// the server even that one may be another's than the one it speaks of.
@@ -316,7 +339,7 @@ impl Link {
 }
 
 /// Notifications about what a server offers, which never belong to one request.
-fn is_general(method: &str) -> bool {
+pub(super) fn is_general(method: &str) -> bool {
     method.ends_with("/list_changed") || method == method::RESOURCES_UPDATED
 }
 

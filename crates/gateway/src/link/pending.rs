@@ -14,13 +14,16 @@ use memchr::memmem;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 use toolgate_audit::Effect;
-use toolgate_mcp::{Payload, Refusal, Request, method, peek, text, write};
+use toolgate_mcp::modern::without_claims;
+use toolgate_mcp::{Payload, Refusal, Request, code, method, peek, text, write};
 
+use super::newer::{Delivered, Newer};
 use super::waiting::{AgentWaiting, Hides, Waiting};
 use super::{Link, Unanswered};
 use crate::access::Grant;
 use crate::channel::{Outbound, SendError};
 use crate::ended::Ended;
+use crate::era::Era;
 use crate::failure::{Expects, Failure};
 use crate::outlet::Outlet;
 use crate::pass::Pass;
@@ -39,16 +42,22 @@ pub(crate) struct Ask<'a> {
     pub(crate) mapped: bool,
     /// Whether the answer is to be written down before the agent may have it.
     pub(crate) withheld: bool,
+    /// Whether the request is of protocol 2026-07-28.
+    pub(crate) newer: bool,
     /// From whom some of the entries of a list are hidden.
     pub(crate) hides: Option<(&'a Arc<Grant>, Timestamp)>,
 }
 
 /// A request that has a number and was not sent yet.
 pub(crate) struct Pending {
-    unanswered: Unanswered,
-    body: Bytes,
+    pub(super) unanswered: Unanswered,
+    pub(super) body: Bytes,
     limit: Duration,
-    answer: oneshot::Receiver<Ended>,
+    pub(super) answer: oneshot::Receiver<Ended>,
+    /// Whether it is of protocol 2026-07-28.
+    pub(super) is_newer: bool,
+    /// What only such a request has.
+    pub(super) newer: Option<Box<Newer>>,
 }
 
 // === impl Link ===
@@ -87,11 +96,12 @@ impl Link {
             expects: Expects::of(&request.method),
             epoch: None,
             cancelled: false,
+            newer: None,
             answered,
         };
         self.waiting.insert(number, Waiting::Agent(waiting));
         let unanswered = Unanswered { link: Arc::clone(self), number };
-        Ok(Pending { unanswered, body, limit, answer })
+        Ok(Pending { unanswered, body, limit, answer, is_newer: ask.newer, newer: None })
     }
 
     /// How long the request may take.
@@ -114,27 +124,48 @@ impl Link {
 
     async fn deliver(
         self: &Arc<Self>,
-        number: u64,
-        body: Bytes,
-        answer: &mut oneshot::Receiver<Ended>,
+        pending: &mut Pending,
         pass: Pass,
     ) -> Result<Ended, Failure> {
         let _room = self.server.room()?;
         let mut second_chance = true;
         loop {
             let up = self.come_up().await?;
+            if up.era == Era::Modern {
+                match self.deliver_newer(pending, &up, second_chance).await? {
+                    Delivered::Ended(ended) => {
+                        pass.spend();
+                        return Ok(ended);
+                    }
+                    Delivered::Refused => {
+                        second_chance = false;
+                        continue;
+                    }
+                }
+            }
+            let number = pending.unanswered.number;
             if !self.waiting.mark_sent(number, up.epoch) {
                 // Whoever took it out has said how it ended, or it was cancelled before it left.
-                return Ok(answer.try_recv().unwrap_or(Ended::cancelled(Effect::NotStarted)));
+                let ended = pending.answer.try_recv();
+                return Ok(ended.unwrap_or(Ended::cancelled(Effect::NotStarted)));
             }
-            let message = Outbound { body: body.clone(), expects_answer: true };
+            let message = Outbound::request(pending.older_body());
             match up.channel.send(message, self.ear(up.epoch, Some(number))).await {
                 Ok(()) => {
                     pass.spend();
-                    return Ok(answer.await.unwrap_or(Ended::cancelled(Effect::Unknown)));
+                    let ended = (&mut pending.answer).await;
+                    return Ok(ended.unwrap_or(Ended::cancelled(Effect::Unknown)));
                 }
                 Err(SendError::SessionLost) if second_chance => {
                     second_chance = false;
+                    self.forget(up.epoch);
+                }
+                // It speaks another protocol by now.
+                Err(SendError::Refused { status: 400, body })
+                    if second_chance && is_newer_only(&body) =>
+                {
+                    second_chance = false;
+                    self.server.eras.refuses(Era::Legacy);
                     self.forget(up.epoch);
                 }
                 Err(SendError::Refused { status, body }) => {
@@ -146,10 +177,11 @@ impl Link {
     }
 
     /// A refusal that is itself a JSON-RPC error is the server's answer, with its status.
-    fn refused(&self, number: u64, status: u16, body: &Bytes) -> Result<Ended, Failure> {
+    pub(super) fn refused(&self, number: u64, status: u16, body: &Bytes) -> Result<Ended, Failure> {
         let Some(error) = error_in(body) else { return Err(Failure::Refused { status }) };
         if let Some(Waiting::Agent(waiting)) = self.waiting.take(number) {
-            let answer = with_error(&waiting.id, error);
+            let error = waiting.error_for_agent(error);
+            let answer = with_error(&waiting.id, &error);
             waiting.outlet.answer(answer, (status == 400).then_some(status));
             self.server.metrics.answered.inc();
         }
@@ -186,28 +218,49 @@ impl Pending {
         }
     }
 
+    /// It is of protocol 2026-07-28 and has what only such a request has.
+    pub(crate) fn with_newer(self, newer: Newer) -> Self {
+        Self { newer: Some(Box::new(newer)), ..self }
+    }
+
+    /// The body for a server of an older protocol.
+    fn older_body(&self) -> Bytes {
+        if !self.is_newer {
+            return self.body.clone();
+        }
+        let raw = String::from_utf8_lossy(&self.body);
+        without_claims(&raw).ok().flatten().unwrap_or_else(|| self.body.clone())
+    }
+
     /// Sends it and waits for its end; everything that the agent is to see of it, at the latest a
     /// failure, is in its outlet by then.
-    pub(crate) async fn run(self, pass: Pass) -> Ended {
-        let Self { unanswered, body, limit, mut answer } = self;
-        let Unanswered { link, number } = &unanswered;
+    pub(crate) async fn run(mut self, pass: Pass) -> Ended {
+        let (link, limit) = (Arc::clone(&self.unanswered.link), self.limit);
         let delivered = tokio::select! {
             biased;
-            delivered = link.deliver(*number, body, &mut answer, pass) => delivered,
-            () = link.expiry(limit) => Err(link.too_late(*number, limit)),
+            delivered = link.deliver(&mut self, pass) => delivered.map_err(Some),
+            () = link.expiry(limit) => Err(None),
         };
+        let number = self.unanswered.number;
         let failure = match delivered {
             Ok(ended) => return ended,
-            Err(failure) => failure,
+            Err(failure) => failure.unwrap_or_else(|| link.too_late(number, limit)),
         };
         let timed_out = matches!(failure, Failure::Timeout { .. });
-        let still_runs = link.waiting.fail(*number, &failure, &link.server);
+        let still_runs = link.waiting.fail(number, &failure, &link.server);
         if timed_out && still_runs {
             let params = format!(r#"{{"requestId":{number},"reason":"timeout"}}"#);
             link.tell(write::notification(method::CANCELLED, Some(&params))).await;
         }
-        answer.try_recv().unwrap_or_else(|_| Ended::failed(&failure))
+        self.answer.try_recv().unwrap_or_else(|_| Ended::failed(&failure))
     }
+}
+
+/// Whether a refusal is one that only servers of protocol 2026-07-28 give.
+fn is_newer_only(body: &Bytes) -> bool {
+    let code = error_in(body).and_then(|error| peek(error, &["code"]).ok().flatten());
+    let code = code.and_then(|code| code.parse().ok());
+    matches!(code, Some(code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION))
 }
 
 /// Whether `json` may have the key; most messages plainly do not. A key can be spelled with escapes.

@@ -17,9 +17,9 @@ use toolgate_mcp::{Incoming, Limits, Message, Payload, code, parse_server, peek,
 
 use super::waiting::Waiting;
 use super::{Link, Unanswered};
-use crate::channel::{Outbound, SendError};
+use crate::channel::SendError;
 use crate::failure::Failure;
-use crate::lists::{Builder, Kind, List};
+use crate::lists::{Builder, Kind, List, without_hidden};
 use crate::offers::Offer;
 use crate::rewrite::error_in;
 
@@ -123,13 +123,15 @@ impl Link {
     }
 
     /// All pages of one list.
-    async fn fetch(self: &Arc<Self>, kind: Kind) -> Result<List, Failure> {
+    pub(super) async fn fetch(self: &Arc<Self>, kind: Kind) -> Result<List, Failure> {
         let mut builder = Builder::new(kind, &self.server.naming);
         let mut params = None;
         for _ in 0..MAX_PAGES {
             let answer = timeout(PAGE, self.ask(kind.method(), params.as_deref())).await;
             let answer = answer.map_err(|_| Failure::Timeout { after: PAGE })??;
             let Some(result) = listed(&answer, kind)? else { break };
+            let usable = self.without_broken(kind, result);
+            let result = usable.as_deref().unwrap_or(result);
             let next = builder.add(result).map_err(|refusal| {
                 Failure::unavailable(format!("its {} cannot be read: {refusal}", kind.member()))
             })?;
@@ -139,6 +141,9 @@ impl Link {
             }
             params = next;
         }
+        if kind == Kind::Tools {
+            self.server.annotations.set_whole();
+        }
         let list = builder.finish();
         if list.is_cut() {
             let shown = list.len();
@@ -146,6 +151,18 @@ impl Link {
             tracing::warn!(server, what, shown, "the server has more than can be shown");
         }
         Ok(list)
+    }
+
+    /// A page without tools that nobody can call as their server wants; none if there are none.
+    fn without_broken(&self, kind: Kind, result: &str) -> Option<String> {
+        if kind != Kind::Tools {
+            return None;
+        }
+        let broken = self.server.annotations.learn(result);
+        if broken.is_empty() || !self.speaks_modern() {
+            return None;
+        }
+        without_hidden(kind, result, |own| broken.contains(own))
     }
 
     /// Asks the server something of our own.
@@ -159,8 +176,7 @@ impl Link {
         let (tell, answer) = oneshot::channel();
         self.waiting.insert(number, Waiting::Own(tell, up.epoch));
         let _unanswered = Unanswered { link: Arc::clone(self), number };
-        let body = write::request(number, method, params);
-        let message = Outbound { body, expects_answer: true };
+        let message = self.own_outbound(write::request(number, method, params), &up);
         match up.channel.send(message, self.ear(up.epoch, Some(number))).await {
             Ok(()) => {}
             Err(SendError::Refused { body, .. }) if error_in(&body).is_some() => return Ok(body),

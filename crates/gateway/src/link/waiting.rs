@@ -59,7 +59,20 @@ pub(super) struct AgentWaiting {
     pub(super) epoch: Option<u64>,
     /// The agent does not want it any more: the server may still answer it, nobody else will.
     pub(super) cancelled: bool,
+    /// If the server speaks protocol 2026-07-28: what of it the agent is to see.
+    pub(super) newer: Option<Bridge>,
     pub(super) answered: oneshot::Sender<Ended>,
+}
+
+/// Between a server of protocol 2026-07-28 and an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bridge {
+    /// The agent speaks it too.
+    Same,
+    /// The agent speaks an older one.
+    Older,
+    /// The agent speaks either, and is being asked something before the request goes on.
+    Asking,
 }
 
 /// A list of which a grant must not see everything.
@@ -103,9 +116,29 @@ impl WaitingRoom {
         match self.all.lock().get_mut(&number) {
             Some(Waiting::Agent(waiting)) => {
                 waiting.epoch = Some(epoch);
+                waiting.newer = None;
                 true
             }
             _ => false,
+        }
+    }
+
+    /// The same for a server of protocol 2026-07-28.
+    pub(super) fn mark_sent_newer(&self, number: u64, epoch: u64, bridge: Bridge) -> bool {
+        match self.all.lock().get_mut(&number) {
+            Some(Waiting::Agent(waiting)) => {
+                waiting.epoch = Some(epoch);
+                waiting.newer = Some(bridge);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// The agent's request goes on with another one, which has this progress token.
+    pub(super) fn set_token(&self, number: u64, token: Option<&str>) {
+        if let Some(Waiting::Agent(waiting)) = self.all.lock().get_mut(&number) {
+            waiting.token = token.map(Into::into);
         }
     }
 
@@ -127,6 +160,7 @@ impl WaitingRoom {
 
     /// The number under which the agent's request `id` was sent. One that has not been sent yet
     /// never will be.
+    /// One whose agent is being asked something goes no further, and nobody need be told.
     pub(super) fn withdraw(&self, session: u64, id: &str) -> Option<u64> {
         let mut all = self.all.lock();
         let (number, sent) = all.iter_mut().find_map(|(number, waiting)| match waiting {
@@ -141,9 +175,18 @@ impl WaitingRoom {
         }
         if let Some(Waiting::Agent(waiting)) = all.remove(&number) {
             waiting.outlet.forgo();
-            drop(waiting.answered.send(Ended::cancelled(Effect::NotStarted)));
+            let effect = waiting.effect_unsent();
+            drop(waiting.answered.send(Ended::cancelled(effect)));
         }
         None
+    }
+
+    /// Nobody wants the answer to the request `number` any more. True if somebody did.
+    pub(super) fn give_up(&self, number: u64) -> bool {
+        let Some(Waiting::Agent(waiting)) = self.take(number) else { return false };
+        waiting.outlet.forgo();
+        drop(waiting.answered.send(Ended::cancelled(Effect::Unknown)));
+        true
     }
 
     /// Tells whoever waits under `number` of the failure; true if the server still works on it and
@@ -189,6 +232,14 @@ impl WaitingRoom {
         }
     }
 
+    /// Whose the request `number` is.
+    pub(super) fn session_of(&self, number: u64) -> Option<u64> {
+        match self.all.lock().get(&number) {
+            Some(Waiting::Agent(agent)) => Some(agent.session),
+            _ => None,
+        }
+    }
+
     /// Where the only request that runs is answered; none if there are several.
     pub(super) fn only_outlet(&self) -> Option<Arc<Outlet>> {
         let all = self.all.lock();
@@ -215,6 +266,18 @@ impl WaitingRoom {
     }
 }
 
+// === impl AgentWaiting ===
+
+impl AgentWaiting {
+    /// What may have happened although it has not been sent: parts of it may have run before.
+    fn effect_unsent(&self) -> Effect {
+        match self.newer {
+            Some(Bridge::Asking) => Effect::Unknown,
+            _ => Effect::NotStarted,
+        }
+    }
+}
+
 // === impl Waiting ===
 
 impl Waiting {
@@ -224,13 +287,15 @@ impl Waiting {
                 server.metrics.cancelled.inc();
                 waiting.outlet.forgo();
                 let sent = waiting.epoch.is_some();
-                let effect = if sent { Effect::Unknown } else { Effect::NotStarted };
+                let effect = if sent { Effect::Unknown } else { waiting.effect_unsent() };
                 drop(waiting.answered.send(Ended::cancelled(effect)));
             }
             Self::Agent(waiting) => {
                 let failure = match failure {
                     // What never left cannot have taken effect.
-                    Failure::Lost { why } if waiting.epoch.is_none() => {
+                    Failure::Lost { why }
+                        if waiting.epoch.is_none() && waiting.newer != Some(Bridge::Asking) =>
+                    {
                         &Failure::unavailable(why.clone())
                     }
                     failure => failure,

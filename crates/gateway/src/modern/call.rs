@@ -14,6 +14,7 @@ use crate::admission::Sender;
 use crate::agent::{AgentSession, Attached};
 use crate::call::Call;
 use crate::legs::Legs;
+use crate::link::Retry;
 use crate::outlet::{First, Next};
 use crate::refused::Refused;
 
@@ -83,7 +84,8 @@ impl ModernCall {
             First::Answer(body, status) => {
                 self.calling.interest.satisfied();
                 let body = body.into_bytes();
-                match self.calling.shape.show(&body) {
+                let newer = self.call.outlet().is_newer();
+                match self.calling.shape.show(&body, newer) {
                     Some((shown, better)) => First::Answer(shown.into(), better.unwrap_or(status)),
                     None => First::Answer(body.into(), status),
                 }
@@ -121,7 +123,13 @@ impl ModernStream {
             let going = self.going.as_mut()?;
             match going.attached.reader.next().await {
                 Next::Event(_, body) => {
-                    if let Some((shown, _)) = going.calling.shape.show(&body) {
+                    let newer = going.attached.reader.is_newer();
+                    let wish = newer.then(|| Question::of_result(&body)).flatten();
+                    if let Some(question) = wish.filter(|_| going.calling.asking.is_some()) {
+                        self.ask(question);
+                        continue;
+                    }
+                    if let Some((shown, _)) = going.calling.shape.show(&body, newer) {
                         return Some(shown);
                     }
                     self.hear(&body);
@@ -137,6 +145,13 @@ impl ModernStream {
                     return None;
                 }
             }
+        }
+    }
+
+    /// The server itself has ended the request with a question.
+    fn ask(&mut self, question: Question) {
+        if let Some(going) = self.going.take() {
+            self.ending = Some(Box::pin(park(going, question)));
         }
     }
 
@@ -185,6 +200,13 @@ impl Going {
         match &self.calling.asking {
             Some(asking) => asking.legs.end().await,
             None => false,
+        }
+    }
+
+    /// Gives the server the client's next request.
+    pub(super) fn retry(&self, retry: Retry) {
+        if let Some(asking) = &self.calling.asking {
+            asking.legs.retry(retry);
         }
     }
 

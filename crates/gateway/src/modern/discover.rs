@@ -33,6 +33,15 @@ pub(super) fn start(session: &Arc<AgentSession>, request: &Request<'_>) -> Moder
                 Endpoint::All | Endpoint::Sessions => welcome_of_all(&session, &raw, &id).await,
                 Endpoint::Server(_) => welcome_of_one(&session, &id).await,
             };
+            // A server of the same protocol answers for itself.
+            let links = session.links();
+            let link =
+                links.first().filter(|link| session.endpoint().is_one() && link.speaks_modern());
+            if let (Ok(_), Some(_)) = (&welcome, link)
+                && let Ok(asking) = session.start_own(&raw, &outlet)
+            {
+                return asking.await;
+            }
             let answer = match welcome {
                 Ok(welcome) => discovered(&welcome, &id),
                 Err(answer) => answer,

@@ -96,6 +96,10 @@ impl Subscription {
                 agreed.uris.insert(uri);
             }
         }
+        for link in session.links().iter().filter(|link| link.speaks_modern()) {
+            link.listen();
+            link.hears_changes().await;
+        }
         if let Some(standing) = session.standing() {
             *self.wants.lock() = agreed;
             standing.subscriptions.add(session, self);

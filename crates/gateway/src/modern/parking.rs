@@ -25,7 +25,9 @@ use super::call::Going;
 use super::questions::Question;
 use super::seal::Seal;
 use crate::agent::AgentSession;
+use crate::channel::Heads;
 use crate::failure::{Expects, Failure};
+use crate::link::Retry;
 
 /// How long a call waits for its client.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -123,7 +125,7 @@ fn keep(going: Going, question: Question) -> Option<Bytes> {
     let bound = going.bound().to_owned();
     let state = State { run: parking.run.clone(), place: place.clone(), bound, until };
     let sealed = Seal::new(&admission.secret())?.close(&state.to_json(), admission.random()?)?;
-    let message = question.ask(going.id(), &sealed);
+    let message = question.ask(going.id(), &sealed)?;
     parking.put(place.clone(), Parked { going, question });
     parking.watch(place);
     Some(message)
@@ -134,6 +136,7 @@ pub(super) async fn resume(
     session: &Arc<AgentSession>,
     raw: &str,
     request: &Request<'_>,
+    heads: &Heads,
 ) -> Result<Resumed, Refusal> {
     let (admission, parking) = match session.standing() {
         Some(standing) => (session.admission(), Arc::clone(&standing.parking)),
@@ -158,16 +161,37 @@ pub(super) async fn resume(
     let Some(parked) = parking.take(&state.place) else {
         return Err(refusal("this `requestState` was used, or its call has ended"));
     };
-    let params = request.params.unwrap_or("{}");
-    // A key that occurs twice has been refused before.
-    let answer = peek(params, &["inputResponses", parked.question.key()]).ok().flatten();
-    let Some(answer) = answer.filter(|answer| answer.starts_with('{')) else {
+    let Some(answer) = Answer::of(&parked.question, request) else {
         // Nothing was used up: the same state is good for the answer.
         let again = parked.question.ask(request.id, &sealed);
         parking.put(state.place, parked);
-        return Ok(Resumed::Answer(again));
+        return again.map(Resumed::Answer).ok_or_else(|| refusal("it cannot be asked again"));
     };
-    go_on(session, &parking, state.place, parked, answer, request).await
+    let (place, retry) = (state.place, Retry { raw: request.raw.to_owned(), heads: heads.clone() });
+    go_on(session, &parking, place, parked, answer, request, retry).await
+}
+
+/// What a retry brings.
+enum Answer<'a> {
+    /// The answer to what the server waits for, raw JSON.
+    To(&'a str),
+    /// Whatever a server of the same protocol makes of it.
+    Whole,
+}
+
+impl<'a> Answer<'a> {
+    /// None if it brings nothing.
+    fn of(question: &Question, request: &Request<'a>) -> Option<Self> {
+        match question {
+            Question::Wished(_) => Some(Self::Whole),
+            Question::Asked(asked) => {
+                // A key that occurs twice has been refused before.
+                let path = ["inputResponses", asked.key()];
+                let answer = peek(request.params.unwrap_or("{}"), &path).ok().flatten();
+                answer.filter(|answer| answer.starts_with('{')).map(Self::To)
+            }
+        }
+    }
 }
 
 /// Delivers the client's answer, if the call may still do what it does.
@@ -176,8 +200,9 @@ async fn go_on(
     parking: &Parking,
     place: String,
     parked: Parked,
-    answer: &str,
+    answer: Answer<'_>,
     request: &Request<'_>,
+    retry: Retry,
 ) -> Result<Resumed, Refusal> {
     match parked.going.next_leg(session.sender()).await {
         None => Ok(Resumed::Answer(lost(session, request))),
@@ -187,7 +212,14 @@ async fn go_on(
         }
         Some(Ok(())) => {
             let Parked { mut going, question } = parked;
-            question.answer(answer).await;
+            match (question, answer) {
+                (Question::Asked(asked), Answer::To(answer)) => asked.answer(answer).await,
+                // The server judges it itself.
+                (question, _) => {
+                    drop(question);
+                    going.retry(retry);
+                }
+            }
             going.rename(request.id);
             Ok(Resumed::Goes(going))
         }

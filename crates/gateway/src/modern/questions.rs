@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use toolgate_mcp::{Incoming, Limits, Message, Request, code, method, parse_agent, peek, write};
+use toolgate_mcp::{
+    Edit, Incoming, Limits, Message, Payload, Request, code, method, parse_agent, parse_server,
+    peek, text, write,
+};
 
 use crate::agent::AgentSession;
 
@@ -22,9 +25,17 @@ pub(super) fn may_ask(method: &str) -> bool {
     MAY_ASK.contains(&method)
 }
 
+/// What a client is asked before its call goes on.
+pub(super) enum Question {
+    /// A server of an older protocol asks, and waits for the answer.
+    Asked(Box<Asked>),
+    /// A server of the same protocol has asked with its result, and keeps nothing.
+    Wished(String),
+}
+
 /// A question that a server waits to have answered. Dropped without an answer, the server is told
 /// that there is none.
-pub(super) struct Question {
+pub(super) struct Asked {
     session: Arc<AgentSession>,
     /// The id under which it was asked; none once it is answered.
     number: Option<Box<str>>,
@@ -37,28 +48,55 @@ impl Question {
     pub(super) fn of(session: &Arc<AgentSession>, request: &Request<'_>) -> Self {
         let params =
             request.params.map(|params| format!(r#","params":{params}"#)).unwrap_or_default();
-        Self {
+        Self::Asked(Box::new(Asked {
             session: Arc::clone(session),
             number: Some(request.id.into()),
             key: format!("q{}", request.id.trim_matches('"')),
             what: format!(r#"{{"method":{}{params}}}"#, write::quote(&request.method)),
-        }
+        }))
     }
 
+    /// The question that an answer of a server of the same protocol is; none if it is none.
+    pub(super) fn of_result(body: &Bytes) -> Option<Self> {
+        let Ok(Incoming::One(Message::Response(response))) = parse_server(body, &Limits::default())
+        else {
+            return None;
+        };
+        let Payload::Result(result) = response.payload else { return None };
+        let kind = peek(result, &["resultType"]).ok().flatten().and_then(text);
+        (kind.as_deref() == Some("input_required")).then(|| Self::Wished(result.to_owned()))
+    }
+
+    /// The answer to the request `id` that asks the client. What a server of the same protocol says
+    /// passes as it is, but for its state.
+    pub(super) fn ask(&self, id: &str, sealed: &str) -> Option<Bytes> {
+        let sealed = write::quote(sealed);
+        match self {
+            Self::Asked(asked) => {
+                let result = format!(
+                    r#"{{"resultType":"input_required","inputRequests":{{{}:{}}},"requestState":{sealed}}}"#,
+                    write::quote(&asked.key),
+                    asked.what,
+                );
+                Some(write::result(id, &result))
+            }
+            Self::Wished(result) => {
+                let edit = Edit::new(result);
+                let edit = match peek(result, &["requestState"]).ok()? {
+                    Some(theirs) => edit.replace(theirs, sealed),
+                    None => edit.insert(result, "requestState", &sealed),
+                };
+                let result = edit.ok()?.finish();
+                Some(write::result(id, &String::from_utf8_lossy(&result)))
+            }
+        }
+    }
+}
+
+impl Asked {
     /// Under which name the client answers it.
     pub(super) fn key(&self) -> &str {
         &self.key
-    }
-
-    /// The answer to the request `id` that asks the client.
-    pub(super) fn ask(&self, id: &str, sealed: &str) -> Bytes {
-        let result = format!(
-            r#"{{"resultType":"input_required","inputRequests":{{{}:{}}},"requestState":{}}}"#,
-            write::quote(&self.key),
-            self.what,
-            write::quote(sealed),
-        );
-        write::result(id, &result)
     }
 
     /// Gives the server the client's answer, raw JSON.
@@ -69,7 +107,7 @@ impl Question {
     }
 }
 
-impl Drop for Question {
+impl Drop for Asked {
     fn drop(&mut self) {
         if let Some(number) = self.number.take() {
             let session = Arc::clone(&self.session);
@@ -102,12 +140,7 @@ pub(crate) fn answer_at_once(
     if request.method == method::PING {
         return Some(write::result(request.id, "{}"));
     }
-    let opening = String::from_utf8_lossy(session.opening());
-    let asked = ASKED.iter().find(|(method, _)| request.method == *method);
-    let can = asked.is_some_and(|(_, capability)| {
-        matches!(peek(&opening, &["capabilities", capability]), Ok(Some(_)))
-    });
-    let why = match (can, in_call) {
+    let why = match (can_answer(session, &request.method), in_call) {
         (true, true) => return None,
         (true, false) => {
             "the client speaks protocol 2026-07-28 and can be asked during a call only"
@@ -115,4 +148,13 @@ pub(crate) fn answer_at_once(
         (false, _) => "the client cannot be asked this",
     };
     Some(write::error(Some(request.id), code::METHOD_NOT_FOUND, why, None))
+}
+
+/// Whether whoever is behind an agent session has said that it can answer this.
+pub(crate) fn can_answer(session: &AgentSession, method: &str) -> bool {
+    let opening = String::from_utf8_lossy(session.opening());
+    let asked = ASKED.iter().find(|(asked, _)| method == *asked);
+    asked.is_some_and(|(_, capability)| {
+        matches!(peek(&opening, &["capabilities", capability]), Ok(Some(_)))
+    })
 }

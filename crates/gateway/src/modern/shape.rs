@@ -66,10 +66,11 @@ impl Shape {
 
     /// A message as the client is to have it, and the HTTP status that goes with an answer; none
     /// if it is not for the client.
-    pub(super) fn show(&self, body: &Bytes) -> Option<(Bytes, Option<u16>)> {
+    /// What came from a server of the same protocol (`newer`) is in shape.
+    pub(super) fn show(&self, body: &Bytes, newer: bool) -> Option<(Bytes, Option<u16>)> {
         let Self::Passed(passed) = self else { return Some((body.clone(), None)) };
         match parse_server(body, &Limits::default()) {
-            Ok(Incoming::One(Message::Response(response))) => Some(passed.answer(&response)),
+            Ok(Incoming::One(Message::Response(response))) => Some(passed.answer(&response, newer)),
             Ok(Incoming::One(Message::Notification(notification))) => {
                 passed.wants(&notification).then(|| (body.clone(), None))
             }
@@ -99,11 +100,12 @@ impl Passed {
         }
     }
 
-    fn answer(&self, response: &Response<'_>) -> (Bytes, Option<u16>) {
+    fn answer(&self, response: &Response<'_>, newer: bool) -> (Bytes, Option<u16>) {
         let as_it_is = || (Bytes::copy_from_slice(response.raw.as_bytes()), None);
         let Some(id) = response.id else { return as_it_is() };
         let Ok(edit) = Edit::new(response.raw).replace(id, &*self.id) else { return as_it_is() };
         let (edit, status) = match response.payload {
+            Payload::Result(_) if newer => (Some(edit), None),
             Payload::Result(result) => (self.complete(edit, result), None),
             Payload::Error(error) => renumber(edit, error),
         };
@@ -206,7 +208,15 @@ mod tests {
         for (method, said, shown, status) in cases {
             let body = Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":17,{said}}}"#));
             let expected = format!(r#"{{"jsonrpc":"2.0","id":"a",{shown}}}"#);
-            assert_eq!(shape(method, None).show(&body), Some((expected.into(), status)), "{said}");
+            assert_eq!(
+                shape(method, None).show(&body, false),
+                Some((expected.into(), status)),
+                "{said}"
+            );
+            let untouched = format!(r#"{{"jsonrpc":"2.0","id":"a",{said}}}"#);
+            if said.contains("result") {
+                assert_eq!(shape(method, None).show(&body, true), Some((untouched.into(), None)));
+            }
         }
     }
 
@@ -224,14 +234,14 @@ mod tests {
             (Some(Level::Warning), "error", true),
         ];
         for (wanted, said, passes) in cases {
-            let shown = shape("tools/call", wanted).show(&log(said));
+            let shown = shape("tools/call", wanted).show(&log(said), false);
             assert_eq!(shown.is_some(), passes, "{wanted:?} {said}");
         }
         let progress = Bytes::from_static(
             br#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1}}"#,
         );
-        assert_eq!(shape("tools/call", None).show(&progress), Some((progress, None)));
+        assert_eq!(shape("tools/call", None).show(&progress, false), Some((progress, None)));
         let question = Bytes::from_static(br#"{"jsonrpc":"2.0","id":1,"method":"roots/list"}"#);
-        assert_eq!(shape("tools/call", None).show(&question), None);
+        assert_eq!(shape("tools/call", None).show(&question, false), None);
     }
 }

@@ -34,6 +34,12 @@ impl Showing {
         &self.list
     }
 
+    /// The tools by the names they are shown under, each with what clients call it.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &str)> {
+        let shown = self.list.entries().map(|(shown, _)| shown);
+        shown.filter_map(|shown| Some((shown, &**self.originals.get(shown)?)))
+    }
+
     /// Whether the policy keeps this from the grant.
     pub(crate) fn hides(&self, desk: &Desk, grant: &Grant, shown: &str, now: Timestamp) -> bool {
         let Some(original) = self.originals.get(shown) else { return true };

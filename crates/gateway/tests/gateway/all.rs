@@ -30,11 +30,21 @@ fn bed(servers: &[(&str, &Player)]) -> Bed {
     bed
 }
 
+/// The names of servers' tools; toolgate's own one stands before them.
 async fn tools(agent: &Agent) -> String {
     let answer = agent.ask(LIST).answer().await;
     let result = answer.strip_prefix(r#"{"jsonrpc":"2.0","id":1,"result":{"tools":["#).unwrap();
-    let names = result.strip_suffix("]}}").unwrap().replace(r#"{"name":""#, "");
-    names.replace(r#""}"#, "").replace(',', " ")
+    let tools = format!("[{}]", result.strip_suffix("]}}").unwrap());
+    let tools = toolgate_mcp::items(&tools).unwrap().unwrap();
+    let name = |tool: &&str| {
+        toolgate_mcp::text(toolgate_mcp::peek(tool, &["name"]).unwrap().unwrap())
+            .unwrap()
+            .into_owned()
+    };
+    let names: Vec<String> = tools.iter().map(name).collect();
+    let (own, others) = names.split_first().unwrap();
+    assert_eq!(own, "my_permissions");
+    others.join(" ")
 }
 
 /// The answer without its envelope.
@@ -435,7 +445,8 @@ async fn long_lists_come_in_pages() {
         let Some(next) = next else { break };
         cursor = next.to_owned();
     }
-    let mut expected: Vec<_> = (0..20).map(|n| format!("\"one__t{n}\"")).collect();
+    let mut expected = vec!["\"my_permissions\"".to_owned()];
+    expected.extend((0..20).map(|n| format!("\"one__t{n}\"")));
     expected.push("\"two__last\"".to_owned());
     assert_eq!(names, expected);
     assert_eq!(pages, 2);

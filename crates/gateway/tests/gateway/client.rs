@@ -18,6 +18,8 @@ pub(crate) struct Client<'b> {
     pub(crate) capabilities: &'static str,
     pub(crate) session: Option<&'static str>,
     pub(crate) level: Option<&'static str>,
+    /// Headers that repeat arguments.
+    pub(crate) parameters: &'static [(&'static str, &'static str)],
 }
 
 /// What every request holds.
@@ -43,7 +45,15 @@ impl<'b> Client<'b> {
 
     pub(crate) fn of(bed: &'b Bed, endpoint: Endpoint) -> Self {
         let grant = bed.gateway.admission().caller(None).unwrap();
-        Self { bed, endpoint, grant, capabilities: "{}", session: None, level: None }
+        Self {
+            bed,
+            endpoint,
+            grant,
+            capabilities: "{}",
+            session: None,
+            level: None,
+            parameters: &[],
+        }
     }
 
     /// Why a request is refused.
@@ -58,11 +68,15 @@ impl<'b> Client<'b> {
     fn start(&self, raw: &str) -> impl Future<Output = Result<Started, NotStarted>> + use<> {
         let (gateway, endpoint) = (Arc::clone(&self.bed.gateway), self.endpoint.clone());
         let (grant, raw) = (Arc::clone(&self.grant), raw.to_owned());
-        let Self { capabilities, session, level, .. } = *self;
+        let Self { capabilities, session, level, parameters, .. } = *self;
         async move {
             let log_level = level.map(Into::into);
             let claims = Claims { capabilities, client_info: None, log_level };
-            let caller = Caller { claims: &claims, session };
+            let parameters = parameters
+                .iter()
+                .map(|(name, value)| ((*name).into(), (*value).to_owned()))
+                .collect();
+            let caller = Caller { claims: &claims, session, parameters: &parameters };
             gateway.modern(&endpoint, &grant, &caller, &request(&raw)).await
         }
     }

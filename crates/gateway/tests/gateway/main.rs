@@ -28,6 +28,7 @@ mod life;
 mod modern;
 mod modern_listen;
 mod modern_questions;
+mod newer;
 mod opening;
 mod pass;
 mod policy;

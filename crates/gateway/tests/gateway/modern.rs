@@ -222,10 +222,10 @@ async fn all_servers_are_seen_and_called_without_a_handshake() {
     let bed = Bed::new();
     bed.apply([bed.played(settings("zed"), &one), bed.played(settings("abc"), &two)]);
     let client = Client::of(&bed, Endpoint::All);
-    assert_eq!(
-        client.ask(&ask("tools/list", "")).answer().await,
-        r#"{"jsonrpc":"2.0","id":"a","result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"zed__read"},{"name":"abc__read"}]}}"#
-    );
+    let list = client.ask(&ask("tools/list", "")).answer().await;
+    let head = r#"{"jsonrpc":"2.0","id":"a","result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","tools":[{"name":"my_permissions","#;
+    let tail = r#"},{"name":"zed__read"},{"name":"abc__read"}]}}"#;
+    assert!(list.starts_with(head) && list.ends_with(tail), "{list}");
     one.heard();
     let answer = client.ask(&ask_as("7", "tools/call", r#""name":"abc__read""#)).answer().await;
     assert_eq!(

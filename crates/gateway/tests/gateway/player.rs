@@ -33,7 +33,15 @@ impl Player {
     }
 
     pub(crate) fn welcoming(welcome: &str, tools: &[&str]) -> Self {
-        let peer = Peer::with_welcome(Kind::Child, Some(welcome));
+        Self::playing(Peer::with_welcome(Kind::Child, Some(welcome)), tools)
+    }
+
+    /// A server of protocol 2026-07-28.
+    pub(crate) fn modern(discover: &str, tools: &[&str]) -> Self {
+        Self::playing(Peer::modern(Kind::Http, discover), tools)
+    }
+
+    fn playing(peer: Peer, tools: &[&str]) -> Self {
         let player = Self {
             script: peer.connector(),
             results: Arc::default(),

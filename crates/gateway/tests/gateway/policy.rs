@@ -143,6 +143,39 @@ async fn a_limit_of_n_admits_n_and_the_next_window_opens() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn edits_keep_what_was_counted_and_new_names_begin_anew() {
+    let document = |counter: &str, max: u8, more: &str| {
+        format!(
+            "version: \"1\"\ndefault: deny\n{more}tools:\n  close: {{ action: allow, limits: \
+             [{{ counter: {counter}, max: {max}, window: hour, scope: grant }}] }}\n"
+        )
+    };
+    let (bed, _player) = bed(&document("c", 3, ""));
+    let agent = bed.open("files", INITIALIZE).await.unwrap();
+    let calls = async |count: usize| {
+        let mut sent = 0;
+        for _ in 0..count {
+            sent += usize::from(verdict(&agent, "close").await == "sent");
+        }
+        sent
+    };
+    assert_eq!(calls(2).await, 2);
+    // Each edit, and how many of nine calls pass after it.
+    let edits = [
+        (document("c", 3, "description: other words\n"), 1),
+        (document("c", 5, "hide: [x]\n"), 2),
+        (document("c", 2, ""), 0),
+        (document("d", 2, ""), 2),
+        (document("c", 6, ""), 1),
+    ];
+    for (edit, expected) in edits {
+        bed.office.enforce(&edit);
+        bed.gateway.access_changed();
+        assert_eq!(calls(9).await, expected, "{edit}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_never_left_is_given_back() {
     let (bed, player) = bed(
         "version: \"1\"\ndefault: deny\ntools:\n  close: { action: allow, limits: [{ counter: c, max: 1, window: hour, scope: grant }] }\n",

@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolgate_gateway::channel::{
-    BoxFuture, Channel, Connector, Inbox, Outbound, Progress, SendError,
+    BoxFuture, Channel, Connector, Heads, Inbox, Outbound, Progress, SendError,
 };
 use toolgate_mcp::{method, peek, text};
 
@@ -48,6 +48,8 @@ pub(crate) struct Script {
     kind: Kind,
     /// The result with which `initialize` is answered at once; without one that is the test's.
     welcome: Mutex<Option<String>>,
+    /// The result with which `server/discover` is answered; without one it is unknown.
+    discover: Mutex<Option<String>>,
     connects: Mutex<VecDeque<Connect>>,
     tried: AtomicUsize,
     lines: mpsc::UnboundedSender<Line>,
@@ -62,6 +64,7 @@ pub(crate) struct Line {
 struct Wire {
     kind: Kind,
     welcome: Option<String>,
+    discover: Option<String>,
     inbox: Arc<dyn Inbox>,
     sent: mpsc::UnboundedSender<Sent>,
     log: Mutex<Vec<String>>,
@@ -75,6 +78,7 @@ struct Wire {
 /// A message that the gateway sent.
 pub(crate) struct Sent {
     pub(crate) body: String,
+    pub(crate) heads: Heads,
     wire: Arc<Wire>,
     exchange: Arc<dyn Inbox>,
     verdict: Mutex<Option<oneshot::Sender<Result<(), SendError>>>>,
@@ -100,11 +104,25 @@ impl Peer {
         let script = Script {
             kind,
             welcome: Mutex::new(welcome.map(str::to_owned)),
+            discover: Mutex::default(),
             connects: Mutex::default(),
             tried: AtomicUsize::new(0),
             lines,
         };
         Self { script: Arc::new(script), lines: taken }
+    }
+
+    /// A server of protocol 2026-07-28 that says this to `server/discover`, and nothing else by
+    /// itself.
+    pub(crate) fn modern(kind: Kind, discover: &str) -> Self {
+        let peer = Self::with_welcome(kind, None);
+        peer.set_discover(Some(discover));
+        peer
+    }
+
+    /// From the next connection on.
+    pub(crate) fn set_discover(&self, discover: Option<&str>) {
+        *self.script.discover.lock() = discover.map(str::to_owned);
     }
 
     pub(crate) fn connector(&self) -> Arc<Script> {
@@ -164,6 +182,7 @@ impl Connector for Script {
             let wire = Arc::new(Wire {
                 kind: self.kind,
                 welcome: self.welcome.lock().clone(),
+                discover: self.discover.lock().clone(),
                 inbox,
                 sent,
                 log: Mutex::default(),
@@ -276,6 +295,23 @@ impl Sent {
         self.say(&format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, self.id()));
     }
 
+    pub(crate) fn say_error(&self, code: i32, message: &str) {
+        self.say(&format!(
+            r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":{code},"message":"{message}"}}}}"#,
+            self.id()
+        ));
+    }
+
+    /// The value of a header.
+    pub(crate) fn head(&self, name: &str) -> Option<&str> {
+        self.heads.iter().find(|(head, _)| head == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether nobody waits for the exchange any more.
+    pub(crate) fn hung_up(&self) -> bool {
+        self.verdict.lock().as_ref().is_none_or(oneshot::Sender::is_closed)
+    }
+
     /// Ends the exchange without an answer.
     pub(crate) fn refuse(&self, error: SendError) {
         self.end(Err(error));
@@ -306,18 +342,36 @@ impl Wire {
         if let Some(error) = self.refusals.lock().pop_front() {
             return Err(error);
         }
-        self.log.lock().push(body.clone());
         let (tell, verdict) = oneshot::channel();
         let verdict_of = Mutex::new(Some(tell));
-        let sent = Sent { body, wire: Arc::clone(self), exchange, verdict: verdict_of };
-        match (&self.welcome, sent.part(&["method"]).and_then(text).as_deref()) {
-            (Some(welcome), Some(method::INITIALIZE)) => {
+        let heads = message.heads;
+        let sent = Sent { body, heads, wire: Arc::clone(self), exchange, verdict: verdict_of };
+        let method = sent.part(&["method"]).and_then(text).unwrap_or_default();
+        let unknown = || sent.say_error(-32601, "no such method");
+        if method == method::DISCOVER && self.discover.is_none() && self.welcome.is_some() {
+            // A server of an older protocol; tests look at what comes after.
+            unknown();
+            return Ok(());
+        }
+        self.log.lock().push(sent.body.clone());
+        match (method.as_ref(), &self.welcome, &self.discover) {
+            (method::INITIALIZE, Some(welcome), _) => {
                 sent.answer(welcome);
                 return Ok(());
             }
-            (Some(_), Some(method::INITIALIZED)) => return Ok(()),
+            (method::INITIALIZED, Some(_), _) => return Ok(()),
+            (method::INITIALIZE, None, Some(_)) => {
+                unknown();
+                return Ok(());
+            }
+            // The first one is a probe; whoever asks again wants the test's own answer.
+            (method::DISCOVER, _, Some(discover)) if self.log.lock().len() < 3 => {
+                sent.answer(discover);
+                return Ok(());
+            }
             _ => {}
         }
+        drop(method);
         // A test that has dropped its line looks at nothing any more.
         drop(self.sent.send(sent));
         if self.kind == Kind::Child || !message.expects_answer {
@@ -351,6 +405,10 @@ impl Channel for Handle {
 
     fn established(&self, version: &str) {
         *self.0.established.lock() = Some(version.to_owned());
+    }
+
+    fn hangs_up(&self) -> bool {
+        self.0.kind == Kind::Http
     }
 
     fn listen(&self) -> BoxFuture<'_, ()> {

@@ -10,16 +10,22 @@
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
+
+use super::{
+    Asked, Job, Question,
+    queue::Queue,
+    writer::{Closing, Writer},
+};
+use crate::{
+    Backend,
+    backend::Reader,
     sync::{
-        Arc,
+        Mutex,
         mpsc::{Receiver, Sender},
     },
 };
-
-use parking_lot::Mutex;
-
-use super::{Job, Question, queue::Queue, writer::Writer};
-use crate::{Backend, backend::Reader};
 
 /// Where jobs are put.
 #[derive(Clone)]
@@ -28,7 +34,7 @@ pub(crate) struct Desk(Arc<dyn Worker>);
 /// Where questions are put.
 pub(super) enum Window {
     /// The reader thread answers.
-    Thread(Sender<Question>),
+    Thread(Sender<Asked>),
     /// They are answered at once, after what could not be written before.
     Here(Mutex<Box<dyn Reader>>, Desk),
 }
@@ -70,11 +76,19 @@ impl Window {
     /// Puts a question there.
     pub(super) fn put(&self, question: Question) {
         match self {
-            Window::Thread(reader) => drop(reader.send(question)),
+            Window::Thread(reader) => drop(reader.send(Asked::Answer(question))),
             Window::Here(reader, desk) => {
                 desk.0.try_again();
                 ask(question, &mut **reader.lock());
             }
+        }
+    }
+
+    /// After this nothing is answered any more; `letting_go` is dropped when the data is free.
+    pub(super) fn let_go(&self, letting_go: Sender<()>) {
+        match self {
+            Window::Thread(reader) => drop(reader.send(Asked::LetGo(letting_go))),
+            Window::Here(..) => drop(letting_go),
         }
     }
 }
@@ -91,7 +105,7 @@ impl<B: Backend> Worker for OnTheSpot<B> {
     fn work(&self, job: Job) {
         let mut writer = self.0.lock();
         let closed = writer.as_mut().and_then(|writer| writer.write(vec![job]));
-        if let Some((reply, result)) = closed {
+        if let Some(Closing { reply, result, .. }) = closed {
             // What was kept must be free before anybody hears that it is.
             *writer = None;
             drop(reply.send(result));
@@ -153,8 +167,10 @@ pub(super) fn write_all<B: Backend>(writer: &Slot<B>, queue: &Queue) {
         let Some(open) = slot.as_mut() else { break };
         let jobs = queue.take();
         if (!jobs.is_empty() || open.owes())
-            && let Some((reply, result)) = open.write(jobs)
+            && let Some(Closing { gone, reply, result }) = open.write(jobs)
         {
+            // Nothing is ever sent; this ends when the reader has let go.
+            let _gone = gone.recv();
             // What was kept must be free before anybody hears that it is.
             *slot = None;
             drop(slot);
@@ -169,10 +185,17 @@ pub(super) fn write_all<B: Backend>(writer: &Slot<B>, queue: &Queue) {
     }
 }
 
-/// Answers questions until nobody is left to ask.
-pub(super) fn answer_all(questions: Receiver<Question>, mut reader: Box<dyn Reader>) {
-    for question in questions {
-        ask(question, &mut *reader);
+/// Answers questions until nobody is left to ask, or the store is closed.
+pub(super) fn answer_all(questions: &Receiver<Asked>, mut reader: Box<dyn Reader>) {
+    for asked in questions {
+        match asked {
+            Asked::Answer(question) => ask(question, &mut *reader),
+            Asked::LetGo(letting_go) => {
+                drop(reader);
+                drop(letting_go);
+                return;
+            }
+        }
     }
 }
 

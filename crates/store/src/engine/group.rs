@@ -99,7 +99,7 @@ impl<'a> Group<'a> {
                 Ok(Done::Nothing)
             }
             Job::Tick(now) => self.tick(*now),
-            Job::Close(now, _) => {
+            Job::Close(now, ..) => {
                 let now = self.time(*now);
                 let rest = self.memory.coalescer.flush(now);
                 self.memory.owed.extend(rest);
@@ -215,6 +215,7 @@ impl<'a> Group<'a> {
         row.call_id = intent.call_id;
         row.grant.clone_from(&intent.grant);
         row.server.clone_from(&intent.server);
+        row.session_id.clone_from(&intent.session_id);
         row.tool.clone_from(&intent.tool);
         (row.outcome, row.effect) = (Some(ending.outcome), Some(ending.effect));
         (row.upstream_ms, row.total_ms) = (ending.upstream_ms, ending.total_ms);

@@ -5,9 +5,8 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use parking_lot::{Condvar, Mutex};
-
 use super::Job;
+use crate::sync::{Condvar, Mutex};
 
 /// At most so many jobs share one commit, so that the first of them need not wait for long.
 const GROUP: usize = 256;

@@ -3,7 +3,7 @@
 use std::{
     collections::{HashMap, VecDeque},
     panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, atomic::Ordering},
+    sync::Arc,
 };
 
 use jiff::Timestamp;
@@ -13,7 +13,13 @@ use super::{
     Finish, Job, Settings, Shared,
     group::{Done, Group},
 };
-use crate::{Admitted, Answer, Backend, ChangeError, Fault, FaultKind, NotAudited};
+use crate::{
+    Admitted, Answer, Backend, ChangeError, Fault, FaultKind, NotAudited,
+    sync::{
+        atomic::Ordering,
+        mpsc::{Receiver, channel},
+    },
+};
 
 /// More calls than this at once are better off with one commit for several.
 const FEW: usize = 4;
@@ -71,8 +77,8 @@ impl<B: Backend> Writer<B> {
 
     /// Writes what belongs to the end, when nobody is left to ask for it.
     pub(super) fn close(&mut self) {
-        let now = self.memory.now;
-        drop(self.write(vec![Job::Close(now, futures_channel::oneshot::channel().0)]));
+        let (now, nobody) = (self.memory.now, futures_channel::oneshot::channel().0);
+        drop(self.write(vec![Job::Close(now, channel().1, nobody)]));
     }
 
     /// Whether waking a thread for a call would take longer than to write it: if a commit waits for
@@ -87,10 +93,7 @@ impl<B: Backend> Writer<B> {
     }
 
     /// Writes a group and answers it; gives back the answer to a wish to close.
-    pub(super) fn write(
-        &mut self,
-        mut jobs: Vec<Job>,
-    ) -> Option<(super::Reply<(), NotAudited>, Closed)> {
+    pub(super) fn write(&mut self, mut jobs: Vec<Job>) -> Option<Closing> {
         let waited = jobs.iter().filter(|job| job.waits()).count();
         self.shared.waiting.fetch_sub(waited, Ordering::Relaxed);
         let mut done = Vec::with_capacity(jobs.len());
@@ -147,7 +150,7 @@ impl<B: Backend> Writer<B> {
         Ok(())
     }
 
-    fn fail(&mut self, job: Job, fault: &Fault) -> Option<(super::Reply<(), NotAudited>, Closed)> {
+    fn fail(&mut self, job: Job, fault: &Fault) -> Option<Closing> {
         let refused = || NotAudited(fault.clone());
         match job {
             Job::Admit { reply, .. } => drop(reply.send(Err(refused()))),
@@ -156,13 +159,21 @@ impl<B: Backend> Writer<B> {
             Job::Record(_, reply) => drop(reply.send(Err(refused()))),
             Job::Change(_, reply) => drop(reply.send(Err(ChangeError::NotAudited(refused())))),
             Job::Touch(..) | Job::Tick(_) => {}
-            Job::Close(_, reply) => return Some((reply, Err(refused()))),
+            Job::Close(_, gone, reply) => {
+                return Some(Closing { gone, reply, result: Err(refused()) });
+            }
         }
         None
     }
 }
 
-pub(super) type Closed = Result<(), NotAudited>;
+/// A wish to close, and what came of it.
+pub(super) struct Closing {
+    /// Fails as soon as the reader has let go of the data.
+    pub(super) gone: Receiver<()>,
+    pub(super) reply: super::Reply<(), NotAudited>,
+    pub(super) result: Result<(), NotAudited>,
+}
 
 impl Job {
     /// Counts among those that wait for the writer.
@@ -181,7 +192,7 @@ impl Job {
 }
 
 /// Tells whoever asked; they may be gone, which is fine.
-fn answer(job: Job, done: Done) -> Option<(super::Reply<(), NotAudited>, Closed)> {
+fn answer(job: Job, done: Done) -> Option<Closing> {
     match (job, done) {
         (Job::Admit { desk, reply, .. }, Done::Admitted { call_id, intent, seq, verdict }) => {
             // An answer that nobody hears drops its ticket, which writes `unknown`.
@@ -207,7 +218,7 @@ fn answer(job: Job, done: Done) -> Option<(super::Reply<(), NotAudited>, Closed)
         (Job::Deny(_, reply), _) => drop(reply.send(Ok(()))),
         (Job::Record(_, reply), Done::Written(seq)) => drop(reply.send(Ok(seq))),
         (Job::Change(_, reply), Done::Changed(changed)) => drop(reply.send(changed)),
-        (Job::Close(_, reply), _) => return Some((reply, Ok(()))),
+        (Job::Close(_, gone, reply), _) => return Some(Closing { gone, reply, result: Ok(()) }),
         _ => {}
     }
     None

@@ -31,6 +31,24 @@ pub fn a_dropped_ticket_is_unknown(place: &dyn Place) {
     assert_whole(&*store);
 }
 
+/// The rows of a call to a session say which one, both of them.
+pub fn an_outcome_names_the_session(place: &dyn Place) {
+    let store = place.open(at(0));
+    let agent = Agent::new(&store, "a");
+    let mut asking = agent.asking("close", "{}", at(1));
+    asking.draft.session_id = Some("u1".into());
+    let Answer::Admitted(admitted) = wait(store.admit(asking)).unwrap() else {
+        panic!("not admitted")
+    };
+    let call = admitted.call_id();
+    let (_permit, ticket) = admitted.split();
+    let ending = Ending::new(Outcome::Ok, Effect::Done, at(2));
+    wait(ticket.finish_written(ending)).unwrap();
+    let told = wait(store.story(call)).unwrap();
+    let sessions: Vec<_> = told.iter().map(|row| row.draft.session_id.as_deref()).collect();
+    assert_eq!(sessions, [Some("u1"), Some("u1")]);
+}
+
 /// One call's rows, in order, with who, what and by which rule.
 pub fn a_story_has_its_rows(place: &dyn Place) {
     let store = place.open(at(0));

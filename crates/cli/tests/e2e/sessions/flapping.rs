@@ -78,7 +78,7 @@ fn not_one_call_is_lost_or_misrouted_and_lists_do_not_flicker() {
             .collect();
         eventually("both have come back often enough", || {
             assert_eq!(tools(&agent), before, "no flicker");
-            let often = |channel: &OneC| channel.seen().connects >= returns;
+            let often = |channel: &OneC| channel.seen().registers >= returns;
             channels.iter().all(often).then_some(())
         });
         over.store(true, Ordering::Relaxed);

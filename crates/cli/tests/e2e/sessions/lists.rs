@@ -27,11 +27,11 @@ fn built_ins_then_sessions_then_servers() {
         {"name": "inner", "input_schema": {"type": "object"}, "visibility": "internal"},
     ]));
     let mut program = Program::register(&gate, &card);
-    let own = ["session_list", "tools_cache_reset"];
+    let own = ["session_list", "tools_cache_reset", "my_permissions"];
     let of_sessions = ["echo", "find", "session__peer__x", "session__session_list"];
     assert_eq!(names(&open(&gate)), [&own[..], &of_sessions[..]].concat());
     let everything = Agent::open_at(&gate, "/mcp", "2025-11-25").ok().unwrap();
-    assert_eq!(names(&everything)[..6], [&own[..], &of_sessions[..]].concat());
+    assert_eq!(names(&everything)[..7], [&own[..], &of_sessions[..]].concat());
     // The server has a tool of that name too; on its own endpoint it keeps it.
     std::thread::scope(|scope| {
         let call = scope.spawn(|| everything.call("echo", &json!({})));
@@ -100,7 +100,7 @@ fn agents_are_told_of_changes_that_they_see() {
     );
     let agents = TOKENS.map(|token| Agent::open_with(&gate, "sessions", token));
     let mut streams = agents.each_ref().map(|agent| {
-        assert_eq!(names(agent), ["session_list", "tools_cache_reset"]);
+        assert_eq!(names(agent), ["session_list", "tools_cache_reset", "my_permissions"]);
         Events::of(agent.get(&format!("Accept: text/event-stream\r\n{}", agent.authorization())))
     });
     let changed = |stream: &mut Events| {
@@ -116,7 +116,7 @@ fn agents_are_told_of_changes_that_they_see() {
     // The first thing that the other one is told is what it can see itself.
     let _stock = Program::register(&gate, &Card::new("u2", "other").of("client", "stock"));
     changed(&mut streams[1]);
-    assert_eq!(names(&agents[1]), ["session_list", "tools_cache_reset", "other"]);
+    assert_eq!(names(&agents[1])[3..], ["other"]);
 }
 
 const TOKENS: [&str; 2] = ["token-of-the-grant-a-0123456789", "token-of-the-grant-b-0123456789"];

@@ -45,6 +45,7 @@ fn wait(room: &WaitingRoom, session: u64, id: &str) -> (u64, Arc<Outlet>) {
         hides: None,
         epoch: None,
         cancelled: false,
+        newer: None,
         answered: oneshot::channel().0,
     };
     room.insert(number, Waiting::Agent(waiting));

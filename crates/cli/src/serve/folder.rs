@@ -1,0 +1,81 @@
+//! A grant of a data folder on which no gateway runs, as one would find it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use toolgate_config::ServerConfig;
+use toolgate_gateway::InForce;
+use toolgate_policy::Class;
+use toolgate_store::Snapshot;
+
+use super::access::{Compiled, FileSide, Policies, PolicyFiles, policies};
+use super::source::Source;
+use super::wire;
+
+/// A grant and its policy.
+#[derive(Debug)]
+pub(crate) struct KnownGrant {
+    pub(crate) label: String,
+    pub(crate) identity: Option<String>,
+    pub(crate) groups: Vec<String>,
+    pub(crate) revoked: bool,
+    /// What decides its calls, and the document it was made of.
+    pub(crate) policy: Option<(Arc<InForce>, String)>,
+}
+
+/// What the file says; it may be read where the secrets of `serve` are not.
+pub(crate) fn file_side(config: Option<&Path>) -> anyhow::Result<FileSide> {
+    let config = Source::find(config).load_without_secrets()?;
+    let policies = PolicyFiles::read(&config, None);
+    Ok(FileSide { config, policies, local_policy: None })
+}
+
+/// The grant of this id or label; a mistake in a policy of the file in one text.
+pub(crate) fn grant(
+    file: &FileSide,
+    snapshot: &Snapshot,
+    servers: &[String],
+    named: &str,
+) -> Result<Option<KnownGrant>, String> {
+    let policies = policies(file, snapshot, false, servers, &Compiled::default())?;
+    let policy = |name: Option<&str>| in_force(&policies, snapshot, name?);
+    if let Some(grant) = file.config.grants.iter().find(|grant| grant.label == named) {
+        let mut kept = snapshot.grants.iter();
+        return Ok(Some(KnownGrant {
+            label: grant.label.clone(),
+            identity: grant.identity.clone(),
+            groups: grant.groups.clone(),
+            // A stored revocation wins over the file.
+            revoked: kept.any(|kept| *kept.label == *named && kept.revoked.is_some()),
+            policy: policy(grant.policy.as_deref()),
+        }));
+    }
+    let found = snapshot.grants.iter().find(|grant| *grant.id == *named || *grant.label == *named);
+    Ok(found.map(|grant| KnownGrant {
+        label: grant.label.to_string(),
+        identity: grant.identity.as_deref().map(str::to_owned),
+        groups: grant.groups.clone(),
+        revoked: grant.revoked.is_some(),
+        policy: policy(grant.policy.as_deref()),
+    }))
+}
+
+/// The operator's word about the class of a tool.
+pub(crate) fn said_class(server: &ServerConfig, tool: &str) -> Option<Class> {
+    let said = server.tools.iter().find(|one| one.name == tool)?;
+    said.class.map(wire::class)
+}
+
+fn in_force(
+    policies: &Policies,
+    snapshot: &Snapshot,
+    name: &str,
+) -> Option<(Arc<InForce>, String)> {
+    let in_force = policies.by_name.get(name)?;
+    let of_file = policies.of_file.iter().find(|(other, _)| other == name);
+    let text = of_file.map(|(_, text)| text.clone()).or_else(|| {
+        let kept = snapshot.policies.iter().find(|kept| *kept.name == *name);
+        kept.map(|kept| kept.document.to_string())
+    });
+    Some((Arc::clone(in_force), text.unwrap_or_default()))
+}

@@ -1,0 +1,255 @@
+//! Requests to servers of protocol 2026-07-28: each describes itself, and has headers that repeat it.
+//!
+//! What the protocol no longer has is answered here for agents of older ones; what such a server
+//! wants to know before it goes on is asked for in `link/asking.rs`.
+//!
+//! Invariant: every leg of a request has a number of its own.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::sync::mpsc;
+use toolgate_audit::Effect;
+use toolgate_mcp::modern::{described, heads_of};
+use toolgate_mcp::{
+    Incoming, Limits, Message, Payload, code, members, method, parse_server, peek, text, write,
+};
+
+use super::asking::{Next, Retry};
+use super::handshake::Up;
+use super::pending::Pending;
+use super::waiting::{Bridge, Waiting};
+use super::{Link, Parties};
+use crate::channel::{Heads, Outbound, SendError};
+use crate::ended::Ended;
+use crate::era::Era;
+use crate::failure::Failure;
+use crate::lists::Kind;
+use crate::rewrite::error_in;
+
+/// What only a request of protocol 2026-07-28 has.
+pub(crate) struct Newer {
+    /// Its client's next requests, which go on with it.
+    pub(crate) retries: mpsc::UnboundedReceiver<Retry>,
+    /// Its `Mcp-Param-*` headers.
+    pub(crate) heads: Heads,
+}
+
+/// What became of a request.
+pub(super) enum Delivered {
+    Ended(Ended),
+    /// The server refused it unread: it does not speak this protocol any more.
+    Refused,
+}
+
+/// A notification as a server of the newer protocol may have it; none if it is not to.
+pub(super) fn word(up: &Up, body: Bytes) -> Option<Outbound> {
+    let heads = {
+        let Ok(Incoming::One(Message::Notification(word))) =
+            parse_server(&body, &Limits::default())
+        else {
+            return None;
+        };
+        match word.method.as_ref() {
+            method::INITIALIZED | method::ROOTS_LIST_CHANGED | method::PROGRESS => return None,
+            method::CANCELLED if up.channel.hangs_up() => return None,
+            _ => heads_of(word.raw),
+        }
+    };
+    Some(Outbound { body, expects_answer: false, heads })
+}
+
+impl Link {
+    /// Sends a request, leg by leg, and waits for its end.
+    pub(super) async fn deliver_newer(
+        self: &Arc<Self>,
+        pending: &mut Pending,
+        up: &Arc<Up>,
+        second_chance: bool,
+    ) -> Result<Delivered, Failure> {
+        if let Some(ended) = self.answer_here(pending, up).await? {
+            return Ok(Delivered::Ended(ended));
+        }
+        let bridge = if pending.is_newer { Bridge::Same } else { Bridge::Older };
+        let (mut body, mut up) = (pending.body.clone(), Arc::clone(up));
+        let mut chance = second_chance;
+        loop {
+            let number = pending.unanswered.number;
+            let message = self.outbound(pending, &body, &up).await?;
+            if !self.waiting.mark_sent_newer(number, up.epoch, bridge) {
+                let ended = pending.answer.try_recv();
+                let ended = ended.unwrap_or(Ended::cancelled(Effect::NotStarted));
+                return Ok(Delivered::Ended(ended));
+            }
+            let sending = up.channel.send(message, self.ear(up.epoch, Some(number)));
+            let sent = tokio::select! {
+                biased;
+                sent = sending => sent,
+                // Nobody wants it any more; whoever drops the exchange has hung up.
+                ended = &mut pending.answer => {
+                    let ended = ended.unwrap_or(Ended::cancelled(Effect::Unknown));
+                    return Ok(Delivered::Ended(ended));
+                }
+            };
+            let ended = match sent {
+                Ok(()) => {
+                    let ended = (&mut pending.answer).await;
+                    ended.unwrap_or(Ended::cancelled(Effect::Unknown))
+                }
+                Err(SendError::Refused { status, body }) if chance && is_older(status, &body) => {
+                    self.forget(up.epoch);
+                    return Ok(Delivered::Refused);
+                }
+                Err(SendError::Refused { body: why, .. })
+                    if chance && bridge == Bridge::Older && misses_headers(&why) =>
+                {
+                    // What is known of its tools is no longer true.
+                    chance = false;
+                    self.learn_tools().await?;
+                    continue;
+                }
+                Err(SendError::Refused { status, body }) => self.refused(number, status, &body)?,
+                Err(error) => return Err(error.into()),
+            };
+            let Some(asks) = ended.asks else { return Ok(Delivered::Ended(ended)) };
+            match self.next_leg(pending, *asks, &body).await? {
+                Next::Over(ended) => return Ok(Delivered::Ended(ended)),
+                Next::Leg(leg) => body = leg,
+            }
+            chance = false;
+            up = self.come_up().await?;
+            if up.era != Era::Modern {
+                return Err(Failure::Lost { why: "it speaks an older protocol by now".into() });
+            }
+        }
+    }
+
+    /// The message to send for a request that was written before.
+    async fn outbound(
+        self: &Arc<Self>,
+        pending: &Pending,
+        body: &Bytes,
+        up: &Up,
+    ) -> Result<Outbound, Failure> {
+        let level = self.level();
+        let raw = String::from_utf8_lossy(body);
+        let body = self.with_about(level.as_deref(), |about| described(&raw, about));
+        let body = body.map_err(|refusal| Failure::unavailable(refusal.message))?;
+        let mut heads = heads_of(&raw);
+        match &pending.newer {
+            Some(newer) => heads.extend(newer.heads.iter().cloned()),
+            None if !pending.is_newer && up.channel.hangs_up() => {
+                heads.extend(self.parameters(&raw).await);
+            }
+            None => {}
+        }
+        Ok(Outbound { body, expects_answer: true, heads })
+    }
+
+    /// A request of our own.
+    pub(super) fn own_outbound(&self, body: Bytes, up: &Up) -> Outbound {
+        if up.era == Era::Legacy {
+            return Outbound::request(body);
+        }
+        let raw = String::from_utf8_lossy(&body);
+        let heads = heads_of(&raw);
+        let told = self.with_about(None, |about| described(&raw, about));
+        let body = told.unwrap_or_else(|_| body.clone());
+        Outbound { body, expects_answer: true, heads }
+    }
+
+    /// The headers that repeat arguments of a tool.
+    async fn parameters(self: &Arc<Self>, raw: &str) -> Heads {
+        let Ok([method, params]) = members(raw, ["method", "params"]) else { return Heads::new() };
+        if method.and_then(text).as_deref() != Some(method::TOOLS_CALL) {
+            return Heads::new();
+        }
+        let [name, arguments] =
+            members(params.unwrap_or("{}"), ["name", "arguments"]).unwrap_or_default();
+        let annotations = &self.server.annotations;
+        if !annotations.is_whole()
+            && let Err(failure) = self.learn_tools().await
+        {
+            let why = failure.what(self.server.name());
+            tracing::debug!(server = self.server.name(), why, "its tools are not known");
+        }
+        let known = name.and_then(text).and_then(|name| annotations.of(&name));
+        let heads = known.iter().flat_map(|known| known.iter());
+        let heads = heads.filter_map(|one| one.head(arguments.unwrap_or("{}")));
+        heads.map(|(name, value)| (name.into(), value)).collect()
+    }
+
+    /// Asks for the server's tools, and remembers which arguments are repeated in headers.
+    async fn learn_tools(self: &Arc<Self>) -> Result<(), Failure> {
+        self.fetch(Kind::Tools).await.map(drop)
+    }
+
+    /// Which log messages its agent of an older protocol wants.
+    fn level(&self) -> Option<String> {
+        let Parties::One(session) = &self.parties else { return None };
+        session.upgrade()?.wishes.level()
+    }
+
+    /// Answers what the newer protocol no longer has.
+    async fn answer_here(
+        self: &Arc<Self>,
+        pending: &Pending,
+        up: &Arc<Up>,
+    ) -> Result<Option<Ended>, Failure> {
+        let number = pending.unanswered.number;
+        let raw = String::from_utf8_lossy(&pending.body);
+        let [method, params] = members(&raw, ["method", "params"]).unwrap_or_default();
+        let (method, params) = (method.and_then(text).unwrap_or_default(), params.unwrap_or("{}"));
+        let uri = || peek(params, &["uri"]).ok().flatten().and_then(text).unwrap_or_default();
+        let answer = match method.as_ref() {
+            method::PING | method::LOGGING_SET_LEVEL => Ok(()),
+            method::RESOURCES_SUBSCRIBE => {
+                let session = self.waiting.session_of(number);
+                self.follow(session, &uri(), up).await?
+            }
+            method::RESOURCES_UNSUBSCRIBE => {
+                self.unfollow(self.waiting.session_of(number), &uri());
+                Ok(())
+            }
+            _ if !pending.is_newer && is_forged(params) => {
+                Err("`requestState` and `inputResponses` are not of your protocol".to_owned())
+            }
+            _ => return Ok(None),
+        };
+        let Some(Waiting::Agent(waiting)) = self.waiting.take(number) else {
+            return Ok(Some(Ended::cancelled(Effect::Unknown)));
+        };
+        let (answer, ended) = match answer {
+            Ok(()) => (write::result(&waiting.id, "{}"), Ended::answered(Payload::Result("{}"))),
+            Err(why) => {
+                let answer = write::error(Some(&waiting.id), code::INVALID_PARAMS, &why, None);
+                (answer, Ended::answered(Payload::Error("{}")))
+            }
+        };
+        self.server.metrics.answered.inc();
+        waiting.outlet.answer(answer, None);
+        Ok(Some(ended))
+    }
+}
+
+/// Whether a request of an older protocol pretends to go on with something.
+fn is_forged(params: &str) -> bool {
+    let parts = members(params, ["requestState", "inputResponses"]);
+    parts.is_ok_and(|parts| parts.iter().any(Option::is_some))
+}
+
+/// Whether a refusal is one that only servers of older protocols give.
+fn is_older(status: u16, body: &Bytes) -> bool {
+    match error_in(body) {
+        Some(error) => matches!(code_of(error), Some(-32019..=-32000)),
+        None => matches!(status, 400 | 404 | 405),
+    }
+}
+
+fn misses_headers(body: &Bytes) -> bool {
+    error_in(body).and_then(code_of) == Some(code::HEADER_MISMATCH)
+}
+
+fn code_of(error: &str) -> Option<i32> {
+    peek(error, &["code"]).ok()??.parse().ok()
+}

@@ -1,0 +1,168 @@
+//! Requests to servers of protocol 2026-07-28: what each says of itself, in its body and in headers.
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+
+use super::{VERSION, base64, key, subject};
+use crate::envelope::{Incoming, Message, parse_server};
+use crate::peek::{entries, peek, text};
+use crate::{Edit, EditError, Limits, Refusal, code, write};
+
+/// Whoever sends a request, as it describes itself in each.
+#[derive(Debug, Clone, Copy)]
+pub struct About<'a> {
+    /// Raw JSON: what the client can do.
+    pub capabilities: &'a str,
+    /// Raw JSON: what the client calls itself.
+    pub client_info: Option<&'a str>,
+    /// Which log messages it wants with the answer.
+    pub log_level: Option<&'a str>,
+}
+
+/// The keys of `_meta` that belong to a request and not to what it is about.
+const CLAIMS: [&str; 4] =
+    [key::PROTOCOL_VERSION, key::CLIENT_CAPABILITIES, key::CLIENT_INFO, key::LOG_LEVEL];
+
+/// The request `raw` with what it has to say of itself; as it is if it says so already.
+pub fn described(raw: &str, about: &About<'_>) -> Result<Bytes, Refusal> {
+    let params = peek(raw, &["params"])?;
+    let meta = params.map(|params| peek(params, &["_meta"])).transpose()?.flatten();
+    let said = meta.map(|meta| peek(meta, &[key::PROTOCOL_VERSION])).transpose()?.flatten();
+    if said.is_some() {
+        return Ok(Bytes::copy_from_slice(raw.as_bytes()));
+    }
+    let info = about.client_info.map(|info| format!(r#","{}":{info}"#, key::CLIENT_INFO));
+    let level = about.log_level.map(write::quote);
+    let level = level.map(|level| format!(r#","{}":{level}"#, key::LOG_LEVEL));
+    let claims = format!(
+        r#""{}":"{VERSION}","{}":{}{}{}"#,
+        key::PROTOCOL_VERSION,
+        key::CLIENT_CAPABILITIES,
+        about.capabilities,
+        info.unwrap_or_default(),
+        level.unwrap_or_default()
+    );
+    let edit = Edit::new(raw);
+    let edit = match (params, meta) {
+        (_, Some(meta)) if meta.starts_with('{') => edit.insert_raw(meta, &claims),
+        (_, Some(meta)) => edit.replace(meta, format!("{{{claims}}}")),
+        (Some(params), None) => edit.insert_raw(params, &format!(r#""_meta":{{{claims}}}"#)),
+        (None, None) => {
+            let object = raw.trim_start_matches([' ', '\t', '\n', '\r']);
+            edit.insert_raw(object, &format!(r#""params":{{"_meta":{{{claims}}}}}"#))
+        }
+    };
+    Ok(edit.map_err(cannot)?.finish())
+}
+
+/// The request `raw` as a server of an older protocol knows it: without what it says of itself.
+/// None if it says nothing.
+pub fn without_claims(raw: &str) -> Result<Option<Bytes>, Refusal> {
+    let Some(meta) = peek(raw, &["params", "_meta"])? else { return Ok(None) };
+    let is_claim = |raw: &str| text(raw).is_some_and(|key| CLAIMS.contains(&key.as_ref()));
+    let all = entries(meta)?.unwrap_or_default();
+    if !all.iter().any(|(key, _)| is_claim(key)) {
+        return Ok(None);
+    }
+    let kept = all.into_iter().filter(|(key, _)| !is_claim(key));
+    let kept: Vec<_> = kept.map(|(key, value)| format!("{key}:{value}")).collect();
+    let edit = Edit::new(raw).replace(meta, format!("{{{}}}", kept.join(","))).map_err(cannot)?;
+    Ok(Some(edit.finish()))
+}
+
+/// The headers that repeat what the message `raw` says.
+pub fn heads_of(raw: &str) -> Vec<(Cow<'static, str>, String)> {
+    let mut heads = vec![("mcp-protocol-version".into(), VERSION.to_owned())];
+    let (method, params) = match parse_server(raw.as_bytes(), &Limits::default()) {
+        Ok(Incoming::One(Message::Request(request))) => (request.method, request.params),
+        Ok(Incoming::One(Message::Notification(word))) => (word.method, word.params),
+        _ => return heads,
+    };
+    let name = subject(&method, params.unwrap_or("{}")).ok().flatten();
+    heads.push(("mcp-method".into(), header_value(&method).into_owned()));
+    heads.extend(name.map(|name| ("mcp-name".into(), header_value(&name).into_owned())));
+    heads
+}
+
+/// How text stands in a header: as it is, or in base64 where it would not come out the same.
+pub fn header_value(text: &str) -> Cow<'_, str> {
+    let plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    let padded = text.starts_with(' ') || text.ends_with(' ');
+    let imitates = text.starts_with("=?base64?") && text.ends_with("?=");
+    if plain && !padded && !imitates {
+        Cow::Borrowed(text)
+    } else {
+        Cow::Owned(format!("=?base64?{}?=", base64::encode(text.as_bytes())))
+    }
+}
+
+fn cannot(error: EditError) -> Refusal {
+    Refusal::new(code::INVALID_PARAMS, error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ABOUT: About<'_> =
+        About { capabilities: r#"{"roots":{}}"#, client_info: None, log_level: Some("info") };
+
+    #[test]
+    fn a_request_describes_itself_once_and_the_rest_stays() {
+        let claims = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"roots":{}},"io.modelcontextprotocol/logLevel":"info""#;
+        let cases = [
+            (
+                r#"{"id":1,"method":"m"}"#,
+                format!(r#"{{"params":{{"_meta":{{{claims}}}}},"id":1,"method":"m"}}"#),
+            ),
+            (r#"{"params":{},"id":1}"#, format!(r#"{{"params":{{"_meta":{{{claims}}}}},"id":1}}"#)),
+            (
+                r#"{"params":{"a":1.0,"_meta":{"progressToken":7}}}"#,
+                format!(r#"{{"params":{{"a":1.0,"_meta":{{{claims},"progressToken":7}}}}}}"#),
+            ),
+        ];
+        for (raw, expected) in cases {
+            let described_once = described(raw, &ABOUT).unwrap();
+            assert_eq!(described_once, expected);
+            let again = described(&expected, &About { log_level: None, ..ABOUT }).unwrap();
+            assert_eq!(again, expected, "what a client says of itself stays");
+            assert!(without_claims(&expected).unwrap().is_some());
+        }
+    }
+
+    #[test]
+    fn headers_repeat_the_body() {
+        let cases = [
+            (r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#, "tools/list", None),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"né"}}"#,
+                "tools/call",
+                Some("=?base64?bsOp?="),
+            ),
+            (
+                r#"{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"a:b c"}}"#,
+                "resources/read",
+                Some("a:b c"),
+            ),
+            (r#"{"jsonrpc":"2.0","method":"notifications/x"}"#, "notifications/x", None),
+        ];
+        for (raw, method, name) in cases {
+            let heads = heads_of(raw);
+            let of = |key: &str| {
+                heads.iter().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
+            };
+            assert_eq!(of("mcp-protocol-version"), Some(VERSION));
+            assert_eq!((of("mcp-method"), of("mcp-name")), (Some(method), name), "{raw}");
+        }
+    }
+
+    #[test]
+    fn text_comes_back_out_of_headers() {
+        for text in ["", "a", "a b", " a", "a ", "é", "a\nb", "=?base64?YQ==?=", "ab", "abcd"] {
+            let value = header_value(text);
+            assert!(value.bytes().all(|byte| (b' '..=b'~').contains(&byte)), "{value}");
+            assert_eq!(super::super::header_text(&value).as_deref(), Some(text));
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The engine and its ledger under thousands of schedules: how calls, their ends, questions and
+//! ticks of several clients and two processes on the same data can come between each other.
+//!
+//! `cargo nextest run -p toolgate-store --features shuttle --test schedules`; `cargo xtask test`
+//! does. A schedule that fails is printed, and `shuttle::replay` repeats it.
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests may panic, in their helpers too")]
+
+use std::panic::catch_unwind;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use shuttle::future::block_on;
+use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
+use shuttle::{Config, Runner, thread};
+use toolgate_audit::{Effect, Kind, Outcome, Row, Verifier};
+use toolgate_policy::Verdict;
+use toolgate_store::suite::{Agent, POLICY, at, signer};
+use toolgate_store::{
+    Admitted, Answer, Asking, Ending, Engine, Memory, NotAudited, Page, Settings, Store,
+};
+
+/// How many schedules each scheduler tries.
+const SCHEDULES: usize = 1_500;
+/// How many places the second scheduler changes its mind at: most mistakes need two or three.
+const CHANGES: usize = 3;
+/// `both` is admitted five times a minute to one grant.
+const MOST: usize = 5;
+
+/// Tries a scenario out.
+fn explore(scenario: fn()) {
+    run(RandomScheduler::new_from_seed(0x5eed, SCHEDULES), scenario);
+    run(PctScheduler::new_from_seed(0x5eed, CHANGES, SCHEDULES), scenario);
+}
+
+fn run(scheduler: impl Scheduler + 'static, scenario: fn()) {
+    let mut config = Config::new();
+    // Policies are read and decided on the clients' stacks.
+    config.stack_size = 1 << 20;
+    Runner::new(scheduler, config).run(scenario);
+}
+
+/// Two stores on the same data, as two processes would have them.
+fn two_on(memory: &Memory) -> [Arc<dyn Store>; 2] {
+    [(); 2].map(|()| {
+        let settings = Settings { signer: Some(signer()), ..Settings::default() };
+        let engine = Engine::start(memory.clone(), settings, at(0)).unwrap();
+        Arc::new(engine) as Arc<dyn Store>
+    })
+}
+
+fn admitted(answer: Result<Answer, NotAudited>) -> Option<Admitted> {
+    match answer {
+        Ok(Answer::Admitted(admitted)) => Some(admitted),
+        Ok(Answer::Refused(_)) | Err(_) => None,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// How one call of a client went.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Went {
+    /// It was sent.
+    Out,
+    /// It was admitted and never sent.
+    Back,
+    /// It was refused.
+    Nowhere,
+}
+
+/// Three calls: one is sent and its end waited for, one was never sent, one is sent and its ticket
+/// dropped.
+fn three_calls(store: &Arc<dyn Store>, agent: &Agent) -> Vec<Went> {
+    let ask = || admitted(block_on(store.admit(agent.asking("both", "{}", at(1)))));
+    let mut went = Vec::new();
+    for (outcome, effect) in
+        [(Outcome::Ok, Effect::Done), (Outcome::Unavailable, Effect::NotStarted)]
+    {
+        went.push(match ask() {
+            None => Went::Nowhere,
+            Some(admitted) => {
+                let call = admitted.call_id();
+                // Whoever hears that a call is admitted finds it written down.
+                let story = block_on(store.story(call)).unwrap();
+                assert_eq!(story.first().map(|row| row.draft.kind), Some(Kind::Intent));
+                let (_permit, ticket) = admitted.split();
+                block_on(ticket.finish_written(Ending::new(outcome, effect, at(2)))).unwrap();
+                if effect == Effect::Done { Went::Out } else { Went::Back }
+            }
+        });
+    }
+    went.push(if ask().is_some() { Went::Out } else { Went::Nowhere });
+    went
+}
+
+fn rows(store: &dyn Store) -> Vec<Row> {
+    block_on(store.rows(Page { limit: 1_000, ..Page::default() })).unwrap()
+}
+
+/// The chain is whole, and every intent has its one outcome.
+fn assert_whole(store: &dyn Store) {
+    let rows = rows(store);
+    let checkpoints = block_on(store.checkpoints()).unwrap();
+    let mut verifier = Verifier::new(&signer().public_key(), checkpoints);
+    for row in &rows {
+        let seq = i64::try_from(row.seq).unwrap();
+        assert!(verifier.row(seq, &row.hash.0, Ok(&row.draft)).is_ok());
+    }
+    assert_eq!(verifier.finish().first_bad, None);
+    let of = |kind: Kind| {
+        let mut calls: Vec<_> = rows.iter().filter(|row| row.draft.kind == kind).collect();
+        calls.sort_by_key(|row| row.draft.call_id.map(|call| call.0));
+        calls.into_iter().map(|row| row.draft.call_id).collect::<Vec<_>>()
+    };
+    assert_eq!(of(Kind::Intent), of(Kind::Outcome));
+}
+
+/// How many calls a grant could still make.
+fn room(store: &Arc<dyn Store>, agent: &Agent) -> usize {
+    let more = (0..=MOST).filter_map(|_| {
+        let asking = agent.asking("both", "{}", at(3));
+        let (_permit, ticket) = admitted(block_on(store.admit(asking)))?.split();
+        block_on(ticket.finish_written(Ending::new(Outcome::Ok, Effect::Done, at(3)))).ok()
+    });
+    more.count()
+}
+
+fn clients_of_two_processes() {
+    let memory = Memory::default();
+    let stores = two_on(&memory);
+    let agent = Agent::new(&stores[0], "a");
+    let clients: Vec<_> = stores
+        .iter()
+        .cycle()
+        .take(3)
+        .map(|store| {
+            let (store, agent) = (Arc::clone(store), agent.clone());
+            thread::spawn(move || three_calls(&store, &agent))
+        })
+        .collect();
+    let ticking = Arc::clone(&stores[1]);
+    let clock = thread::spawn(move || {
+        ticking.tick(at(1));
+        ticking.tick(at(2));
+    });
+    let went: Vec<Went> = clients.into_iter().flat_map(|it| it.join().unwrap()).collect();
+    clock.join().unwrap();
+    let out = went.iter().filter(|went| **went == Went::Out).count();
+    assert!(out <= MOST, "{out} of {MOST} were sent");
+    // Outcomes that nobody waited for are behind whatever is asked of their store next.
+    for store in &stores {
+        block_on(store.record(toolgate_audit::Draft::new(Kind::Drift, at(3)))).unwrap();
+    }
+    assert_eq!(out + room(&stores[0], &agent), MOST, "none lost, none counted twice");
+    assert_whole(&*stores[0]);
+    for store in stores {
+        block_on(store.close(at(4))).unwrap();
+    }
+}
+
+#[test]
+fn a_limit_of_n_admits_n_whatever_comes_between() {
+    explore(clients_of_two_processes);
+}
+
+/// Writing fails for a while: calls are refused then, but no outcome is ever lost.
+fn a_disk_that_fails() {
+    let memory = Memory::default();
+    let [store, other] = two_on(&memory);
+    let agent = Agent::new(&store, "a");
+    let breaking = memory.clone();
+    let vandal = thread::spawn(move || {
+        breaking.set_broken(true);
+        thread::yield_now();
+        breaking.set_broken(false);
+    });
+    let client = {
+        let (store, agent) = (Arc::clone(&store), agent.clone());
+        thread::spawn(move || {
+            let asking = agent.asking("both", "{}", at(1));
+            let Some(admitted) = admitted(block_on(store.admit(asking))) else { return 0 };
+            let (_permit, ticket) = admitted.split();
+            block_on(ticket.finish_written(Ending::new(Outcome::Ok, Effect::Done, at(2)))).unwrap();
+            1
+        })
+    };
+    let out = client.join().unwrap();
+    vandal.join().unwrap();
+    assert_eq!(out + room(&store, &agent), MOST);
+    assert_whole(&*store);
+    for store in [store, other] {
+        block_on(store.close(at(4))).unwrap();
+    }
+}
+
+#[test]
+fn no_outcome_is_lost_to_a_disk_that_fails() {
+    explore(a_disk_that_fails);
+}
+
+/// Closing while others still call: whoever was told that a call is admitted finds its intent, and
+/// nobody waits for ever.
+fn closing_among_calls() {
+    let memory = Memory::default();
+    let [store, other] = two_on(&memory);
+    let agent = Agent::new(&store, "a");
+    let clients: Vec<_> = (0..2)
+        .map(|_| {
+            let (store, agent) = (Arc::clone(&store), agent.clone());
+            thread::spawn(move || {
+                let asking = agent.asking("both", "{}", at(1));
+                let call = admitted(block_on(store.admit(asking)))?.call_id();
+                Some(call)
+            })
+        })
+        .collect();
+    block_on(store.close(at(2))).unwrap();
+    let told: Vec<_> = clients.into_iter().filter_map(|it| it.join().unwrap()).collect();
+    for call in told {
+        let story = block_on(other.story(call)).unwrap();
+        assert_eq!(story.first().map(|row| row.draft.kind), Some(Kind::Intent));
+    }
+    block_on(other.close(at(3))).unwrap();
+}
+
+#[test]
+fn a_store_closes_while_others_call() {
+    explore(closing_among_calls);
+}
+
+/// The mistake that all of this is there to prevent: deciding on what was read before the
+/// transaction, not inside it.
+fn decided_outside(store: &Arc<dyn Store>, agent: &Agent, now: Timestamp) -> Asking {
+    let mut asking = agent.asking("both", "{}", now);
+    let (tell, told) = futures_channel::oneshot::channel();
+    let decide = std::mem::replace(&mut asking.decide, Box::new(|_, _| unreachable!()));
+    let look = Box::new(move |usage: &dyn toolgate_policy::Usage, now| {
+        drop(tell.send(decide(usage, now)));
+    });
+    block_on(store.look(now, look)).unwrap();
+    let mut verdict: Verdict = block_on(told).unwrap();
+    for reservation in &mut verdict.reservations {
+        reservation.enforced = false;
+    }
+    asking.decide = Box::new(move |_, _| verdict.clone());
+    asking
+}
+
+fn clients_that_decide_outside() {
+    let memory = Memory::default();
+    let stores = two_on(&memory);
+    let agent = Agent::new(&stores[0], "a");
+    let clients: Vec<_> = stores
+        .iter()
+        .map(|store| {
+            let (store, agent) = (Arc::clone(store), agent.clone());
+            thread::spawn(move || {
+                let calls = (0..3).filter(|_| {
+                    let asking = decided_outside(&store, &agent, at(1));
+                    admitted(block_on(store.admit(asking))).is_some()
+                });
+                calls.count()
+            })
+        })
+        .collect();
+    let out: usize = clients.into_iter().map(|it| it.join().unwrap()).sum();
+    for store in stores {
+        block_on(store.close(at(4))).unwrap();
+    }
+    assert!(out <= MOST, "{out} of {MOST} were sent");
+}
+
+#[test]
+fn a_planted_mistake_is_found() {
+    assert!(POLICY.contains("counter: a, window: minute, max: 5"), "the limit of `both`");
+    let schedulers: [(&str, fn()); 2] = [
+        ("random", || {
+            run(RandomScheduler::new_from_seed(1, SCHEDULES), clients_that_decide_outside)
+        }),
+        ("pct", || {
+            run(PctScheduler::new_from_seed(1, CHANGES, SCHEDULES), clients_that_decide_outside)
+        }),
+    ];
+    for (name, explored) in schedulers {
+        let found = catch_unwind(explored);
+        let said = found.expect_err(&format!("{name} did not find it"));
+        let said = said.downcast_ref::<String>().cloned().unwrap_or_default();
+        assert!(said.contains("6 of 5 were sent"), "{name}: {said}");
+    }
+}
