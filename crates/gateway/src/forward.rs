@@ -63,10 +63,10 @@ pub(crate) fn forward(
 }
 
 /// Headers that do not repeat the arguments are refused here where the server cannot know of them:
-/// it speaks an older protocol. Others see to it themselves.
+/// it speaks an older protocol, or is a child. Others see to it themselves.
 fn check_heads(link: &Link, wanted: &Wanted, heads: &Heads) -> Result<(), Refusal> {
     let What::Tool(tool, _) = &wanted.what else { return Ok(()) };
-    if link.speaks_modern() {
+    if link.gets_heads() {
         return Ok(());
     }
     let header = |name: &str| {

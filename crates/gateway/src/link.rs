@@ -164,9 +164,8 @@ impl Link {
     /// never will be.
     pub(crate) fn withdraw(&self, session: u64, id: &str) -> Option<u64> {
         let number = self.waiting.withdraw(session, id)?;
-        let up = self.up.load();
         // Where hanging up is what cancels, nothing is to be said.
-        if up.as_ref().is_some_and(|up| up.era == Era::Modern && up.channel.hangs_up()) {
+        if self.gets_heads() {
             self.waiting.give_up(number);
             return None;
         }
@@ -236,6 +235,12 @@ impl Link {
     /// Whether there is a channel now, over which protocol 2026-07-28 is spoken.
     pub(crate) fn speaks_modern(&self) -> bool {
         self.up.load().as_ref().is_some_and(|up| up.era == Era::Modern)
+    }
+
+    /// Whether what an agent of that protocol says in headers reaches the server.
+    pub(crate) fn gets_heads(&self) -> bool {
+        let up = self.up.load();
+        up.as_ref().is_some_and(|up| up.era == Era::Modern && up.channel.hangs_up())
     }
 
     /// Whether there is a channel now.

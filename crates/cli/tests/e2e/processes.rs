@@ -127,7 +127,10 @@ fn what_another_process_changes_bites_on_the_next_call() {
     change(&other, vec![Change::RevokeGrant("id-00000".into())]);
     let before = calls();
     let refused = verdict(one);
-    assert!(["policy_denied", "401", "404"].contains(&refused.as_str()), "{refused}");
+    // With the grant goes its agent session, and the way to the server with that; whichever is
+    // noticed first.
+    let refusals = ["policy_denied", "401", "404", "upstream_unavailable"];
+    assert!(refusals.contains(&refused.as_str()), "{refused}");
     assert_eq!(calls(), before, "nothing was sent");
     eventually("the token is refused", || (one.send(PING).status == 401).then_some(()));
     assert_eq!(verdict(two), "sent");

@@ -2,13 +2,18 @@
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
+use tokio::time::timeout;
 use toolgate_mcp::{Incoming, Limits, Message, Refusal, code, method, parse_agent, write};
 
 use super::{AgentSession, Attached};
 use crate::call::{Call, Work};
 use crate::modern::Standing;
 use crate::outlet::Outlet;
+
+/// How long a server may take to hear that nobody waits for it any more: a stop waits for that.
+const PARTING: Duration = Duration::from_secs(5);
 
 impl AgentSession {
     /// What belongs to it if it stands for such clients.
@@ -68,7 +73,7 @@ impl AgentSession {
             if let Some(number) = link.withdraw(self.key, id) {
                 let params = format!(r#"{{"requestId":{number},"reason":"the client is gone"}}"#);
                 let body = write::notification(method::CANCELLED, Some(&params));
-                self.tasks.spawn(async move { link.tell(body).await });
+                self.tasks.spawn(timeout(PARTING, async move { link.tell(body).await }));
             }
         }
     }
@@ -76,7 +81,7 @@ impl AgentSession {
     /// Does something behind the scenes that a stop waits for.
     pub(crate) fn behind_the_scenes(&self, work: Work) {
         if tokio::runtime::Handle::try_current().is_ok() {
-            self.tasks.spawn(work);
+            self.tasks.spawn(timeout(PARTING, work));
         }
     }
 }
