@@ -27,10 +27,10 @@ const NAME: &str = "my_permissions";
 
 /// The result, as design and `outputSchema` have it.
 #[derive(Serialize)]
-struct Permissions {
-    grant: Arc<str>,
-    identity: Option<Arc<str>>,
-    policy: Option<Arc<str>>,
+struct Permissions<'a> {
+    grant: &'a str,
+    identity: Option<&'a str>,
+    policy: Option<&'a str>,
     mode: &'static str,
     tools: Vec<Permission>,
 }
@@ -58,8 +58,8 @@ async fn my_permissions(session: Arc<AgentSession>, arguments: String) -> Result
     })
 }
 
-impl Permissions {
-    fn of(sender: &Sender, tools: Vec<Listed>, usage: &dyn Usage, now: Timestamp) -> Self {
+impl<'a> Permissions<'a> {
+    fn of(sender: &'a Sender, tools: Vec<Listed>, usage: &dyn Usage, now: Timestamp) -> Self {
         let grant = &sender.grant;
         let in_force = grant.policy.as_ref();
         let shadow = in_force.is_some_and(|in_force| in_force.policy.is_shadow(now));
@@ -69,9 +69,9 @@ impl Permissions {
         });
         Self {
             tools: tools.collect(),
-            grant: Arc::clone(&grant.label),
-            identity: grant.identity.clone(),
-            policy: in_force.map(|in_force| Arc::clone(&in_force.name)),
+            grant: &grant.label,
+            identity: grant.identity.as_deref(),
+            policy: in_force.map(|in_force| &*in_force.name),
             mode: if shadow { "shadow" } else { "enforce" },
         }
     }

@@ -150,7 +150,16 @@ impl Link {
                 return Ok(ended.unwrap_or(Ended::cancelled(Effect::NotStarted)));
             }
             let message = Outbound::request(pending.older_body());
-            match up.channel.send(message, self.ear(up.epoch, Some(number))).await {
+            let sent = tokio::select! {
+                biased;
+                sent = up.channel.send(message, self.ear(up.epoch, Some(number))) => sent,
+                // Somebody has said how it ended: nobody waits for the server any more.
+                ended = &mut pending.answer => {
+                    pass.spend();
+                    return Ok(ended.unwrap_or(Ended::cancelled(Effect::Unknown)));
+                }
+            };
+            match sent {
                 Ok(()) => {
                     pass.spend();
                     let ended = (&mut pending.answer).await;
