@@ -51,6 +51,10 @@ const SCRIPTS: &[Script] = &[
 pub(crate) fn run() -> Result<()> {
     copy_scripts()?;
     let work = folder("runs").join("clients");
+    // What a run before has left would be known to this one.
+    if work.exists() {
+        fs::remove_dir_all(&work)?;
+    }
     fs::create_dir_all(&work)?;
     let (_group, url) = start_everything(&work)?.listens()?;
     let job = json!({
