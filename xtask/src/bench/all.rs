@@ -17,7 +17,7 @@ const SERVERS: [usize; 3] = [1, 10, 100];
 /// Tools of each of them.
 const TOOLS: usize = 100;
 /// Tools that toolgate has itself.
-const BUILT_IN: usize = 2;
+const BUILT_IN: usize = 3;
 /// A call may cost so much more with many servers.
 const CALL_AIM: f64 = 1.1;
 /// A listed tool may cost so much more in a long list.

@@ -18,7 +18,7 @@ use super::{CROWD, Extent, SESSION_CALL, STORM};
 const SESSIONS: usize = 1_000;
 const TOOLS: usize = 20;
 /// Tools that toolgate has itself.
-const BUILT_IN: usize = 2;
+const BUILT_IN: usize = 3;
 /// A call through a session may take so much longer than one to an HTTP server.
 const CALL_AIM: f64 = 1.5;
 const MEMORY_AIM_KIB: f64 = 25.0;
