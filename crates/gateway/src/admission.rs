@@ -25,7 +25,7 @@ use toolgate_policy::{
 use toolgate_session::Target;
 use toolgate_store::{Admitted, Answer, Asking, Leg, Store};
 
-use crate::access::{Access, Grant};
+use crate::access::{Access, Grant, InForce};
 use crate::gateway::Ids;
 use crate::patience::{PATIENCE, in_time};
 use crate::refused::Refused;
@@ -168,6 +168,18 @@ impl Admission {
     /// What a grant may do now.
     pub(crate) fn current(&self, label: &str) -> Option<Arc<Grant>> {
         self.access.load().of_label(label).cloned()
+    }
+
+    /// Whether a subscription that was admitted once would be so now.
+    pub(crate) fn may_follow(&self, label: &str, server: &str, uri: &str) -> bool {
+        let access = self.access.load();
+        let Some(grant) = access.of_label(label) else { return false };
+        let allows = |in_force: &Arc<InForce>| {
+            in_force.policy.decide_resource(uri, self.clock.now()).effect == Effect::Allow
+        };
+        access.frozen.stops(label, server).is_none()
+            && grant.may_reach(server)
+            && grant.policy.as_ref().is_some_and(allows)
     }
 
     pub(crate) fn now(&self) -> Timestamp {

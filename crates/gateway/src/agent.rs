@@ -347,7 +347,7 @@ impl AgentSession {
             });
         };
         let uri = match request.method.as_ref() {
-            method::RESOURCES_SUBSCRIBE | method::RESOURCES_UNSUBSCRIBE => {
+            method::RESOURCES_UNSUBSCRIBE => {
                 request.params.and_then(|params| peek(params, &["uri"]).ok().flatten())
             }
             _ => None,

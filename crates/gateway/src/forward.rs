@@ -21,7 +21,7 @@ use toolgate_policy::Outcome as Ownership;
 use toolgate_store::failpoint::{Point, reach};
 use toolgate_store::{Ending, Ticket};
 
-use crate::admission::{Admission, Wanted, What};
+use crate::admission::{Wanted, What};
 use crate::agent::AgentSession;
 use crate::call::Work;
 use crate::channel::Heads;
@@ -58,7 +58,7 @@ pub(crate) fn forward(
         Some((steps, newer)) => (pending.with_newer(newer), Some(steps)),
         None => (pending, None),
     };
-    let work = guarded(Arc::clone(session.admission()), Arc::new(wanted), pending, steps);
+    let work = guarded(Arc::clone(session), Arc::new(wanted), pending, steps);
     Ok(Box::pin(contained(work)))
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn forward(
 /// it speaks an older protocol, or is a child. Others see to it themselves.
 fn check_heads(link: &Link, wanted: &Wanted, heads: &Heads) -> Result<(), Refusal> {
     let What::Tool(tool, _) = &wanted.what else { return Ok(()) };
-    if link.gets_heads() {
+    if link.has_exchanges() {
         return Ok(());
     }
     let header = |name: &str| {
@@ -150,16 +150,23 @@ pub(crate) fn wanted(
 
 /// Admits, sends, records; leg by leg, if its client is asked something meanwhile.
 async fn guarded(
-    admission: Arc<Admission>,
+    session: Arc<AgentSession>,
     wanted: Arc<Wanted>,
     pending: Pending,
     mut steps: Option<Steps>,
 ) {
     let began = Instant::now();
+    let admission = Arc::clone(session.admission());
     let (permit, ticket) = match admission.admit(&wanted).await {
         Ok(admitted) => admitted.split(),
         Err(refused) => return pending.refuse(&refused),
     };
+    if let (Some(method::RESOURCES_SUBSCRIBE), What::Resource(uri)) =
+        (wanted.method.as_deref(), &wanted.what)
+    {
+        session.wishes.follow(&wanted.server, uri);
+    }
+    drop(session);
     reach(Point::BeforeSend);
     let sent = Instant::now();
     let mut ticking = Ticking { admission: Arc::clone(&admission), wanted, ticket: Some(ticket) };

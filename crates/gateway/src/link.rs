@@ -165,7 +165,7 @@ impl Link {
     pub(crate) fn withdraw(&self, session: u64, id: &str) -> Option<u64> {
         let number = self.waiting.withdraw(session, id)?;
         // Where hanging up is what cancels, nothing is to be said.
-        if self.gets_heads() {
+        if self.has_exchanges() {
             self.waiting.give_up(number);
             return None;
         }
@@ -237,8 +237,9 @@ impl Link {
         self.up.load().as_ref().is_some_and(|up| up.era == Era::Modern)
     }
 
-    /// Whether what an agent of that protocol says in headers reaches the server.
-    pub(crate) fn gets_heads(&self) -> bool {
+    /// Whether the same holds, and each request has an exchange of its own: headers reach the
+    /// server, and hanging up cancels.
+    pub(crate) fn has_exchanges(&self) -> bool {
         let up = self.up.load();
         up.as_ref().is_some_and(|up| up.era == Era::Modern && up.channel.hangs_up())
     }

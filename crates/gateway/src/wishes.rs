@@ -1,6 +1,7 @@
 //! Wishes: what an agent asked of servers that they forget when they are lost.
 //!
-//! Invariant: at most [`MAX_SUBSCRIPTIONS`] subscriptions are remembered.
+//! Invariant: at most [`MAX_SUBSCRIPTIONS`] subscriptions are remembered, and only such as were
+//! admitted.
 
 use std::collections::BTreeSet;
 
@@ -26,18 +27,21 @@ struct State {
 }
 
 impl Wishes {
-    /// Remembers what a server forgets when it is lost. `uri` is the server's own.
+    /// Remembers a subscription that was admitted. `uri` is the server's own.
+    pub(crate) fn follow(&self, server: &str, uri: &str) {
+        let mut state = self.0.lock();
+        if state.subscriptions.len() < MAX_SUBSCRIPTIONS {
+            state.subscriptions.insert((server.to_owned(), uri.to_owned()));
+        }
+    }
+
+    /// Remembers what needs no permit and a server forgets when it is lost: what is no longer
+    /// followed (`uri` is the server's own), and the log level.
     pub(crate) fn note(&self, server: &str, request: &Request<'_>, uri: Option<&str>) {
-        let key = || Some((server.to_owned(), uri?.to_owned()));
         match request.method.as_ref() {
-            method::RESOURCES_SUBSCRIBE => {
-                let mut state = self.0.lock();
-                if state.subscriptions.len() < MAX_SUBSCRIPTIONS {
-                    state.subscriptions.extend(key());
-                }
-            }
             method::RESOURCES_UNSUBSCRIBE => {
-                if let Some(key) = key() {
+                if let Some(uri) = uri {
+                    let key = (server.to_owned(), uri.to_owned());
                     self.0.lock().subscriptions.remove(&key);
                 }
             }
@@ -61,12 +65,17 @@ impl Wishes {
         text(level).map(std::borrow::Cow::into_owned)
     }
 
-    /// What a server that comes up again has to be asked once more.
-    pub(crate) fn of(&self, server: &Server, offer: &Offer) -> Vec<(&'static str, String)> {
+    /// What a server that comes up again has to be asked once more, of what may still be followed.
+    pub(crate) fn of(
+        &self,
+        server: &Server,
+        offer: &Offer,
+        may_follow: impl Fn(&str) -> bool,
+    ) -> Vec<(&'static str, String)> {
         let state = self.0.lock();
         let level = state.level.clone().filter(|_| offer.can("logging"));
         let uris = state.subscriptions.iter().filter(|(whose, _)| whose == server.name());
-        let uris = uris.map(|(_, uri)| {
+        let uris = uris.filter(|(_, uri)| may_follow(uri)).map(|(_, uri)| {
             (method::RESOURCES_SUBSCRIBE, format!(r#"{{"uri":{}}}"#, write::quote(uri)))
         });
         level.into_iter().map(|level| (method::LOGGING_SET_LEVEL, level)).chain(uris).collect()

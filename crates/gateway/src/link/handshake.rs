@@ -111,7 +111,9 @@ impl Link {
     fn renew_wishes(self: &Arc<Self>) {
         let Parties::One(session) = &self.parties else { return };
         let Some(session) = session.upgrade() else { return };
-        let wishes = session.wishes.of(&self.server, &self.offer());
+        let label = &session.grant().label;
+        let may_follow = |uri: &str| session.admission().may_follow(label, self.server.name(), uri);
+        let wishes = session.wishes.of(&self.server, &self.offer(), may_follow);
         if wishes.is_empty() {
             return;
         }

@@ -249,6 +249,45 @@ async fn another_policy_changes_what_connected_agents_may_and_see() {
     assert_eq!(verdict(&agent, "files__delete_a").await, "policy_denied (hidden)");
 }
 
+/// A server that was lost is asked again for what its agents follow: for nothing that was refused,
+/// and for nothing that would be refused by now.
+#[tokio::test(start_paused = true)]
+async fn what_is_refused_is_not_followed_after_a_loss_either() {
+    let document = |deny: &str| {
+        format!("version: \"1\"\ndefault: allow\nresources: {{ default: allow, deny: [{deny}] }}\n")
+    };
+    for at_all in [false, true] {
+        let (bed, player) = bed(&document("\"demo://b\""));
+        player.set("resources/subscribe", "{}");
+        let (agent, uri, tool) = if at_all {
+            (bed.open_all(INITIALIZE).await, "files+demo", "files__close")
+        } else {
+            (bed.open("files", INITIALIZE).await.unwrap(), "demo", "close")
+        };
+        for (name, sent) in [("a", true), ("b", false), ("c", true)] {
+            let subscribe = ask("resources/subscribe", &format!(r#"{{"uri":"{uri}://{name}"}}"#));
+            let answered = answer(&agent, &subscribe).await;
+            assert_eq!(answered.contains(r#""result""#), sent, "{answered}");
+        }
+        let followed_after_a_loss = async || {
+            settle().await;
+            player.heard();
+            player.break_off();
+            settle().await;
+            assert_eq!(verdict(&agent, tool).await, "sent");
+            settle().await;
+            let heard = player.heard();
+            let asked = heard.iter().filter(|body| body.contains("resources/subscribe"));
+            asked
+                .filter_map(|body| peek(body, &["params", "uri"]).unwrap().map(str::to_owned))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(followed_after_a_loss().await, [r#""demo://a""#, r#""demo://c""#], "{at_all}");
+        bed.office.enforce(&document("\"demo://b\", \"demo://c\""));
+        assert_eq!(followed_after_a_loss().await, [r#""demo://a""#], "{at_all}");
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_grant_sees_its_servers_and_its_sessions_alone() {
     let (bed, player) = bed("version: \"1\"\ndefault: allow\n");
