@@ -252,3 +252,21 @@ async fn policies_hold_for_these_clients_too() {
     let rows = bed.office.rows_by(1).await;
     assert_eq!(rows[0].draft.via.as_deref(), Some("/mcp/files"));
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_an_older_server_cannot_check_is_checked_here() {
+    let player = Player::with_tools(&["t"]);
+    player.set("tools/list", r#"{"tools":[{"name":"t","inputSchema":{"properties":{"n":{"type":"string","x-mcp-header":"N"}}}}]}"#);
+    player.set("tools/call", r#"{"content":[]}"#);
+    let bed = Bed::new();
+    bed.apply([bed.played(settings("files"), &player)]);
+    let call = ask("tools/call", r#""name":"t","arguments":{"n":"v"}"#);
+    let client = Client::of_files(&bed);
+    client.ask(&ask("tools/list", "")).answer().await;
+    let refusal = client.refusal(&call).await;
+    assert!(refusal.starts_with("-32020 "), "{refusal}");
+    let wrong = Client { parameters: &[("mcp-param-n", "w")], ..client.clone() };
+    assert!(wrong.refusal(&call).await.starts_with("-32020 "));
+    let right = Client { parameters: &[("mcp-param-n", "v")], ..client };
+    right.ask(&call).answer().await;
+}
