@@ -117,8 +117,8 @@ impl Server {
         let link = shared.get_or_insert_with(|| {
             let parties = Parties::Many(Mutex::default());
             let opening = Bytes::from_static(OPENING.as_bytes());
-            // Every agent must be able to speak through it.
-            Link::new(Arc::clone(self), parties, opening, Era::Legacy, tasks.clone())
+            // Only in the newer protocol can such a server tell apart whom it asks.
+            Link::new(Arc::clone(self), parties, opening, Era::Modern, tasks.clone())
         });
         // Still locked, so that nobody joins what is being closed as deserted.
         link.join(session);

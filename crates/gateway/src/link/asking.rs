@@ -18,9 +18,9 @@ use toolgate_mcp::{
     Edit, EditError, Payload, Refusal, code, entries, members, method, peek, text, write,
 };
 
+use super::Link;
 use super::pending::Pending;
 use super::waiting::{AgentWaiting, Bridge, Waiting};
-use super::{Link, Parties};
 use crate::agent::{AgentSession, Asked, Asker};
 use crate::channel::Heads;
 use crate::ended::Ended;
@@ -104,7 +104,7 @@ impl Link {
             outlet.push(write::result(&id, &result));
             return self.wait_for_retry(pending, &result, sent).await;
         }
-        let asking = self.ask_older(&outlet, &result);
+        let asking = self.ask_older(number, &outlet, &result);
         let answers = tokio::select! {
             biased;
             ended = &mut pending.answer => return Ok(Next::Over(over(ended))),
@@ -146,15 +146,13 @@ impl Link {
     /// the server wants them.
     async fn ask_older(
         self: &Arc<Self>,
+        number: u64,
         outlet: &Arc<Outlet>,
         result: &str,
     ) -> Result<String, Failure> {
         let lost = |why: String| Failure::Lost { why };
-        let Parties::One(session) = &self.parties else {
-            return Err(lost("it asks something, and agents that share it cannot answer".into()));
-        };
         let gone = || lost("the agent session has ended".into());
-        let session = session.upgrade().ok_or_else(gone)?;
+        let session = self.speaker(number).ok_or_else(gone)?;
         let wanted = peek(result, &["inputRequests"]).ok().flatten().unwrap_or("{}");
         let wanted = entries(wanted).ok().flatten().unwrap_or_default();
         if wanted.len() > MAX_QUESTIONS {

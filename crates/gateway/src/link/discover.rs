@@ -17,6 +17,7 @@ use toolgate_mcp::{
 
 use super::Link;
 use super::handshake::Up;
+use crate::agent::AgentSession;
 use crate::era::Era;
 use crate::failure::Failure;
 
@@ -43,7 +44,7 @@ impl Link {
         let asking = self.ask_first(up, |number| {
             let raw = write::request(number, method::DISCOVER, Some("{}"));
             let raw = String::from_utf8_lossy(&raw);
-            let body = self.with_about(None, |about| described(&raw, about));
+            let body = self.with_about(None, None, |about| described(&raw, about));
             let body = body.unwrap_or_else(|_| Bytes::copy_from_slice(raw.as_bytes()));
             let heads = heads_of(&raw);
             (body, heads)
@@ -71,13 +72,16 @@ impl Link {
         }
     }
 
-    /// How whoever speaks through this link describes itself.
+    /// How whoever speaks through this link describes itself; where agents share it, `speaker`
+    /// is the one who does.
     pub(super) fn with_about<T>(
         &self,
+        speaker: Option<&AgentSession>,
         log_level: Option<&str>,
         with: impl FnOnce(&About<'_>) -> T,
     ) -> T {
-        let opening = String::from_utf8_lossy(&self.opening);
+        let opening = speaker.map_or(&self.opening, AgentSession::opening);
+        let opening = String::from_utf8_lossy(opening);
         let parts = members(&opening, ["capabilities", "clientInfo"]).unwrap_or_default();
         let [capabilities, client_info] = parts;
         let capabilities = said(capabilities.unwrap_or("{}"));

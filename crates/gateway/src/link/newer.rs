@@ -5,12 +5,12 @@
 //!
 //! Invariant: every leg of a request has a number of its own.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use toolgate_audit::Effect;
-use toolgate_mcp::modern::{described, heads_of};
+use toolgate_mcp::modern::{About, described, heads_of};
 use toolgate_mcp::{
     Incoming, Limits, Message, Payload, code, members, method, parse_server, peek, text, write,
 };
@@ -20,6 +20,7 @@ use super::handshake::Up;
 use super::pending::Pending;
 use super::waiting::{Bridge, Waiting};
 use super::{Link, Parties};
+use crate::agent::AgentSession;
 use crate::channel::{Heads, Outbound, SendError};
 use crate::ended::Ended;
 use crate::era::Era;
@@ -131,9 +132,11 @@ impl Link {
         body: &Bytes,
         up: &Up,
     ) -> Result<Outbound, Failure> {
-        let level = self.level();
+        let speaker = self.speaker(pending.unanswered.number);
+        let level = speaker.as_ref().and_then(|speaker| speaker.wishes.level());
         let raw = String::from_utf8_lossy(body);
-        let body = self.with_about(level.as_deref(), |about| described(&raw, about));
+        let about = |about: &About<'_>| described(&raw, about);
+        let body = self.with_about(speaker.as_deref(), level.as_deref(), about);
         let body = body.map_err(|refusal| Failure::unavailable(refusal.message))?;
         let mut heads = heads_of(&raw);
         match &pending.newer {
@@ -153,7 +156,7 @@ impl Link {
         }
         let raw = String::from_utf8_lossy(&body);
         let heads = heads_of(&raw);
-        let told = self.with_about(None, |about| described(&raw, about));
+        let told = self.with_about(None, None, |about| described(&raw, about));
         let body = told.unwrap_or_else(|_| body.clone());
         Outbound { body, expects_answer: true, heads }
     }
@@ -184,10 +187,16 @@ impl Link {
         self.fetch(Kind::Tools).await.map(drop)
     }
 
-    /// Which log messages its agent of an older protocol wants.
-    fn level(&self) -> Option<String> {
-        let Parties::One(session) = &self.parties else { return None };
-        session.upgrade()?.wishes.level()
+    /// Whose the request `number` is.
+    pub(super) fn speaker(&self, number: u64) -> Option<Arc<AgentSession>> {
+        match &self.parties {
+            Parties::One(session) => session.upgrade(),
+            Parties::Many(sessions) => {
+                let key = self.waiting.session_of(number)?;
+                let sessions = sessions.lock();
+                sessions.iter().filter_map(Weak::upgrade).find(|session| session.key() == key)
+            }
+        }
     }
 
     /// Answers what the newer protocol no longer has.

@@ -197,11 +197,14 @@ impl Link {
         Ok(Ended::answered(Payload::Error(error)))
     }
 
-    /// Time is up, unless the server waits for the agent (a person may be typing an answer).
-    async fn expiry(&self, limit: Duration) {
+    /// Time is up, unless the server waits for the agent (a person may be typing an answer). Where
+    /// agents share the server, those who are not asked do not wait for it.
+    async fn expiry(&self, limit: Duration, session: Option<u64>) {
         loop {
             sleep(limit).await;
-            if self.asked.load(Ordering::Relaxed) == 0 {
+            let asked = self.asked.load(Ordering::Relaxed) > 0;
+            let asks_it = || session.is_some_and(|session| self.waiting.asks(session));
+            if !asked || (self.is_shared() && !asks_it()) {
                 return;
             }
         }
@@ -245,10 +248,11 @@ impl Pending {
     /// failure, is in its outlet by then.
     pub(crate) async fn run(mut self, pass: Pass) -> Ended {
         let (link, limit) = (Arc::clone(&self.unanswered.link), self.limit);
+        let session = link.waiting.session_of(self.unanswered.number);
         let delivered = tokio::select! {
             biased;
             delivered = link.deliver(&mut self, pass) => delivered.map_err(Some),
-            () = link.expiry(limit) => Err(None),
+            () = link.expiry(limit, session) => Err(None),
         };
         let number = self.unanswered.number;
         let failure = match delivered {

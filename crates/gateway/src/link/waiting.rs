@@ -153,6 +153,12 @@ impl WaitingRoom {
         self.all.lock().values().any(is_its)
     }
 
+    /// Whether the agent session is being asked something before a request of it goes on.
+    pub(super) fn asks(&self, session: u64) -> bool {
+        let is_asked = |waiting: &Waiting| matches!(waiting, Waiting::Agent(agent) if agent.session == session && agent.newer == Some(Bridge::Asking));
+        self.all.lock().values().any(is_asked)
+    }
+
     /// Whether nobody waits at all.
     pub(super) fn is_empty(&self) -> bool {
         self.all.lock().is_empty()

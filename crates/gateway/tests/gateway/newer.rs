@@ -1,7 +1,7 @@
 //! Servers of protocol 2026-07-28 behind the gateway, in front of them agents of either era.
 //!
 //! `newer/equals.rs` has clients of the same protocol, `newer/older.rs` agents of older ones,
-//! `newer/eras.rs` both, and servers whose era is to be found.
+//! `newer/eras.rs` both, and servers whose era is to be found; in `newer/shared.rs` they share one.
 
 use toolgate_mcp::{peek, text};
 
@@ -11,6 +11,7 @@ use crate::script::{Kind, Line, Peer, Sent};
 mod equals;
 mod eras;
 mod older;
+mod shared;
 
 /// What a server says of itself.
 pub(crate) const DISCOVERED: &str = r#"{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true},"resources":{"subscribe":true}},"instructions":"be kind","ttlMs":5,"cacheScope":"public","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"n","version":"2"}}}"#;

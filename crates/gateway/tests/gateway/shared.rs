@@ -23,6 +23,9 @@ async fn all_agents_speak_through_one_channel_that_toolgate_opened() {
     let (bed, mut peer) = Bed::of(shared("files"), Peer::silent(Kind::Child));
     let opening = [bed.opening("files"), bed.opening("files"), bed.opening("files")];
     let mut line = peer.line().await;
+    let probe = line.next().await;
+    assert_eq!(probe.method(), "server/discover");
+    probe.say_error(-32601, "no such method");
     let initialize = line.next().await;
     assert_eq!(initialize.part(&["params", "capabilities"]), Some("{}"));
     assert_eq!(initialize.part(&["params", "clientInfo", "name"]), Some("\"toolgate\""));
@@ -234,7 +237,7 @@ async fn a_handshake_that_was_broken_off_leaves_nothing_behind() {
     let (bed, mut peer) = Bed::of(shared("files"), Peer::silent(Kind::Http));
     let opening = bed.opening("files");
     let mut line = peer.line().await;
-    let _initialize = line.next().await;
+    let _probe = line.next().await;
     opening.abort();
     assert!(opening.await.is_err());
     line.until_closed().await;
