@@ -33,6 +33,7 @@ use crate::rewrite::rewrite;
 
 mod call;
 mod discover;
+mod lacking;
 mod level;
 mod listen;
 mod parking;
@@ -41,6 +42,7 @@ mod seal;
 mod shape;
 
 pub use call::{ModernCall, ModernStream};
+pub(crate) use lacking::lacking;
 pub(crate) use parking::Parking;
 pub(crate) use questions::{answer_at_once, can_answer};
 

@@ -48,6 +48,8 @@ struct State {
     status: Option<u16>,
     /// Whether the answer came from a server of protocol 2026-07-28 and is in its shape.
     newer: bool,
+    /// What the server asked for that its client did not declare: capabilities, raw JSON.
+    lacks: Option<&'static str>,
     /// How many answers are still to come; an outlet with none due is open until it is ended.
     due: Option<usize>,
     ended: bool,
@@ -151,6 +153,17 @@ impl Outlet {
     /// Whether what was answered is in the shape of protocol 2026-07-28.
     pub(crate) fn is_newer(&self) -> bool {
         self.state.lock().newer
+    }
+
+    /// The server has asked for something that takes these capabilities (raw JSON), which its
+    /// client did not declare. The first such thing is remembered.
+    pub(crate) fn mark_lacking(&self, capabilities: &'static str) {
+        self.state.lock().lacks.get_or_insert(capabilities);
+    }
+
+    /// Which capabilities the server missed, raw JSON.
+    pub(crate) fn lacks(&self) -> Option<&'static str> {
+        self.state.lock().lacks
     }
 
     /// Whether the last message has been added.

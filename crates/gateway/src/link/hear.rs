@@ -130,20 +130,10 @@ impl Link {
                 waiting.outlet.mark_newer();
             }
         }
-        let answer = match (response.id, response.payload) {
-            (id, Payload::Result(result)) => match (self.result_for_agent(&waiting, result), id) {
-                (Some(shown), _) => write::result(&waiting.id, &shown).into(),
-                (None, Some(id)) => {
-                    Pieces::replace(body, response.raw, id, &waiting.id).unwrap_or_default()
-                }
-                (None, None) => write::result(&waiting.id, result).into(),
-            },
-            (id, Payload::Error(error)) => match (waiting.error_for_agent(error), id) {
-                (Cow::Borrowed(_), Some(id)) => {
-                    Pieces::replace(body, response.raw, id, &waiting.id).unwrap_or_default()
-                }
-                (error, _) => with_error(&waiting.id, &error).into(),
-            },
+        let lacking = modern::lacking(&waiting.outlet, &waiting.id, response.payload);
+        let answer = match lacking {
+            Some(lacking) => lacking.into(),
+            None => self.answer_for(&waiting, response, body),
         };
         self.server.metrics.answered.inc();
         let mut ended = Ended::answered(response.payload);
@@ -158,6 +148,25 @@ impl Link {
             if let Some(withheld) = unheard.withheld {
                 withheld.outlet.forgo();
             }
+        }
+    }
+
+    /// The server's answer as the agent is to see it.
+    fn answer_for(&self, waiting: &AgentWaiting, response: &Response<'_>, body: &Bytes) -> Pieces {
+        match (response.id, response.payload) {
+            (id, Payload::Result(result)) => match (self.result_for_agent(waiting, result), id) {
+                (Some(shown), _) => write::result(&waiting.id, &shown).into(),
+                (None, Some(id)) => {
+                    Pieces::replace(body, response.raw, id, &waiting.id).unwrap_or_default()
+                }
+                (None, None) => write::result(&waiting.id, result).into(),
+            },
+            (id, Payload::Error(error)) => match (waiting.error_for_agent(error), id) {
+                (Cow::Borrowed(_), Some(id)) => {
+                    Pieces::replace(body, response.raw, id, &waiting.id).unwrap_or_default()
+                }
+                (error, _) => with_error(&waiting.id, &error).into(),
+            },
         }
     }
 
@@ -241,7 +250,7 @@ impl Link {
         call: Option<u64>,
     ) {
         let of_call = self.outlet_of(call).or_else(|| self.waiting.newest_outlet());
-        if let Some(answer) = modern::answer_at_once(session, request, of_call.is_some()) {
+        if let Some(answer) = modern::answer_at_once(session, request, of_call.as_deref()) {
             return self.answer_server(answer);
         }
         let outlet = of_call.unwrap_or_else(|| Arc::clone(session.general()));

@@ -8,7 +8,9 @@ use toolgate_mcp::{
     peek, text, write,
 };
 
+use super::lacking::missing;
 use crate::agent::AgentSession;
+use crate::outlet::Outlet;
 
 /// What may be asked, and the capability of a client that can answer.
 const ASKED: [(&str, &str); 3] = [
@@ -129,25 +131,33 @@ async fn respond(session: &AgentSession, answer: &Bytes) {
     }
 }
 
-/// The answer to a question of a server that the client of a standing session cannot be asked;
-/// none if it can, or if the session is not a standing one.
+/// The answer to a question of a server that the client of a standing session cannot be asked, in
+/// the call that is answered in `outlet`; none if it can, or if the session is not a standing one.
 pub(crate) fn answer_at_once(
     session: &AgentSession,
     request: &Request<'_>,
-    in_call: bool,
+    outlet: Option<&Outlet>,
 ) -> Option<Bytes> {
     session.standing()?;
     if request.method == method::PING {
         return Some(write::result(request.id, "{}"));
     }
-    let why = match (can_answer(session, &request.method), in_call) {
-        (true, true) => return None,
-        (true, false) => {
+    let lacks = missing(session, request);
+    let why = match (lacks, outlet) {
+        (None, Some(_)) if is_asked(&request.method) => return None,
+        (None, None) if is_asked(&request.method) => {
             "the client speaks protocol 2026-07-28 and can be asked during a call only"
         }
-        (false, _) => "the client cannot be asked this",
+        _ => "the client cannot be asked this",
     };
+    if let (Some(lacks), Some(outlet)) = (lacks, outlet) {
+        outlet.mark_lacking(lacks);
+    }
     Some(write::error(Some(request.id), code::METHOD_NOT_FOUND, why, None))
+}
+
+fn is_asked(method: &str) -> bool {
+    ASKED.iter().any(|(asked, _)| method == *asked)
 }
 
 /// Whether whoever is behind an agent session has said that it can answer this.

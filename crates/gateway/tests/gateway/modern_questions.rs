@@ -8,7 +8,7 @@ use toolgate_audit::Outcome;
 use toolgate_gateway::{Access, Endpoint, Grant};
 use toolgate_mcp::{peek, text};
 
-use crate::bed::{Bed, settings};
+use crate::bed::{Bed, Seen, settings};
 use crate::client::{Client, ask_as};
 use crate::office::policy;
 use crate::script::{Kind, Line, Peer, Sent, settle};
@@ -221,4 +221,82 @@ async fn only_what_a_client_can_answer_is_asked_and_only_in_what_may_ask() {
     }
     sent.say(r#"{"jsonrpc":"2.0","id":6,"method":"sampling/createMessage","params":{}}"#);
     assert!(reply.message().await.contains("sampling/createMessage"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn questions_that_come_together_are_asked_one_after_the_other() {
+    for kind in [Kind::Child, Kind::Http] {
+        let (bed, mut peer) = Bed::one(kind);
+        let client = able(&bed);
+        let mut reply = client.ask(&call());
+        let mut line = peer.line().await;
+        let sent = line.next().await;
+        sent.say(ASKS);
+        sent.say(&ASKS.replace("\"q\"", "8"));
+        let (first, state) = asked(&reply.message().await);
+        assert_eq!(reply.next().await, None);
+        let mut reply = client.ask(&retry("2", CALL, &yes(&first), &state));
+        assert_eq!(line.next().await.id(), "\"q\"");
+        let (second, state) = asked(&reply.message().await);
+        assert_ne!(first, second);
+        assert!(line.rest().await.is_empty(), "nobody has answered that yet");
+        let reply = client.ask(&retry("3", CALL, &yes(&second), &state));
+        assert_eq!(line.next().await.id(), "8");
+        sent.answer(r#"{"content":[]}"#);
+        assert!(reply.answer().await.contains(r#""resultType":"complete""#));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_fails_for_want_of_a_capability_says_which() {
+    let (form, url) = (r#"{"elicitation":{}}"#, r#"{"elicitation":{"url":{}}}"#);
+    let table = [
+        ("{}", "roots/list", "{}", r#"{"roots":{}}"#),
+        ("{}", "elicitation/create", "{}", form),
+        (form, "elicitation/create", r#"{"mode":"url"}"#, url),
+        (url, "elicitation/create", "{}", r#"{"elicitation":{"form":{}}}"#),
+        ("{}", "sampling/createMessage", "{}", r#"{"sampling":{}}"#),
+        (
+            r#"{"sampling":{}}"#,
+            "sampling/createMessage",
+            r#"{"tools":[]}"#,
+            r#"{"sampling":{"tools":{}}}"#,
+        ),
+    ];
+    for (capabilities, method, params, required) in table {
+        for kind in [Kind::Child, Kind::Http] {
+            let (bed, mut peer) = Bed::one(kind);
+            let client = Client { capabilities, ..Client::of_files(&bed) };
+            let mut line = None;
+            for fails in [true, false] {
+                let reply = client.ask(&call());
+                if line.is_none() {
+                    line = Some(peer.line().await);
+                }
+                let line = line.as_mut().unwrap();
+                let sent = line.next().await;
+                sent.say(&format!(
+                    r#"{{"jsonrpc":"2.0","id":5,"method":"{method}","params":{params}}}"#
+                ));
+                let told = line.next().await;
+                assert_eq!(told.part(&["error", "code"]), Some("-32601"), "{required}");
+                sent.answer(&format!(
+                    r#"{{"content":[{{"type":"text","text":"alas"}}],"isError":{fails}}}"#
+                ));
+                let seen = reply.all().await;
+                let [Seen::Body(body, status)] = &seen[..] else { panic!("{seen:?}") };
+                let error = peek(body, &["error"]).unwrap();
+                if !fails {
+                    // The server could do without.
+                    assert_eq!((error, *status), (None, 200), "{body}");
+                    continue;
+                }
+                let error = error.unwrap();
+                assert_eq!(peek(error, &["code"]).unwrap(), Some("-32021"));
+                let data = format!(r#"{{"requiredCapabilities":{required}}}"#);
+                assert_eq!(peek(error, &["data"]).unwrap(), Some(data.as_str()));
+                assert!(error.contains("alas") && *status == 400, "{status} {error}");
+            }
+        }
+    }
 }
