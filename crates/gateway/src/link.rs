@@ -44,6 +44,7 @@ mod waiting;
 
 pub(crate) use asking::{Asks, Retry};
 use changes::Changes;
+pub(crate) use changes::More;
 pub(crate) use handshake::Opened;
 use handshake::Up;
 use hear::Ear;

@@ -7,7 +7,7 @@ use unicode_normalization::UnicodeNormalization;
 
 /// The name that `text` imitates: not the same text, but equal after folding case, compatibility
 /// forms (fullwidth, mathematical, circled letters, ligatures) and invisible characters.
-pub(crate) fn imitates<'p>(text: &str, names: &[&'p str]) -> Option<&'p str> {
+pub fn imitates<'p>(text: &str, names: &[&'p str]) -> Option<&'p str> {
     let ascii = text.is_ascii();
     names.iter().copied().find(|name| {
         if ascii {

@@ -30,6 +30,7 @@ pub use edit::{Edit, EditError};
 pub use envelope::{
     Incoming, Message, Notification, Payload, Request, Response, parse_agent, parse_server,
 };
+pub use fold::imitates;
 pub use limits::{Limits, TooLarge};
 pub use line::LineDecoder;
 pub use peek::{entries, items, members, peek, text};

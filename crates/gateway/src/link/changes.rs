@@ -7,7 +7,7 @@
 //! Invariant: nobody hears of the stream itself: its acknowledgement ends here, and so does the tag
 //! of each message.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -30,6 +30,10 @@ use crate::era::Era;
 use crate::failure::Failure;
 use crate::rewrite::error_in;
 
+mod more;
+
+pub(crate) use more::More;
+
 /// How long a server may take to agree to tell something.
 const AGREEING: Duration = Duration::from_secs(30);
 /// How long somebody who listens waits for that.
@@ -49,6 +53,8 @@ struct State {
     /// Resources that are followed, and by which agent sessions.
     followed: BTreeMap<String, BTreeSet<u64>>,
     current: Option<Stream>,
+    /// Streams of clients of the same protocol, by the numbers of their requests.
+    more: HashMap<u64, Arc<More>>,
 }
 
 /// One stream of changes.
@@ -176,7 +182,8 @@ impl Link {
         let number = id.and_then(|id| id.parse().ok());
         let state = self.changes.0.lock();
         let is_it = |stream: &Stream| number.is_some() && *stream.number.lock() == number;
-        let is_its = state.current.as_ref().is_some_and(is_it);
+        let is_more = number.is_some_and(|number| state.more.contains_key(&number));
+        let is_its = is_more || state.current.as_ref().is_some_and(is_it);
         drop(state);
         if let (true, Some(number)) = (is_its, number) {
             drop(self.waiting.take(number));
@@ -227,14 +234,26 @@ impl Link {
     /// Prepares to hear a stream; none if its channel is no longer the one that is up.
     fn prepare(&self, stream: &Stream, params: &str) -> Option<Listening> {
         let up = self.up.load_full().filter(|up| up.epoch == stream.epoch)?;
+        let listening = self.listening(&up, params);
+        *stream.number.lock() = Some(listening.number);
+        Some(listening)
+    }
+
+    /// A stream that is about to be heard over `up`.
+    fn listening(&self, up: &Up, params: &str) -> Listening {
         let number = self.waiting.number();
-        *stream.number.lock() = Some(number);
         let (tell, answer) = oneshot::channel();
         self.waiting.insert(number, Waiting::Own(tell, up.epoch));
         let body = write::request(number, method::LISTEN, Some(params));
-        let message = self.own_outbound(body, &up);
+        let message = self.own_outbound(body, up);
         let ear = self.ear(up.epoch, Some(number));
-        Some(Listening { channel: Arc::clone(&up.channel), message, ear, number, answer })
+        Listening { channel: Arc::clone(&up.channel), message, ear, number, answer }
+    }
+
+    /// Nobody hears the stream `number` any more; the server is told.
+    async fn end_listening(&self, number: u64) {
+        let params = format!(r#"{{"requestId":{number},"reason":"not needed any more"}}"#);
+        self.tell(write::notification(method::CANCELLED, Some(&params))).await;
     }
 }
 
@@ -267,9 +286,7 @@ async fn keep(link: Weak<Link>, stream: Stream, params: String) {
         let Some(here) = link.upgrade() else { return };
         drop(here.waiting.take(number));
         let Some(heard) = heard else {
-            let params = format!(r#"{{"requestId":{number},"reason":"not needed any more"}}"#);
-            here.tell(write::notification(method::CANCELLED, Some(&params))).await;
-            return;
+            return here.end_listening(number).await;
         };
         drop(here);
         // A server that knows no such thing, or does not want this, says so at once.

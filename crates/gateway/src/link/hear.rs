@@ -171,6 +171,9 @@ impl Link {
     }
 
     fn hear_notification(&self, notification: &Notification<'_>, body: &Bytes, call: Option<u64>) {
+        if self.hear_more(notification, call) {
+            return;
+        }
         match notification.method.as_ref() {
             method::PROGRESS => self.hear_progress(notification),
             method::CANCELLED => self.hear_cancelled(notification),

@@ -16,8 +16,8 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use toolgate_mcp::modern::key;
 use toolgate_mcp::{
-    Edit, Incoming, Limits, Message, Notification, Refusal, Request, code, items, members, method,
-    parse_server, peek, text, write,
+    Edit, Incoming, Limits, Message, Notification, Refusal, Request, code, entries, imitates,
+    items, members, method, parse_server, peek, text, write,
 };
 
 use super::Shape;
@@ -25,11 +25,15 @@ use super::call::{Calling, Interest, ModernCall};
 use crate::agent::{AgentSession, Attached};
 use crate::endpoint::Endpoint;
 use crate::failure::Expects;
-use crate::link::Opened;
+use crate::link::{More, Opened};
 use crate::outlet::{First, Next, Outlet};
 
 /// How many resources one client may follow on one stream.
 const MAX_RESOURCES: usize = 1_000;
+
+/// What of a filter is known here.
+const KNOWN: [&str; 4] =
+    ["toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions"];
 
 /// Everybody who listens over one standing session.
 #[derive(Default)]
@@ -48,6 +52,10 @@ pub(super) struct Subscription {
     id: Box<str>,
     wants: Mutex<Wants>,
     outlet: Arc<Outlet>,
+    /// What only its server knows of.
+    more: Option<Arc<More>>,
+    /// What of that the server tells, members in raw JSON.
+    agreed_more: Mutex<String>,
     /// Nobody reads it any more.
     over: AtomicBool,
 }
@@ -66,12 +74,16 @@ pub(super) fn start(
     session: &Arc<AgentSession>,
     request: &Request<'_>,
 ) -> Result<ModernCall, Refusal> {
-    let wanted = Wants::of(request.params.unwrap_or("{}"))?;
+    let (wanted, more) = Wants::of(request.params.unwrap_or("{}"))?;
     let outlet = Arc::new(Outlet::expecting(session.next_number(), 1));
+    let more = (!more.is_empty() && session.endpoint().is_one())
+        .then(|| More::new(more, request.id, &outlet));
     let subscription = Arc::new(Subscription {
         id: request.id.into(),
         wants: Mutex::default(),
         outlet: Arc::clone(&outlet),
+        more,
+        agreed_more: Mutex::default(),
         over: AtomicBool::new(false),
     });
     let work = {
@@ -99,10 +111,16 @@ impl Subscription {
         for link in session.links().iter().filter(|link| link.speaks_modern()) {
             link.listen();
             link.hears_changes().await;
+            if let Some(more) = &self.more {
+                *self.agreed_more.lock() = link.listen_for_more(more).await;
+            }
         }
         if let Some(standing) = session.standing() {
             *self.wants.lock() = agreed;
             standing.subscriptions.add(session, self);
+            if let Some(more) = &self.more {
+                more.begin();
+            }
             if self.over.load(Ordering::Acquire) {
                 self.end(session);
             }
@@ -113,6 +131,9 @@ impl Subscription {
     pub(super) fn end(self: &Arc<Self>, session: &Arc<AgentSession>) {
         // If it is about to begin, whoever begins it sees this and ends it.
         self.over.store(true, Ordering::Release);
+        if let Some(more) = &self.more {
+            more.end();
+        }
         let Some(standing) = session.standing() else { return };
         let deserted = standing.subscriptions.remove(self);
         if deserted.is_empty() {
@@ -139,17 +160,23 @@ impl Subscription {
     }
 
     fn acknowledgement(&self) -> Bytes {
+        let agreed = self.wants.lock().to_json().to_string();
+        let more = self.agreed_more.lock();
+        let comma = if more.is_empty() || agreed == "{}" { "" } else { "," };
+        let agreed = agreed.trim_end_matches('}');
         let params = format!(
-            r#"{{"_meta":{{"{}":{}}},"notifications":{}}}"#,
+            r#"{{"_meta":{{"{}":{}}},"notifications":{agreed}{comma}{more}}}}}"#,
             key::SUBSCRIPTION_ID,
             self.id,
-            self.wants.lock().to_json()
         );
         write::notification(method::LISTEN_ACKNOWLEDGED, Some(&params))
     }
 
     /// There will be nothing more to tell.
     fn close(&self) {
+        if let Some(more) = &self.more {
+            more.end();
+        }
         let result = format!(
             r#"{{"resultType":"complete","_meta":{{"{}":{}}}}}"#,
             key::SUBSCRIPTION_ID,
@@ -295,8 +322,9 @@ fn tagged(notification: &Notification<'_>, id: &str) -> Option<Bytes> {
 // === impl Wants ===
 
 impl Wants {
-    /// What the `params` of a listen request ask for.
-    fn of(params: &str) -> Result<Self, Refusal> {
+    /// What the `params` of a listen request ask for, and what else they hold: members of the
+    /// filter in raw JSON, which only a server can know.
+    fn of(params: &str) -> Result<(Self, String), Refusal> {
         let invalid = |message: &str| Refusal {
             code: code::INVALID_PARAMS,
             message: message.to_owned(),
@@ -305,26 +333,30 @@ impl Wants {
         let filter = peek(params, &["notifications"])?
             .filter(|raw| raw.starts_with('{'))
             .ok_or_else(|| invalid("`params.notifications` must be an object"))?;
-        let [tools, prompts, resources, uris] = members(
-            filter,
-            [
-                "toolsListChanged",
-                "promptsListChanged",
-                "resourcesListChanged",
-                "resourceSubscriptions",
-            ],
-        )?;
+        let [tools, prompts, resources, uris] = members(filter, KNOWN)?;
+        let mut more = Vec::new();
+        for (raw, value) in entries(filter)?.unwrap_or_default() {
+            let key = text(raw).unwrap_or_default();
+            // Some servers would take it for what it looks like, and no policy has seen it.
+            if let Some(known) = imitates(&key, &KNOWN) {
+                return Err(invalid(&format!("write `{known}`, not {raw}")));
+            }
+            if !KNOWN.contains(&key.as_ref()) {
+                more.push(format!("{raw}:{value}"));
+            }
+        }
         let uris = uris.map(items).transpose()?.flatten().unwrap_or_default();
         if uris.len() > MAX_RESOURCES {
             return Err(invalid("`resourceSubscriptions` may hold 1000 URIs; listen twice"));
         }
         let uris: Option<_> = uris.into_iter().map(|raw| Some(text(raw)?.into_owned())).collect();
-        Ok(Self {
+        let wants = Self {
             tools: tools == Some("true"),
             prompts: prompts == Some("true"),
             resources: resources == Some("true"),
             uris: uris.ok_or_else(|| invalid("`resourceSubscriptions` must hold URIs"))?,
-        })
+        };
+        Ok((wants, more.join(",")))
     }
 
     fn want(&self, notification: &Notification<'_>) -> bool {
