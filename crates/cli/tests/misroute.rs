@@ -1,6 +1,7 @@
 //! Not one answer at the wrong client: a thousand agents that all number their requests 0, 1, 2 …
-//! against servers that they share (a child, which answers in another order, and an HTTP server),
+//! against servers that they share (children, which answer in another order, and HTTP servers),
 //! with cancels and hang-ups at random. Every call carries a mark, and no other mark may come back.
+//! Half of the agents and half of the servers have no handshake (protocol 2026-07-28).
 //!
 //! `TOOLGATE_MISROUTE` is the number of answers that are checked (100,000 if not set);
 //! `TOOLGATE_SEED` repeats a run whose seed was printed.
@@ -31,7 +32,7 @@ use tokio::task::JoinSet;
 use toolgate_testkit::echo;
 use toolgate_testkit::zoo::{ASKED, main_if_asked};
 
-use crate::client::{Client, Server, Tally};
+use crate::client::{Client, Era, Server, Tally};
 use crate::gate::Gate;
 
 const CLIENTS: u64 = 1000;
@@ -39,11 +40,15 @@ const ANSWERS: u64 = 100_000;
 
 /// Where clients reach the servers, one after the other: half of them each at its own endpoint,
 /// half at the one for all servers.
-const SERVERS: [Server; 4] = [
+const SERVERS: [Server; 8] = [
     Server { path: "/mcp/child", tool: "echo", gives_all: false },
     Server { path: "/mcp/web", tool: "echo", gives_all: true },
+    Server { path: "/mcp/newer-child", tool: "echo", gives_all: false },
+    Server { path: "/mcp/newer-web", tool: "echo", gives_all: true },
     Server { path: "/mcp", tool: "child__echo", gives_all: false },
     Server { path: "/mcp", tool: "web__echo", gives_all: true },
+    Server { path: "/mcp", tool: "newer-child__echo", gives_all: false },
+    Server { path: "/mcp", tool: "newer-web__echo", gives_all: true },
 ];
 
 fn main() -> ExitCode {
@@ -65,10 +70,15 @@ async fn run() {
     println!("TOOLGATE_SEED={seed} cargo test -p toolgate --test misroute");
 
     let http = echo::start().await.unwrap();
-    let mut gate = Gate::start(&config(http.url(), seed));
+    let newer = echo::Options { newer: true, ..echo::Options::default() };
+    let newer = echo::start_with(newer).await.unwrap();
+    let mut gate = Gate::start(&config(http.url(), newer.url(), seed));
     let mut clients = JoinSet::new();
-    for (number, server) in (0..CLIENTS).zip(SERVERS.into_iter().cycle()) {
-        let client = Client::new(gate.mcp(), server, number, seed);
+    // Each server has clients of either era in turn.
+    let eras = [Era::Legacy, Era::Modern].into_iter().flat_map(|era| [era; SERVERS.len()]);
+    let kinds = SERVERS.into_iter().cycle().zip(eras.cycle());
+    for (number, (server, era)) in (0..CLIENTS).zip(kinds) {
+        let client = Client::new(gate.mcp(), server, era, number, seed);
         clients.spawn(client.run(answers.div_ceil(CLIENTS)));
     }
     let mut total = Tally::default();
@@ -83,12 +93,19 @@ async fn run() {
     assert_eq!(gate.stop(), (Some(0), String::new()));
 }
 
-fn config(url: &str, seed: u64) -> String {
+fn config(url: &str, newer: &str, seed: u64) -> String {
     let program = std::env::current_exe().unwrap();
+    let child = |animal: &str| {
+        let program = program.display();
+        format!(
+            "{{ command: '{program}', args: [{ASKED}, {animal}, --amount, '{seed}'], instances: shared }}"
+        )
+    };
     format!(
-        "audit: {{ durability: off }}\nservers:\n  child: {{ command: '{}', args: [{ASKED}, shuffling, --amount, '{seed}'], \
-         instances: shared }}\n  web: {{ url: '{url}' }}\n",
-        program.display()
+        "audit: {{ durability: off }}\nservers:\n  child: {}\n  newer-child: {}\n  \
+         web: {{ url: '{url}' }}\n  newer-web: {{ url: '{newer}' }}\n",
+        child("shuffling"),
+        child("shuffling-newer")
     )
 }
 

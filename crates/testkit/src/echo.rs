@@ -7,7 +7,8 @@
 //! bytes, `structured` about `size` bytes of `structuredContent`. The rest of the list is filler.
 //!
 //! Invariant: every request but `initialize` must name a session that this server has opened and
-//! not closed, as the specification demands (400 without, 404 if unknown).
+//! not closed, as the specification demands (400 without, 404 if unknown); where there are
+//! sessions.
 
 mod answer;
 mod body;
@@ -43,6 +44,8 @@ pub struct Options {
     pub tools: usize,
     /// Answer requests as an SSE stream of one event instead of a JSON body.
     pub sse: bool,
+    /// Speak protocol 2026-07-28, which has no sessions, instead of the older ones.
+    pub newer: bool,
 }
 
 /// A running echo server; dropping it closes its port and all its connections.

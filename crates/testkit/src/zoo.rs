@@ -35,6 +35,8 @@ pub enum Animal {
     Healthy,
     /// Answers what has come together in another order; amount: the seed.
     Shuffling,
+    /// The same, and speaks protocol 2026-07-28 only.
+    ShufflingNewer,
     /// Answers everything late; amount: milliseconds.
     Slow,
     /// Says one byte at a time; amount: milliseconds between two.

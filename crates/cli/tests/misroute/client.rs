@@ -32,10 +32,18 @@ pub(crate) struct Server {
     pub(crate) gives_all: bool,
 }
 
+/// With or without a handshake.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Era {
+    Legacy,
+    Modern,
+}
+
 /// An agent.
 pub(crate) struct Client {
     address: String,
     server: Server,
+    era: Era,
     number: u64,
     seed: u64,
     dice: Dice,
@@ -53,11 +61,12 @@ impl Tally {
 }
 
 impl Client {
-    pub(crate) fn new(address: String, server: Server, number: u64, seed: u64) -> Self {
+    pub(crate) fn new(address: String, server: Server, era: Era, number: u64, seed: u64) -> Self {
         let dice = Dice::new(seed.wrapping_mul(31).wrapping_add(number));
         Self {
             address,
             server,
+            era,
             number,
             seed,
             dice,
@@ -87,31 +96,43 @@ impl Client {
             }
             id += 1;
         }
-        connection.send(&self.head("DELETE", 0)).await;
-        assert_eq!(connection.receive().await.status, 200);
+        if self.era == Era::Legacy {
+            connection.send(&self.head("DELETE", "", 0)).await;
+            assert_eq!(connection.receive().await.status, 200);
+        }
         self.tally
     }
 
     async fn open(&mut self) -> Connection {
         let mut connection = Connection::open(&self.address).await;
+        if self.era == Era::Modern {
+            return connection;
+        }
         let about = json!({"name": "misroute", "version": "1"});
         let params =
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": about});
         let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
-        connection.send(&self.post(&body.to_string())).await;
+        connection.send(&self.post("initialize", &body.to_string())).await;
         let answer = connection.receive().await;
         self.session = answer.session.clone().unwrap_or_else(|| panic!("not opened: {answer:?}"));
         let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-        connection.send(&self.post(ready)).await;
+        connection.send(&self.post("notifications/initialized", ready)).await;
         assert_eq!(connection.receive().await.status, 202);
         connection
     }
 
     fn call(&self, id: u64, mark: &str) -> String {
         let tool = self.server.tool;
-        self.post(&format!(
-            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"text":"{mark}"}}}}}}"#
-        ))
+        let meta = match self.era {
+            Era::Legacy => "",
+            Era::Modern => {
+                r#","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}"#
+            }
+        };
+        let body = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"{tool}","arguments":{{"text":"{mark}"}}{meta}}}}}"#
+        );
+        self.post("tools/call", &body)
     }
 
     async fn cancel(&mut self, id: u64) {
@@ -120,7 +141,7 @@ impl Client {
         let body = format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
         );
-        connection.send(&self.post(&body)).await;
+        connection.send(&self.post("notifications/cancelled", &body)).await;
         assert_eq!(connection.receive().await.status, 202);
     }
 
@@ -135,6 +156,8 @@ impl Client {
         let message: Value = serde_json::from_str(message).unwrap();
         assert_eq!(message["id"], id, "{mark} got {message}");
         let result = &message["result"];
+        let kind = if self.era == Era::Modern { json!("complete") } else { Value::Null };
+        assert_eq!(result["resultType"], kind, "{mark} got {message}");
         if result["isError"] == true {
             let meta = &result["_meta"];
             assert_eq!(meta["error_code"], "upstream_unavailable", "{mark} got {message}");
@@ -147,16 +170,31 @@ impl Client {
         self.tally.answered += 1;
     }
 
-    fn post(&self, body: &str) -> String {
-        format!("{}{body}", self.head("POST", body.len()))
+    fn post(&self, method: &str, body: &str) -> String {
+        format!("{}{body}", self.head("POST", method, body.len()))
     }
 
-    fn head(&self, method: &str, length: usize) -> String {
-        let Self { address, session, server: Server { path, .. }, .. } = self;
-        let session = match session.as_str() {
-            "" => String::new(),
-            session => format!("Mcp-Session-Id: {session}\r\n"),
-        };
+    /// What its requests say of who it is. Of those without a session every other one keeps to
+    /// itself, and the rest share what stands for them.
+    fn about(&self, method: &str) -> String {
+        let Self { session, number, server: Server { tool, .. }, .. } = self;
+        if self.era == Era::Legacy {
+            let session = Some(session).filter(|session| !session.is_empty());
+            return session.map_or_else(String::new, |it| format!("Mcp-Session-Id: {it}\r\n"));
+        }
+        let mut about = format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n");
+        if method == "tools/call" {
+            about += &format!("Mcp-Name: {tool}\r\n");
+        }
+        if number % 2 == 0 {
+            about += &format!("Toolgate-Session: client-{number}\r\n");
+        }
+        about
+    }
+
+    fn head(&self, method: &str, what: &str, length: usize) -> String {
+        let Self { address, server: Server { path, .. }, .. } = self;
+        let session = self.about(what);
         format!(
             "{method} {path} HTTP/1.1\r\nHost: {address}\r\n{session}\
              Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n\

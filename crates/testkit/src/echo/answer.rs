@@ -21,11 +21,13 @@ use super::content;
 
 const VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 const LATEST: &str = "2025-11-25";
+const DISCOVERED: &str = r#"{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"public"}"#;
 
 /// What all connections share.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) sse: bool,
+    newer: bool,
     pub(super) calls: AtomicU64,
     pub(super) sessions: Mutex<HashSet<Vec<u8>>>,
     opened: AtomicU64,
@@ -89,6 +91,7 @@ impl State {
         let born = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_nanos());
         Self {
             sse: options.sse,
+            newer: options.newer,
             calls: AtomicU64::new(0),
             sessions: Mutex::default(),
             opened: AtomicU64::new(0),
@@ -104,6 +107,9 @@ impl State {
             return Answer::Refused(StatusCode::BAD_REQUEST, "the body is no JSON-RPC message");
         };
         let method = envelope.method.as_deref();
+        if self.newer {
+            return self.answer_newer(&envelope);
+        }
         if method != Some("initialize") {
             let Some(session) = session else {
                 return Answer::Refused(StatusCode::BAD_REQUEST, "Mcp-Session-Id is missing");
@@ -119,7 +125,27 @@ impl State {
         if method == "initialize" {
             return self.initialize(id, params);
         }
-        let parts = match self.result(method, params) {
+        self.message(id, self.result(method, params))
+    }
+
+    /// Answers one POST body of protocol 2026-07-28.
+    fn answer_newer(&self, envelope: &Envelope<'_>) -> Answer {
+        let (Some(id), Some(method)) = (envelope.id, envelope.method.as_deref()) else {
+            return Answer::Accepted;
+        };
+        let result = match method {
+            "server/discover" => Ok(Bytes::from_static(DISCOVERED.as_bytes())),
+            _ => self.result(method, envelope.params.map_or("{}", RawValue::get)),
+        };
+        let complete = |result: Bytes| {
+            let rest = result.strip_prefix(b"{").unwrap_or_default();
+            Bytes::from([br#"{"resultType":"complete","#, rest].concat())
+        };
+        self.message(id, result.map(complete))
+    }
+
+    fn message(&self, id: &RawValue, result: Result<Bytes, Failure>) -> Answer {
+        let parts = match result {
             Ok(result) => self.frame(id, "result", result),
             Err((code, message)) => {
                 let error = format!(r#"{{"code":{code},"message":"{message}"}}"#);

@@ -119,7 +119,7 @@ async fn negotiates_the_version_and_guards_its_sessions() {
 
 #[tokio::test]
 async fn answers_as_an_event_stream_when_told_to() {
-    let echo = start_with(Options { sse: true, tools: 0 }).await.unwrap();
+    let echo = start_with(Options { sse: true, ..Options::default() }).await.unwrap();
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#;
     let reply = send(echo.url(), Method::POST, None, body).await;
     assert_eq!(reply.headers["content-type"], "text/event-stream");

@@ -18,7 +18,7 @@ fn plan(url: &str, ask: Ask, clients: usize, measured: u64) -> Plan {
 }
 
 async fn server(sse: bool) -> Echo {
-    echo::start_with(Options { tools: 40, sse }).await.unwrap()
+    echo::start_with(Options { tools: 40, sse, ..Options::default() }).await.unwrap()
 }
 
 #[tokio::test]

@@ -9,6 +9,7 @@ use super::Animal;
 
 const VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 const LATEST: &str = "2025-11-25";
+const NEWER: &str = "2026-07-28";
 
 /// A message of the client, as far as an animal looks.
 #[derive(Debug, Deserialize)]
@@ -48,7 +49,13 @@ impl Mind {
     pub(crate) fn answer(&mut self, heard: &Heard) -> Option<Value> {
         let (Some(id), Some(method)) = (&heard.id, &heard.method) else { return None };
         let outcome = match method.as_str() {
-            "initialize" => Ok(self.welcome(&heard.params)),
+            "initialize" if !self.is_newer() => Ok(self.welcome(&heard.params)),
+            "server/discover" if self.is_newer() => Ok(json!({
+                "supportedVersions": [NEWER],
+                "capabilities": {"tools": {}},
+                "ttlMs": 0,
+                "cacheScope": "public",
+            })),
             "ping" => Ok(json!({})),
             "tools/list" => {
                 self.reads += 1;
@@ -61,11 +68,21 @@ impl Mind {
             _ => Err((-32601, "there is no such method")),
         };
         Some(match outcome {
-            Ok(result) => result_of(id, &result),
+            Ok(mut result) => {
+                if self.is_newer() {
+                    result["resultType"] = json!("complete");
+                }
+                result_of(id, &result)
+            }
             Err((code, message)) => {
                 json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
             }
         })
+    }
+
+    /// Whether it speaks the protocol without a handshake, and no other.
+    fn is_newer(&self) -> bool {
+        self.animal == Animal::ShufflingNewer
     }
 
     fn welcome(&self, params: &Value) -> Value {

@@ -67,7 +67,8 @@ fn converse<R: Read, W: Write>(
         }
         line.clear();
         // What has come together may be answered in another order.
-        if animal == Animal::Shuffling && input.buffer().contains(&b'\n') {
+        let shuffles = matches!(animal, Animal::Shuffling | Animal::ShufflingNewer);
+        if shuffles && input.buffer().contains(&b'\n') {
             continue;
         }
         dice.shuffle(&mut held);
