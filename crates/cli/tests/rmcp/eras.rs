@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use crate::agent::{call, connect};
-use crate::upstream::{BOTH, gate};
+use crate::upstream::{BOTH, Era, gate};
 
 pub(crate) async fn any_client_with_any_server() {
     let gate = gate().await;
     for client_era in BOTH {
-        for server in BOTH.map(crate::upstream::Era::server) {
+        for server in BOTH.map(Era::server) {
             for (path, prefix) in [
                 (format!("/mcp/{server}"), String::new()),
                 ("/mcp".to_owned(), format!("{server}__")),

@@ -19,6 +19,7 @@ mod gate;
 mod agent;
 mod upstream;
 
+mod children;
 mod eras;
 mod tour;
 
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         trial("a_tour", tour::a_tour),
         trial("every_agent_answers_its_own_server", tour::every_agent_answers_its_own_server),
         trial("any_client_with_any_server", eras::any_client_with_any_server),
+        trial("any_client_with_any_child", children::any_client_with_any_child),
     ];
     libtest_mimic::run(&Arguments::from_args(), trials).exit_code()
 }

@@ -24,7 +24,8 @@ struct Args {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let args = Args::parse();
-    let echo = echo::start_with(Options { tools: args.tools, sse: args.sse, ..Options::default() }).await?;
+    let echo = echo::start_with(Options { tools: args.tools, sse: args.sse, ..Options::default() })
+        .await?;
     writeln!(stdout(), "{}", serde_json::json!({ "url": echo.url() }))?;
     std::future::pending().await
 }

@@ -79,6 +79,8 @@ fn whatever_else_it_does_an_animal_answers_like_a_server() {
         Animal::CrashMidCall,
         Animal::CrashHalfAnswer,
         Animal::EndlessSse,
+        // It knows no handshake.
+        Animal::ShufflingNewer,
     ];
     for animal in Animal::all().iter().filter(|animal| !never.contains(animal)) {
         let life = lives(*animal, small(*animal), &conversation());
@@ -94,6 +96,17 @@ fn whatever_else_it_does_an_animal_answers_like_a_server() {
         assert_eq!(text_of(&first(13).unwrap()), "one", "{animal:?}");
         assert_eq!(text_of(&first(14).unwrap()), "2", "{animal:?}");
     }
+}
+
+#[test]
+fn a_newer_one_is_discovered() {
+    let input = conversation() + &request(15, "server/discover", &json!({}));
+    let life = lives(Animal::ShufflingNewer, 1, &input);
+    let answer = |id| life.answers(id).remove(0);
+    assert_eq!(answer(1)["error"]["code"], -32601);
+    assert_eq!(answer(15)["result"]["supportedVersions"], json!(["2026-07-28"]));
+    assert_eq!(text_of(&answer(13)), "one");
+    assert_eq!(answer(13)["result"]["resultType"], "complete");
 }
 
 #[test]
