@@ -34,6 +34,7 @@ use crate::sessions;
 mod cursor;
 mod listing;
 mod route;
+pub(crate) mod tasks;
 mod welcome;
 
 pub(crate) use listing::{Listed, tools};
@@ -77,6 +78,10 @@ pub(crate) fn start(
             by_uri(session, request, request.params)?
         }
         method::COMPLETION_COMPLETE => by_reference(session, request)?,
+        method::TASKS_LIST => return Ok(tasks::list(session, request.id, outlet)),
+        method::TASKS_GET | method::TASKS_RESULT | method::TASKS_UPDATE | method::TASKS_CANCEL => {
+            by_task(session, request)?
+        }
         unknown => {
             let why = format!(
                 "there is no method `{unknown}` where all servers are shown; if it is one server's \
@@ -124,6 +129,12 @@ pub(crate) fn hear(
             if let (Some(raw), Some(uri)) = (uri, uri.and_then(text)) {
                 let shown = write::quote(&server.naming.shown_uri(&uri));
                 push(session.general(), notification.raw, &[(raw, &shown)]);
+            }
+        }
+        method::TASKS_STATUS => {
+            let shown = notification.params.and_then(|params| tasks::show(session, server, params));
+            if let (Some(params), Some(shown)) = (notification.params, shown) {
+                push(session.general(), notification.raw, &[(params, &shown)]);
             }
         }
         // A survey says whether anything has changed that this agent sees.
@@ -223,6 +234,19 @@ fn by_uri<'a>(
     Ok(match (link, own) {
         (Some(link), Some(own)) => Routed::To { link: Arc::clone(link), part, own },
         _ => Routed::Nowhere(unknown_resource(request.id, &shown)),
+    })
+}
+
+fn by_task<'a>(session: &AgentSession, request: &Request<'a>) -> Result<Routed<'a>, Refusal> {
+    let part = request.params.map(|params| peek(params, &["taskId"])).transpose()?.flatten();
+    let found = part.and_then(text).and_then(|shown| tasks::own_id(session, &shown));
+    let links = session.links();
+    let link = found.as_ref().and_then(|(server, _)| links.find(server)).map(|(_, link)| link);
+    Ok(match (part, link, &found) {
+        (Some(part), Some(link), Some((_, own))) => {
+            Routed::To { link: Arc::clone(link), part, own: own.clone() }
+        }
+        _ => Routed::Nowhere(invalid(request.id, "there is no such task")),
     })
 }
 

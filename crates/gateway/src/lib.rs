@@ -40,6 +40,7 @@ mod pass;
 mod patience;
 mod refused;
 mod rewrite;
+mod seal;
 mod server;
 mod sessions;
 mod shown;

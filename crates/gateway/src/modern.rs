@@ -38,7 +38,6 @@ mod level;
 mod listen;
 mod parking;
 mod questions;
-mod seal;
 mod shape;
 
 pub use call::{ModernCall, ModernStream};

@@ -12,7 +12,7 @@ use crate::offers::Offer;
 const MAX_INSTRUCTIONS: usize = 16 * 1024;
 
 /// Capabilities that mean the same for many servers as for one.
-const UNITED: [&str; 2] = ["experimental", "extensions"];
+const UNITED: [&str; 3] = ["experimental", "extensions", "tasks"];
 
 /// The protocol version for this agent, and the answer.
 pub(crate) fn welcome(links: &Links, request: &Request<'_>) -> (Version, Bytes) {

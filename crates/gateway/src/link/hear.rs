@@ -185,6 +185,8 @@ impl Link {
                     None => self.tell_all(notification, body),
                 }
             }
+            // It names a task, and that is shown under another name there.
+            method::TASKS_STATUS if self.is_of_all() => self.tell_all(notification, body),
             _ => match self.outlet_of(call) {
                 Some(outlet) => outlet.push(body.clone()),
                 None => self.tell_all(notification, body),
@@ -328,6 +330,12 @@ impl Link {
                 }
             }
         }
+    }
+
+    /// Whether it speaks for an agent that sees all servers.
+    fn is_of_all(&self) -> bool {
+        let Parties::One(session) = &self.parties else { return false };
+        session.upgrade().is_some_and(|session| !session.endpoint().is_one())
     }
 
     fn tell_untagged(&self, body: &Bytes) {

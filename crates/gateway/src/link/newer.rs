@@ -191,8 +191,15 @@ impl Link {
     pub(super) fn speaker(&self, number: u64) -> Option<Arc<AgentSession>> {
         match &self.parties {
             Parties::One(session) => session.upgrade(),
+            Parties::Many(_) => self.party(self.waiting.session_of(number)?),
+        }
+    }
+
+    /// The agent session of that key.
+    pub(super) fn party(&self, key: u64) -> Option<Arc<AgentSession>> {
+        match &self.parties {
+            Parties::One(session) => session.upgrade().filter(|session| session.key() == key),
             Parties::Many(sessions) => {
-                let key = self.waiting.session_of(number)?;
                 let sessions = sessions.lock();
                 sessions.iter().filter_map(Weak::upgrade).find(|session| session.key() == key)
             }

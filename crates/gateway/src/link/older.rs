@@ -10,6 +10,7 @@ use toolgate_mcp::{Edit, code, entries, peek, text};
 
 use super::Link;
 use super::waiting::{AgentWaiting, Bridge, Hides};
+use crate::all::tasks;
 use crate::failure::Expects;
 use crate::lists::{Kind, without_hidden};
 use crate::shown::{may_show_uris, show_uris};
@@ -43,6 +44,10 @@ impl Link {
             let now = shown.as_deref().unwrap_or(result);
             let mapped = may_show_uris(now).then(|| show_uris(now, &self.server.naming));
             shown = mapped.flatten().or(shown);
+            let now = shown.as_deref().unwrap_or(result);
+            let session = tasks::may_show(now).then(|| self.party(waiting.session)).flatten();
+            let tasks = session.and_then(|session| tasks::show(&session, &self.server, now));
+            shown = tasks.or(shown);
         }
         shown
     }

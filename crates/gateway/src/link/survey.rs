@@ -166,7 +166,7 @@ impl Link {
     }
 
     /// Asks the server something of our own.
-    pub(super) async fn ask(
+    pub(crate) async fn ask(
         self: &Arc<Self>,
         method: &str,
         params: Option<&str>,

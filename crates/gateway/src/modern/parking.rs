@@ -23,11 +23,11 @@ use toolgate_mcp::{Refusal, Request, code, method, peek, text};
 
 use super::call::Going;
 use super::questions::Question;
-use super::seal::Seal;
 use crate::agent::AgentSession;
 use crate::channel::Heads;
 use crate::failure::{Expects, Failure};
 use crate::link::Retry;
+use crate::seal::{STATES, Seal};
 
 /// How long a call waits for its client.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -124,7 +124,8 @@ fn keep(going: Going, question: Question) -> Option<Bytes> {
     let until = admission.now().as_millisecond() + i64::try_from(PATIENCE.as_millis()).ok()?;
     let bound = going.bound().to_owned();
     let state = State { run: parking.run.clone(), place: place.clone(), bound, until };
-    let sealed = Seal::new(&admission.secret())?.close(&state.to_json(), admission.random()?)?;
+    let sealed =
+        Seal::new(&admission.secret(), STATES)?.close(&state.to_json(), admission.random()?)?;
     let message = question.ask(going.id(), &sealed)?;
     parking.put(place.clone(), Parked { going, question });
     parking.watch(place);
@@ -143,7 +144,7 @@ pub(super) async fn resume(
         None => return Err(refusal("this session keeps no calls")),
     };
     let sealed = text(raw).unwrap_or_default();
-    let opened = Seal::new(&admission.secret()).and_then(|seal| seal.open(&sealed));
+    let opened = Seal::new(&admission.secret(), STATES).and_then(|seal| seal.open(&sealed));
     let Some(state) = opened.and_then(|opened| State::of(&opened)) else {
         return Err(refusal("this `requestState` is not one of ours, or has been changed"));
     };

@@ -36,3 +36,4 @@ mod questions;
 mod reload;
 mod shared;
 mod storm;
+mod tasks;

@@ -8,21 +8,23 @@ use aws_lc_rs::hmac;
 use toolgate_audit::Secret;
 
 /// What the key is for, so that it is good for nothing else.
-const PURPOSE: &[u8] = b"toolgate requestState 1";
+pub(crate) const STATES: &[u8] = b"toolgate requestState 1";
+pub(crate) const TASKS: &[u8] = b"toolgate taskId 1";
 
 /// Seals and opens.
-pub(super) struct Seal(LessSafeKey);
+pub(crate) struct Seal(LessSafeKey);
 
 impl Seal {
     /// With a key that follows from the data folder's secret.
-    pub(super) fn new(secret: &Secret) -> Option<Self> {
-        let key = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &secret.0), PURPOSE);
+    pub(crate) fn new(secret: &Secret, purpose: &[u8]) -> Option<Self> {
+        let key = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &secret.0), purpose);
         let key = UnboundKey::new(&AES_256_GCM_SIV, key.as_ref()).ok()?;
         Some(Self(LessSafeKey::new(key)))
     }
 
-    /// Seals `plain`; the random bytes are to be used once.
-    pub(super) fn close(&self, plain: &str, random: [u8; 10]) -> Option<String> {
+    /// Seals `plain`; the random bytes are to be used once, unless equals are to come out equal,
+    /// which is all that this cipher then gives away.
+    pub(crate) fn close(&self, plain: &str, random: [u8; 10]) -> Option<String> {
         let mut nonce = [0; NONCE_LEN];
         nonce.iter_mut().zip(random).for_each(|(byte, random)| *byte = random);
         let mut sealed = plain.as_bytes().to_vec();
@@ -32,7 +34,7 @@ impl Seal {
     }
 
     /// What was sealed; none if it was not, or not by us, or has been changed.
-    pub(super) fn open(&self, sealed: &str) -> Option<String> {
+    pub(crate) fn open(&self, sealed: &str) -> Option<String> {
         let mut bytes = unhex(sealed)?;
         let (nonce, rest) = bytes.split_at_mut_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
@@ -64,11 +66,12 @@ mod tests {
 
     #[test]
     fn what_is_sealed_opens_for_its_owner_and_only_whole() {
-        let seal = Seal::new(&Secret([7; 32])).unwrap();
+        let seal = Seal::new(&Secret([7; 32]), STATES).unwrap();
         let sealed = seal.close("some state", [1; 10]).unwrap();
         assert_eq!(seal.open(&sealed).as_deref(), Some("some state"));
         assert!(!sealed.contains("some"));
-        assert_eq!(Seal::new(&Secret([8; 32])).unwrap().open(&sealed), None);
+        assert_eq!(Seal::new(&Secret([8; 32]), STATES).unwrap().open(&sealed), None);
+        assert_eq!(Seal::new(&Secret([7; 32]), TASKS).unwrap().open(&sealed), None);
         for at in 0..sealed.len() {
             let mut other: Vec<char> = sealed.chars().collect();
             other[at] = if other[at] == '0' { '1' } else { '0' };
