@@ -32,10 +32,12 @@ pub(crate) struct Withheld {
 }
 
 impl Ended {
-    /// The server answered.
-    pub(crate) fn answered(payload: Payload<'_>) -> Self {
+    /// The server answered. `said` is whether it said that the tool failed, if that is known.
+    pub(crate) fn answered(payload: Payload<'_>, said: Option<bool>) -> Self {
         let (outcome, effect) = match payload {
-            Payload::Result(result) if is_error(result) => (Outcome::ToolError, Effect::Done),
+            Payload::Result(result) if said.unwrap_or_else(|| is_error(result)) => {
+                (Outcome::ToolError, Effect::Done)
+            }
             Payload::Result(_) => (Outcome::Ok, Effect::Done),
             Payload::Error(_) => (Outcome::ProtocolError, Effect::Unknown),
         };

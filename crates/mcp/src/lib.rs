@@ -24,6 +24,7 @@ mod skip;
 pub mod sse;
 mod strict;
 pub mod version;
+mod walk;
 pub mod write;
 
 pub use edit::{Edit, EditError};

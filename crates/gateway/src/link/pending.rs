@@ -194,7 +194,7 @@ impl Link {
             waiting.outlet.answer(answer, (status == 400).then_some(status));
             self.server.metrics.answered.inc();
         }
-        Ok(Ended::answered(Payload::Error(error)))
+        Ok(Ended::answered(Payload::Error(error), None))
     }
 
     /// Time is up, unless the server waits for the agent (a person may be typing an answer).
