@@ -20,7 +20,7 @@ pub mod modern;
 pub mod peek;
 pub mod pieces;
 pub mod refusal;
-mod skip;
+pub mod skip;
 pub mod sse;
 mod strict;
 pub mod version;

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use crate::fold::imitates;
 use crate::peek::text;
 use crate::refusal::Fault;
-use crate::walk::quote_or_backslash;
+use crate::skip::quote_or_backslash;
 
 /// The bracket that opens one level more than `limit`, if there is one.
 pub(crate) fn too_deep(json: &str, limit: usize) -> Option<&str> {

@@ -5,11 +5,9 @@
 //! recurses.
 //! Start at [`Walk::key`].
 
-use memchr::memchr2;
 use serde::de::IgnoredAny;
-use wide::u8x16;
 
-use crate::skip::nested_len;
+use crate::skip::{nested_len, string_len};
 
 #[cfg(test)]
 mod tests;
@@ -48,7 +46,7 @@ impl<'a> Walk<'a> {
             return Some(None);
         }
         self.skip_space();
-        let key = self.take(string_len(self.rest()?)?)?;
+        let key = self.take(string_len(self.rest()?)?.0)?;
         self.expect(b':')?;
         self.skip_space();
         Some(Some(key))
@@ -115,38 +113,9 @@ pub(crate) fn is_sound(value: &str, whole: &str) -> bool {
 fn value_len(bytes: &[u8]) -> Option<usize> {
     match bytes.first()? {
         b'{' | b'[' => nested_len(bytes),
-        b'"' => string_len(bytes),
+        b'"' => string_len(bytes).map(|(length, _)| length),
         _ => {
             bytes.iter().position(|byte| b",}] \t\r\n".contains(byte)).filter(|length| *length > 0)
         }
-    }
-}
-
-/// The length of the string with which `bytes` begin.
-#[inline]
-fn string_len(bytes: &[u8]) -> Option<usize> {
-    let mut at = (bytes.first() == Some(&b'"')).then_some(1)?;
-    loop {
-        at += quote_or_backslash(bytes.get(at..)?)?;
-        if bytes.get(at) == Some(&b'"') {
-            return Some(at + 1);
-        }
-        at += 2;
-    }
-}
-
-/// Where a string may end. Keys and most values are shorter than sixteen bytes, which are compared
-/// before `memchr` would have looked at the first of them.
-#[inline]
-pub(crate) fn quote_or_backslash(text: &[u8]) -> Option<usize> {
-    let Some((first, rest)) = text.split_first_chunk::<16>() else {
-        return text.iter().position(|byte| matches!(byte, b'"' | b'\\'));
-    };
-    let block = u8x16::new(*first);
-    let stops = block.simd_eq(u8x16::splat(b'"')) | block.simd_eq(u8x16::splat(b'\\'));
-    match stops.to_bitmask() {
-        0 => memchr2(b'"', b'\\', rest).map(|stop| stop + 16),
-        // One bit for each byte, the first byte lowest.
-        stops => usize::try_from(stops.trailing_zeros()).ok(),
     }
 }
