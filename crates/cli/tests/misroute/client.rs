@@ -182,14 +182,15 @@ impl Client {
             let session = Some(session).filter(|session| !session.is_empty());
             return session.map_or_else(String::new, |it| format!("Mcp-Session-Id: {it}\r\n"));
         }
-        let mut about = format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n");
-        if method == "tools/call" {
-            about += &format!("Mcp-Name: {tool}\r\n");
-        }
-        if number % 2 == 0 {
-            about += &format!("Toolgate-Session: client-{number}\r\n");
-        }
-        about
+        let name = match method {
+            "tools/call" => format!("Mcp-Name: {tool}\r\n"),
+            _ => String::new(),
+        };
+        let own = match number % 2 {
+            0 => format!("Toolgate-Session: client-{number}\r\n"),
+            _ => String::new(),
+        };
+        format!("MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: {method}\r\n{name}{own}")
     }
 
     fn head(&self, method: &str, what: &str, length: usize) -> String {

@@ -69,8 +69,8 @@ impl Mind {
         };
         Some(match outcome {
             Ok(mut result) => {
-                if self.is_newer() {
-                    result["resultType"] = json!("complete");
+                if let (true, Some(result)) = (self.is_newer(), result.as_object_mut()) {
+                    result.insert("resultType".to_owned(), json!("complete"));
                 }
                 result_of(id, &result)
             }
