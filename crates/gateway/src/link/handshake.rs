@@ -205,7 +205,16 @@ impl Link {
         let opened = self.initialize(&up).await;
         let refused =
             matches!(&opened, Ok(Opened::No(_)) | Err(Failure::Refused { status: 400..=405 }));
-        if refused && let Discovered::Modern(welcome) = self.discover(&up, limit).await {
+        if !refused || first == Era::Modern {
+            return Ok((up, opened?));
+        }
+        let mut discovered = self.discover(&up, limit).await;
+        if matches!(discovered, Discovered::Gone) {
+            // It does not survive having refused a handshake.
+            up = self.connect().await?;
+            discovered = self.discover(&up, limit).await;
+        }
+        if let Discovered::Modern(welcome) = discovered {
             self.server.eras.refuses(Era::Legacy);
             up.era = Era::Modern;
             return Ok((up, Opened::Yes(welcome)));

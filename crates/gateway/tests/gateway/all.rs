@@ -100,7 +100,7 @@ async fn what_nobody_has_is_refused_and_nothing_is_sent() {
         ("completion/complete", r#"{"ref":{}}"#, "-32602"),
         ("tools/list", r#"{"cursor":"x"}"#, "-32602"),
         ("tools/list", r#"{"cursor":7}"#, "-32602"),
-        ("tasks/list", "{}", "-32601"),
+        ("tasks/get", r#"{"taskId":"t1"}"#, "-32602"),
     ];
     for (method, params, code) in cases {
         let answer = result(&agent, &ask(method, params)).await;

@@ -73,7 +73,7 @@ async fn the_servers_own_error_reaches_the_agent_under_its_id() {
             let (bed, mut peer) = Bed::of(settings.clone(), Peer::silent(kind));
             let opening = bed.opening("files");
             let mut line = peer.line().await;
-            let sent = line.next().await;
+            let sent = line.hello().await;
             let own = format!(r#""id":{},"#, sent.id());
             sent.say(&format!(r#"{{"jsonrpc":"2.0",{}{error}"#, id.unwrap_or(&own)));
             assert_eq!(refusal(opening.await.unwrap()), expected, "{kind:?} {id:?}");

@@ -173,7 +173,7 @@ async fn a_session_that_is_being_opened_gets_the_new_server() {
         let (bed, mut old) = Bed::of(settings.clone(), Peer::silent(Kind::Child));
         let opening = bed.opening("files");
         let mut old_line = old.line().await;
-        let sent = old_line.next().await;
+        let sent = old_line.hello().await;
         let mut new = Peer::new(Kind::Child);
         let changed = ServerSettings { backs_off: true, ..settings };
         bed.apply([bed.server(changed, &new)]);
@@ -192,7 +192,7 @@ async fn a_session_that_is_being_opened_is_not_if_its_server_goes() {
         let (bed, mut old) = Bed::of(settings, Peer::silent(Kind::Child));
         let opening = bed.opening("files");
         let mut line = old.line().await;
-        let sent = line.next().await;
+        let sent = line.hello().await;
         bed.apply([]);
         sent.answer(WELCOME);
         assert!(matches!(opening.await.unwrap(), Err(NotOpened::UnknownServer)));

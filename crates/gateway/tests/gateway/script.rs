@@ -205,6 +205,16 @@ impl Line {
         timeout(FOR_EVER, self.sent.recv()).await.expect("nothing was sent").unwrap()
     }
 
+    /// The first message of a handshake; a probe before it is refused.
+    pub(crate) async fn hello(&mut self) -> Sent {
+        let sent = self.next().await;
+        if sent.method() != method::DISCOVER {
+            return sent;
+        }
+        sent.say_error(-32601, "no such method");
+        self.next().await
+    }
+
     /// The next message that will come; none if the channel is gone.
     pub(crate) async fn next_or_end(&mut self) -> Option<Sent> {
         self.sent.recv().await
