@@ -26,6 +26,7 @@ mod cache_file;
 mod certificate;
 mod checkpoints;
 mod data;
+mod edits;
 mod entries;
 #[cfg(debug_assertions)]
 mod failpoint;
@@ -49,7 +50,7 @@ pub(crate) use certificate::Here;
 pub(crate) use checkpoints::read as read_checkpoints;
 use data::DataFolder;
 pub(crate) use data::{announced, client_of, is_announced, read_token};
-pub(crate) use folder::{file_side, grant as grant_of_folder, said_class};
+pub(crate) use folder::{config_file, file_side, grant as grant_of_folder, said_class};
 use listeners::{Behind, Bound, Listeners};
 use reload::{Active, Reload};
 use setup::Summary;
