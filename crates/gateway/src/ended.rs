@@ -32,10 +32,12 @@ pub(crate) struct Withheld {
 }
 
 impl Ended {
-    /// The server answered.
-    pub(crate) fn answered(payload: Payload<'_>) -> Self {
+    /// The server answered. `said` is whether it said that the tool failed, if that is known.
+    pub(crate) fn answered(payload: Payload<'_>, said: Option<bool>) -> Self {
         let (outcome, effect) = match payload {
-            Payload::Result(result) if is_error(result) => (Outcome::ToolError, Effect::Done),
+            Payload::Result(result) if said.unwrap_or_else(|| is_error(result)) => {
+                (Outcome::ToolError, Effect::Done)
+            }
             Payload::Result(_) => (Outcome::Ok, Effect::Done),
             Payload::Error(_) => (Outcome::ProtocolError, Effect::Unknown),
         };
@@ -68,8 +70,7 @@ impl Ended {
     }
 }
 
-/// Whether a tool says that it failed. Most results do not even have the word.
+/// Whether a tool says that it failed.
 fn is_error(result: &str) -> bool {
-    memchr::memmem::find(result.as_bytes(), b"\"isError\"").is_some()
-        && peek(result, &["isError"]).is_ok_and(|value| value == Some("true"))
+    peek(result, &["isError"]).is_ok_and(|value| value == Some("true"))
 }

@@ -12,11 +12,11 @@ use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 use tokio::time::Instant;
 use toolgate_mcp::modern::annotations::PREFIX;
-use toolgate_mcp::{Refusal, Request, code, method, peek, text};
+use toolgate_mcp::{Refusal, Request, code, members, method, peek, text};
 use toolgate_policy::Outcome as Ownership;
 use toolgate_store::failpoint::{Point, reach};
 use toolgate_store::{Ending, Ticket};
@@ -59,7 +59,7 @@ pub(crate) fn forward(
         None => (pending, None),
     };
     let work = guarded(Arc::clone(session), Arc::new(wanted), pending, steps);
-    Ok(Box::pin(contained(work)))
+    Ok(contained(Box::pin(work)))
 }
 
 /// Headers that do not repeat the arguments are refused here where the server cannot know of them:
@@ -84,17 +84,16 @@ fn check_heads(link: &Link, wanted: &Wanted, heads: &Heads) -> Result<(), Refusa
 }
 
 /// A panic ends this request and nothing else: what it held says so as it is dropped, the ticket to
-/// the record and the pending request to the agent.
-async fn contained(work: impl Future<Output = ()>) {
-    let mut work = pin!(work);
-    let unharmed = |context: &mut Context<'_>| {
+/// the record and the pending request to the agent. The work comes in a box: it is large, and each
+/// future that holds it would be moved with it.
+fn contained(mut work: Work) -> Work {
+    Box::pin(poll_fn(move |context| {
         let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
         polled.unwrap_or_else(|_| {
             tracing::error!("toolgate made a mistake; the call it was made in is given up");
             Poll::Ready(())
         })
-    };
-    poll_fn(unharmed).await;
+    }))
 }
 
 /// What a request that can do something is about.
@@ -106,28 +105,28 @@ pub(crate) fn wanted(
     class: impl FnOnce(&str) -> toolgate_policy::Class,
 ) -> Result<Wanted, Refusal> {
     let params = request.params.unwrap_or("{}");
+    let [name, arguments] = members(params, ["name", "arguments"])?;
+    let owned = |raw: &str| text(raw).map(std::borrow::Cow::into_owned);
     let part = |path: &[&str]| -> Result<Option<String>, Refusal> {
-        Ok(peek(params, path)?.and_then(text).map(std::borrow::Cow::into_owned))
+        Ok(peek(params, path)?.and_then(owned))
     };
-    let named = |path: &[&str]| -> Result<Arc<str>, Refusal> {
-        Ok(match own {
-            Some(own) => own.into(),
-            // A server may have something to say of a request without a name; a policy says it first.
-            None => part(path)?.unwrap_or_default().into(),
-        })
+    // A server may have something to say of a request without a name; a policy says it first.
+    let named = |found: Option<String>| -> Arc<str> {
+        own.map_or_else(|| found.unwrap_or_default().into(), Into::into)
     };
+    let name = || name.and_then(owned);
     let what = match request.method.as_ref() {
         method::TOOLS_CALL => {
-            let tool = named(&["name"])?;
+            let tool = named(name());
             let class = class(&tool);
             What::Tool(tool, class)
         }
-        method::PROMPTS_GET => What::Prompt(named(&["name"])?),
-        method::COMPLETION_COMPLETE if part(&["ref", "uri"])?.is_some() => {
-            What::Resource(named(&["ref", "uri"])?)
-        }
-        method::COMPLETION_COMPLETE => What::Prompt(named(&["ref", "name"])?),
-        _ => What::Resource(named(&["uri"])?),
+        method::PROMPTS_GET => What::Prompt(named(name())),
+        method::COMPLETION_COMPLETE => match part(&["ref", "uri"])? {
+            uri @ Some(_) => What::Resource(named(uri)),
+            None => What::Prompt(named(part(&["ref", "name"])?)),
+        },
+        _ => What::Resource(named(part(&["uri"])?)),
     };
     let is_call = request.method == method::TOOLS_CALL;
     let began = session.admission().now();
@@ -142,7 +141,7 @@ pub(crate) fn wanted(
         what,
         session: None,
         method: (!is_call).then(|| request.method.as_ref().into()),
-        arguments: peek(params, &["arguments"])?.unwrap_or("{}").to_owned(),
+        arguments: arguments.unwrap_or("{}").to_owned(),
         call_id,
         began,
     })

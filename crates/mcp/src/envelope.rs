@@ -20,6 +20,7 @@ use crate::fold::imitates;
 use crate::limits::Limits;
 use crate::peek::text;
 use crate::refusal::{Fault, Refusal, shown};
+use crate::walk::LARGE;
 use crate::{code, method, strict};
 
 /// One message.
@@ -66,6 +67,8 @@ pub struct Response<'a> {
     pub id: Option<&'a str>,
     /// What is answered.
     pub payload: Payload<'a>,
+    /// Whether the result says `isError`, if that was seen while the message was read.
+    pub is_error: Option<bool>,
 }
 
 /// The raw answer.
@@ -104,8 +107,10 @@ const PARAMS: [&str; 7] =
     ["name", "arguments", "uri", "_meta", "task", "requestState", "inputResponses"];
 
 fn utf8(body: &[u8]) -> Result<&str, Refusal> {
-    let text = std::str::from_utf8(body).map_err(|error| {
-        let message = format!("not UTF-8 at byte {}; send JSON as UTF-8", error.valid_up_to());
+    let text = simdutf8::basic::from_utf8(body).map_err(|_| {
+        // The quick check does not say where.
+        let at = std::str::from_utf8(body).map_or_else(|error| error.valid_up_to(), str::len);
+        let message = format!("not UTF-8 at byte {at}; send JSON as UTF-8");
         Refusal::new(code::PARSE_ERROR, message)
     })?;
     if text.starts_with('\u{feff}') {
@@ -167,7 +172,7 @@ impl<'a> Source<'a, '_> {
     /// Reads the object `raw` out of `json`, which is either the same or, so that line and column in
     /// an error are the sender's, the whole body.
     fn message(&self, json: &'a str, raw: &'a str, depth: usize) -> Result<Message<'a>, Refusal> {
-        let skims = self.sender == Sender::Server && json.len() >= skim::LARGE;
+        let skims = self.sender == Sender::Server && json.len() >= LARGE;
         let members = match skims.then(|| skim::skim(json)).flatten() {
             Some(members) => members,
             None => Members::read(json).map_err(|error| Refusal::syntax(&error))?,
@@ -259,6 +264,7 @@ fn classify<'a>(
                 raw,
                 id: Some(id),
                 payload: Payload::Result(result),
+                is_error: members.is_error,
             })),
             Id::Missing | Id::Null(_) => Err(fault(raw, "a `result` needs the `id` it answers")),
         },
@@ -270,10 +276,14 @@ fn classify<'a>(
                 raw,
                 id: Some(id),
                 payload: Payload::Error(error),
+                is_error: None,
             })),
-            Id::Missing | Id::Null(_) => {
-                Ok(Message::Response(Response { raw, id: None, payload: Payload::Error(error) }))
-            }
+            Id::Missing | Id::Null(_) => Ok(Message::Response(Response {
+                raw,
+                id: None,
+                payload: Payload::Error(error),
+                is_error: None,
+            })),
         },
         (None, None, None) => Err(fault(raw, "has none of `method`, `result` and `error`")),
         (Some(at), ..) => {

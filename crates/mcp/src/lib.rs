@@ -20,10 +20,11 @@ pub mod modern;
 pub mod peek;
 pub mod pieces;
 pub mod refusal;
-mod skip;
+pub mod skip;
 pub mod sse;
 mod strict;
 pub mod version;
+mod walk;
 pub mod write;
 
 pub use edit::{Edit, EditError};

@@ -1,17 +1,21 @@
 //! Looks into raw JSON without reading more of it than it must.
 //!
-//! Invariant: values are skipped, not read: any number, any depth and any size pass.
+//! The text is a message that was accepted, or a part of one. What nobody asks for is skipped, not
+//! read; of a large message, which nobody has read yet, small values that are asked for are.
+//!
+//! Invariant: any number, any depth and any size pass.
 //! Invariant: a key that was asked for and occurs twice is refused, never picked from.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use memchr::memchr;
-use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::code;
 use crate::refusal::{Refusal, shown};
+use crate::walk::{Walk, is_sound};
 
 /// The raw value at nested object keys, such as `["_meta", "progressToken"]`; `None` if a key is
 /// missing or something on the way is no object.
@@ -34,14 +38,44 @@ pub fn members<'a, const N: usize>(
     if !starts_with(json, '{') {
         return Ok([None; N]);
     }
-    let mut twice = None;
-    let mut reader = serde_json::Deserializer::from_str(json);
-    let picked = Pick { keys, twice: &mut twice }.deserialize(&mut reader);
-    if let Some(key) = twice {
-        let message = format!("the key `{}` occurs twice; send it once", shown(key));
-        return Err(Refusal::new(code::INVALID_PARAMS, message));
+    pick(json, keys).unwrap_or_else(|| Err(broken(json)))
+}
+
+/// `None` if the text does not come out even.
+fn pick<'a, const N: usize>(
+    json: &'a str,
+    keys: [&str; N],
+) -> Option<Result<[Option<&'a str>; N], Refusal>> {
+    let mut found = [None; N];
+    let mut walk = Walk::over(json)?;
+    while let Some(key) = walk.key()? {
+        let (key, value) = (key_text(key), walk.value()?);
+        let mut wanted = keys.iter().zip(&mut found);
+        if let Some((name, slot)) = wanted.find(|(name, _)| key.as_deref() == Some(**name)) {
+            if slot.replace(value).is_some() {
+                return Some(Err(twice(name)));
+            }
+            if !is_sound(value, json) {
+                return Some(Err(broken(value)));
+            }
+        }
     }
-    picked.map_err(|error| Refusal::syntax(&error))
+    Some(Ok(found))
+}
+
+#[cold]
+fn twice(key: &str) -> Refusal {
+    let message = format!("the key `{}` occurs twice; send it once", shown(key));
+    Refusal::new(code::INVALID_PARAMS, message)
+}
+
+/// What is wrong with a text that is no JSON.
+#[cold]
+fn broken(json: &str) -> Refusal {
+    match serde_json::from_str::<IgnoredAny>(json) {
+        Err(error) => Refusal::syntax(&error),
+        Ok(_) => Refusal::new(code::PARSE_ERROR, "the JSON cannot be read"),
+    }
 }
 
 /// The raw elements of an array; `None` if it is no array.
@@ -67,6 +101,11 @@ pub fn entries(json: &str) -> Result<Option<Vec<(&str, &str)>>, Refusal> {
 /// The text of a raw JSON string, borrowed if it has no escapes; `None` if it is no string or has
 /// a lone surrogate, which no text can hold.
 pub fn text(raw: &str) -> Option<Cow<'_, str>> {
+    if let Some(plain) = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"'))
+        && plain.bytes().all(|byte| byte >= b' ' && byte != b'"' && byte != b'\\')
+    {
+        return Some(Cow::Borrowed(plain));
+    }
     let Text(text) = serde_json::from_str(raw).ok()?;
     Some(text)
 }
@@ -81,45 +120,6 @@ pub(crate) fn key_text(raw: &str) -> Option<Cow<'_, str>> {
 
 fn starts_with(json: &str, bracket: char) -> bool {
     json.trim_start_matches([' ', '\t', '\n', '\r']).starts_with(bracket)
-}
-
-/// Takes the values of `keys` out of an object.
-struct Pick<'k, 't, const N: usize> {
-    keys: [&'k str; N],
-    /// Set to a key that occurs twice; reading ends there.
-    twice: &'t mut Option<&'k str>,
-}
-
-impl<'de, const N: usize> DeserializeSeed<'de> for Pick<'_, '_, N> {
-    type Value = [Option<&'de str>; N];
-
-    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Self::Value, D::Error> {
-        reader.deserialize_map(self)
-    }
-}
-
-impl<'de, const N: usize> Visitor<'de> for Pick<'_, '_, N> {
-    type Value = [Option<&'de str>; N];
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut found = [None; N];
-        while let Some((key, value)) = map.next_entry::<&RawValue, &RawValue>()? {
-            let key = key_text(key.get());
-            let wanted = self.keys.iter().zip(&mut found);
-            if let Some((name, slot)) =
-                wanted.into_iter().find(|(name, _)| key.as_deref() == Some(*name))
-                && slot.replace(value.get()).is_some()
-            {
-                *self.twice = Some(*name);
-                return Err(A::Error::custom("a key occurs twice"));
-            }
-        }
-        Ok(found)
-    }
 }
 
 /// Takes everything out of an object.

@@ -8,11 +8,10 @@
 
 use std::borrow::Cow;
 
-use memchr::memchr2;
-
 use crate::fold::imitates;
 use crate::peek::text;
 use crate::refusal::Fault;
+use crate::skip::quote_or_backslash;
 
 /// The bracket that opens one level more than `limit`, if there is one.
 pub(crate) fn too_deep(json: &str, limit: usize) -> Option<&str> {
@@ -148,7 +147,7 @@ impl Token {
     fn at(bytes: &[u8], start: usize) -> Self {
         let (mut escaped, mut surrogate) = (false, false);
         let mut at = start + 1;
-        while let Some(found) = bytes.get(at..).and_then(|rest| memchr2(b'"', b'\\', rest)) {
+        while let Some(found) = bytes.get(at..).and_then(quote_or_backslash) {
             at += found;
             if bytes.get(at) == Some(&b'"') {
                 return Self { len: at + 1 - start, escaped, surrogate };

@@ -35,7 +35,7 @@ pub(crate) fn setup(
     children: &TaskTracker,
 ) -> anyhow::Result<Arc<Setup>> {
     let store = Arc::clone(parts.store);
-    let (ids, clock) = (Arc::new(random::SystemIds), Arc::new(store::SystemClock));
+    let (ids, clock) = (Arc::new(random::SystemIds::default()), Arc::new(store::SystemClock));
     let writing = store::writing(&config.audit, parts.secret);
     let id_source = Arc::clone(&ids);
     let admission =

@@ -1,11 +1,20 @@
 //! Where ids and tokens come from: the operating system's randomness.
 
 use std::fmt::Write;
+use std::sync::{Mutex, PoisonError};
 
 use toolgate_gateway::Ids;
 
+/// How many calls one question to the system is for.
+const AHEAD: usize = 64;
+
 /// Ids that nobody can guess.
-pub(crate) struct SystemIds;
+#[derive(Default)]
+pub(crate) struct SystemIds {
+    /// Random bytes for the calls to come, each to be taken once. Asking the system for every call
+    /// would be its one system call that no proxy makes.
+    ahead: Mutex<Vec<[u8; 10]>>,
+}
 
 impl Ids for SystemIds {
     fn agent_session(&self) -> Option<String> {
@@ -19,7 +28,14 @@ impl Ids for SystemIds {
     }
 
     fn call(&self) -> Option<[u8; 10]> {
-        bytes().inspect_err(|error| tracing::error!("{error:#}")).ok()
+        let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+        if ahead.is_empty() {
+            let bytes: [u8; 10 * AHEAD] =
+                bytes().inspect_err(|error| tracing::error!("{error:#}")).ok()?;
+            let (ids, _) = bytes.as_chunks::<10>();
+            ahead.extend_from_slice(ids);
+        }
+        ahead.pop()
     }
 }
 
@@ -48,4 +64,18 @@ fn random_hex() -> Result<String, getrandom::Error> {
         let _infallible = write!(hex, "{byte:02x}");
         hex
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_id_is_given_twice() {
+        let ids = SystemIds::default();
+        let given: HashSet<[u8; 10]> = (0..10 * AHEAD).filter_map(|_| ids.call()).collect();
+        assert_eq!(given.len(), 10 * AHEAD);
+    }
 }

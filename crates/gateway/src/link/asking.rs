@@ -91,7 +91,7 @@ impl Link {
         if bridge == Some(Bridge::Same) && pending.newer.is_none() {
             outlet.mark_newer();
             outlet.answer(write::result(&id, &result), None);
-            return Ok(Next::Over(Ended::answered(Payload::Result(&result))));
+            return Ok(Next::Over(Ended::answered(Payload::Result(&result), None)));
         }
         waiting.epoch = None;
         waiting.newer = Some(Bridge::Asking);

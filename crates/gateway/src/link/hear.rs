@@ -146,7 +146,7 @@ impl Link {
             },
         };
         self.server.metrics.answered.inc();
-        let mut ended = Ended::answered(response.payload);
+        let mut ended = Ended::answered(response.payload, response.is_error);
         if let (true, Payload::Result(result)) = (waiting.withheld, response.payload) {
             let (outlet, result) = (Arc::clone(&waiting.outlet), result.to_owned());
             ended.withheld = Some(Withheld { answer, outlet, result });

@@ -220,10 +220,12 @@ impl Link {
             return Ok(Some(Ended::cancelled(Effect::Unknown)));
         };
         let (answer, ended) = match answer {
-            Ok(()) => (write::result(&waiting.id, "{}"), Ended::answered(Payload::Result("{}"))),
+            Ok(()) => {
+                (write::result(&waiting.id, "{}"), Ended::answered(Payload::Result("{}"), None))
+            }
             Err(why) => {
                 let answer = write::error(Some(&waiting.id), code::INVALID_PARAMS, &why, None);
-                (answer, Ended::answered(Payload::Error("{}")))
+                (answer, Ended::answered(Payload::Error("{}"), None))
             }
         };
         self.server.metrics.answered.inc();

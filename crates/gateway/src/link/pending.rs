@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use jiff::Timestamp;
-use memchr::memmem;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 use toolgate_audit::Effect;
@@ -72,10 +71,8 @@ impl Link {
         let request = ask.request;
         let limit = self.limit_of(ask)?;
         let token = match request.params {
-            Some(params) if may_hold(params, "progressToken") => {
-                peek(params, &["_meta", "progressToken"])?
-            }
-            _ => None,
+            Some(params) => peek(params, &["_meta", "progressToken"])?,
+            None => None,
         };
         let number = self.waiting.number();
         let mut digits = itoa::Buffer::new();
@@ -194,7 +191,7 @@ impl Link {
             waiting.outlet.answer(answer, (status == 400).then_some(status));
             self.server.metrics.answered.inc();
         }
-        Ok(Ended::answered(Payload::Error(error)))
+        Ok(Ended::answered(Payload::Error(error), None))
     }
 
     /// Time is up, unless the server waits for the agent (a person may be typing an answer).
@@ -270,9 +267,4 @@ fn is_newer_only(body: &Bytes) -> bool {
     let code = error_in(body).and_then(|error| peek(error, &["code"]).ok().flatten());
     let code = code.and_then(|code| code.parse().ok());
     matches!(code, Some(code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION))
-}
-
-/// Whether `json` may have the key; most messages plainly do not. A key can be spelled with escapes.
-fn may_hold(json: &str, key: &str) -> bool {
-    memmem::find(json.as_bytes(), key.as_bytes()).is_some() || json.contains('\\')
 }

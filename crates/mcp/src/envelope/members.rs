@@ -20,6 +20,8 @@ pub(super) struct Members<'a> {
     pub(super) params: Option<&'a str>,
     pub(super) result: Option<&'a str>,
     pub(super) error: Option<&'a str>,
+    /// Whether the result says `isError`, if that was seen on the way.
+    pub(super) is_error: Option<bool>,
     others: Vec<Other<'a>>,
     /// The first thing wrong with the keys. Reading goes on, so that the id is found.
     fault: Option<Fault<'a>>,

@@ -82,8 +82,31 @@ fn responses() {
         (r#""error":{"code":-1}"#, Payload::Error(r#"{"code":-1}"#)),
     ] {
         let raw = format!(r#"{{"jsonrpc":"2.0","id":"r",{payload}}}"#);
-        let response = Response { raw: &raw, id: Some("\"r\""), payload: expected };
+        let response = Response { raw: &raw, id: Some("\"r\""), payload: expected, is_error: None };
         check_read(&raw, &Message::Response(response));
+    }
+}
+
+#[test]
+fn a_large_result_says_by_the_way_whether_it_is_an_error() {
+    let padding = "x".repeat(crate::walk::LARGE);
+    for (members, expected) in [
+        (r#""isError":true"#, true),
+        (r#""a":{"isError":true}, "isError" : true ,"b":1"#, true),
+        (r#""isError":false"#, false),
+        (r#""isError":"true""#, false),
+        (r#""isError":true,"isError":true"#, false),
+        (r#""a":{"isError":true}"#, false),
+        (r#""a":"\"isError\":true""#, false),
+    ] {
+        let raw =
+            format!(r#"{{"jsonrpc":"2.0","id":1,"result":{{"content":["{padding}"],{members}}}}}"#);
+        match server(&raw) {
+            Ok(Message::Response(response)) => {
+                assert_eq!(response.is_error, Some(expected), "{members}");
+            }
+            other => panic!("{members}: {other:?}"),
+        }
     }
 }
 
@@ -94,7 +117,8 @@ fn a_server_may_leave_the_id_out_of_an_error() {
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":1}}"#,
     ] {
         let payload = Payload::Error(r#"{"code":1}"#);
-        assert_eq!(server(raw), Ok(Message::Response(Response { raw, id: None, payload })));
+        let response = Response { raw, id: None, payload, is_error: None };
+        assert_eq!(server(raw), Ok(Message::Response(response)));
         check_strict(raw, code::INVALID_REQUEST, "needs the `id`");
     }
 }

@@ -12,7 +12,7 @@ use crate::sync::{Condvar, Mutex};
 const GROUP: usize = 256;
 /// Outcomes that nobody waits for are written with the next call, if it comes as soon as this:
 /// a caller alone then needs one commit for each call instead of two.
-const LINGER: Duration = Duration::from_millis(2);
+const LINGER: Duration = Duration::from_millis(10);
 /// How soon outcomes that could not be written are tried again.
 const AGAIN: Duration = Duration::from_millis(250);
 /// More outcomes than this are the thread's work.

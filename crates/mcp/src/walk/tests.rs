@@ -1,0 +1,112 @@
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use serde_json::value::RawValue;
+
+use super::{LARGE, Walk, is_sound};
+
+/// All members in their order, and what stands behind the object.
+fn walked(json: &str) -> Option<(Vec<(&str, &str)>, &str)> {
+    let mut walk = Walk::over(json)?;
+    let mut members = Vec::new();
+    while let Some(key) = walk.key()? {
+        members.push((key, walk.value()?));
+    }
+    Some((members, walk.behind()))
+}
+
+#[test]
+fn members_in_their_order() {
+    let json = " { \"a\\\"b\" : [1, {\"}\":\"]\"}] ,\n\"\":-1.50e2,\"c\":\"\\\\\", \"d\":{} } tail";
+    let members = vec![
+        (r#""a\"b""#, r#"[1, {"}":"]"}]"#),
+        (r#""""#, "-1.50e2"),
+        (r#""c""#, r#""\\""#),
+        (r#""d""#, "{}"),
+    ];
+    assert_eq!(walked(json), Some((members, " tail")));
+    assert_eq!(walked(" {\t}"), Some((vec![], "")));
+}
+
+#[test]
+fn an_object_inside_is_walked_over_once() {
+    let mut walk = Walk::over(r#"{"a":{"b":{"c":1}, "d":2 },"e":3}"#).unwrap();
+    assert_eq!(walk.key(), Some(Some("\"a\"")));
+    let mut inner = walk.enter().unwrap();
+    assert_eq!(inner.key(), Some(Some("\"b\"")));
+    assert_eq!(inner.value(), Some("{\"c\":1}"));
+    assert_eq!(inner.key(), Some(Some("\"d\"")));
+    assert!(inner.enter().is_none());
+    assert_eq!(inner.value(), Some("2"));
+    assert_eq!(inner.key(), Some(None));
+    assert_eq!(walk.leave(&inner), Some(r#"{"b":{"c":1}, "d":2 }"#));
+    assert_eq!(walk.key(), Some(Some("\"e\"")));
+}
+
+#[test]
+fn what_does_not_come_out_even() {
+    for json in [
+        "",
+        "[]",
+        "{",
+        "{,}",
+        "{\"a\"}",
+        "{\"a\":}",
+        "{\"a\":1",
+        "{\"a\":1,}",
+        "{\"a\":1 2}",
+        "{a:1}",
+        "{\"a\":\"",
+        "{\"a\":[}",
+        "{\"a\" 1}",
+        "{\"a\":1]}",
+    ] {
+        assert_eq!(walked(json), None, "{json}");
+    }
+}
+
+#[test]
+fn small_parts_of_large_texts_are_read() {
+    let large = " ".repeat(LARGE);
+    assert!(is_sound("{\"a\":1}", &large));
+    assert!(!is_sound("{\"a\":}", &large));
+    assert!(is_sound("{\"a\":}", "known to be valid"));
+    assert!(is_sound(&large, &large));
+}
+
+/// Text of any length: what is looked for must be found behind sixteen and sixty-four bytes too.
+fn string() -> impl Strategy<Value = String> {
+    proptest::collection::vec(
+        prop_oneof![8 => "[a-zа-я{}\\[\\],: ]", 1 => Just("\\\"".to_owned()), 1 => Just("\\\\".to_owned())],
+        0..90,
+    )
+    .prop_map(|parts| format!("\"{}\"", parts.concat()))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn finds_what_a_reader_finds(
+        members in proptest::collection::hash_map("[a-z]{1,20}", (string(), "[ \n]{0,3}"), 0..6),
+    ) {
+        let inside: Vec<String> = members.iter()
+            .map(|(key, (text, space))| format!("{space}\"{key}\"{space}:{space}[{text},{{\"k\":{text}}}]{space}"))
+            .collect();
+        let json = format!("{{{}}}", inside.join(","));
+        let read: HashMap<String, &RawValue> = serde_json::from_str(&json).unwrap();
+        let (found, rest) = walked(&json).expect("valid JSON comes out even");
+        prop_assert_eq!(rest, "");
+        prop_assert_eq!(found.len(), read.len());
+        for (key, value) in found {
+            prop_assert_eq!(read[key.trim_matches('"')].get(), value);
+        }
+    }
+
+    #[test]
+    fn any_text_is_survived(json in ".{0,80}", braces in r#"[{}\[\]":, \\a1]{0,80}"#) {
+        walked(&json);
+        walked(&braces);
+        walked(&format!("{{{braces}"));
+    }
+}
