@@ -1,6 +1,8 @@
 //! Every test that docs/security-bars.md and docs/sessions-tests.md name exists, and no bar of those
 //! that count is missing.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "what the tests share belongs to tests")]
+
 use std::collections::BTreeSet;
 use std::path::Path;
 

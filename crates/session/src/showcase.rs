@@ -66,7 +66,7 @@ pub(crate) struct Showcase {
 }
 
 /// A session has said which tools it has.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Publication<'a> {
     pub(crate) uid: &'a Arc<str>,
     pub(crate) card: &'a Card,

@@ -63,7 +63,7 @@ async fn what_has_changed_is_one_transaction_with_one_row() {
     desk.records.note(Note::Showcase(vec![(old, None), keep(new.clone())]));
     desk.records.note(Note::Showcase(vec![(key("never kept", None), None)]));
     desk.records.flush().await;
-    assert_eq!(desk.kept().await, [new.clone()]);
+    assert_eq!(desk.kept().await, [new]);
     assert_eq!(
         desk.said().await,
         [

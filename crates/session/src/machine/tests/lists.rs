@@ -97,7 +97,7 @@ fn only_a_register_prolongs_the_life_of_an_entry() {
     let began = bed.now;
     let seen = |bed: &Bed| {
         let entry = bed.gate.showcase().next().unwrap();
-        (entry.last_seen, entry.tools.keys().map(|name| name.to_string()).collect::<Vec<_>>())
+        (entry.last_seen, entry.tools.keys().map(ToString::to_string).collect::<Vec<_>>())
     };
     bed.pass(secs(100));
     bed.call(1, "a", "{}");
