@@ -20,7 +20,7 @@ use toolgate_gateway::{Clock, Gateway};
 use toolgate_store::{Change, Store};
 
 use crate::fault::{Fault, Flaw};
-use crate::people::{People, Person};
+use crate::people::{People, Person, Role};
 use crate::query::Query;
 use crate::reply::Answer;
 use crate::routes::{ROUTES, Route};
@@ -145,6 +145,11 @@ impl Admin {
     pub fn set(&self, people: People, view: View) {
         self.people.store(Arc::new(people));
         self.view.store(Arc::new(view));
+    }
+
+    /// Whether these headers show the token of somebody who may look.
+    pub fn may_look(&self, headers: &HeaderMap) -> bool {
+        self.person(headers).is_some_and(|who| who.may(Role::Viewer))
     }
 
     pub(crate) fn view(&self) -> Arc<View> {

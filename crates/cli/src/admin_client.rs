@@ -13,7 +13,7 @@ use toolgate_edge::remote::Client;
 
 use crate::args::AdminArgs;
 use crate::policy::visible;
-use crate::serve::{announced, find_data, read_token};
+use crate::serve::{announced, client_of, find_data, read_token};
 
 /// The largest answer.
 const MAX_ANSWER: usize = 256 * 1024 * 1024;
@@ -32,10 +32,12 @@ impl AdminClient {
     /// Finds the gateway and the token. Nothing is sent yet.
     pub(crate) fn new(args: &AdminArgs) -> anyhow::Result<Self> {
         let folder = || find_data(args.data.data.as_deref(), args.data.config.as_deref());
-        let base = match &args.admin {
-            Some(url) => url.clone(),
-            None => running(&announced(&folder()?, "--admin")?)?,
+        let line = match &args.admin {
+            Some(url) => serde_json::json!({ "admin": url }),
+            None => serde_json::from_str(&announced(&folder()?, "--admin")?)
+                .context("`serve.json` cannot be read")?,
         };
+        let base = running(&line)?;
         let token = match std::env::var("TOOLGATE_ADMIN_TOKEN") {
             Ok(token) if !token.is_empty() => token,
             _ => read_token(&folder()?)?,
@@ -48,7 +50,7 @@ impl AdminClient {
         // Its pools need a runtime around them.
         let client = {
             let _inside = runtime.enter();
-            Client::new()
+            client_of(&line)
         };
         Ok(Self { base, token, client, runtime })
     }
@@ -118,8 +120,7 @@ impl AdminClient {
 }
 
 /// Where the running gateway listens for people.
-fn running(line: &str) -> anyhow::Result<String> {
-    let line: Value = serde_json::from_str(line).context("`serve.json` cannot be read")?;
+fn running(line: &Value) -> anyhow::Result<String> {
     match line.get("admin").and_then(Value::as_str) {
         Some(url) => Ok(url.to_owned()),
         None => bail!("the running gateway has no listener for people (`listen.admin` is off)"),

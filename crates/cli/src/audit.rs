@@ -2,11 +2,13 @@
 //!
 //! Invariant: the folder is opened for reading only, and the lock of `serve` is never taken; a
 //! gateway that runs on it notices nothing.
-//! Invariant: nothing of a call is shown that its rows do not hold.
+//! Invariant: nothing of a call is shown that its rows do not hold, but for the line of its rule
+//! where the document is still the same (`place`).
 //!
 //! One file per verb; `table` is how rows look to people.
 
 mod list;
+mod place;
 mod show;
 mod table;
 mod tail;

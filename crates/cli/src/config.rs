@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use toolgate_config::{Config, Problem, Process, render, schema};
+use toolgate_config::{Config, Problem, render, schema};
 
 use crate::args::{CheckOutput, ConfigArgs, ConfigVerb};
 use crate::exit::Done;
 use crate::print;
+use crate::serve::Here;
 
 pub(crate) fn run(args: &ConfigArgs) -> anyhow::Result<Done> {
     match &args.verb {
@@ -19,7 +20,7 @@ pub(crate) fn run(args: &ConfigArgs) -> anyhow::Result<Done> {
 }
 
 fn check(file: &Path, output: CheckOutput) -> anyhow::Result<Done> {
-    let (valid, problems) = match Config::load(file, &Process) {
+    let (valid, problems) = match Config::load(file, &Here) {
         Ok(loaded) => (true, loaded.warnings),
         Err(problems) => (false, problems),
     };

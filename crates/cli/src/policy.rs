@@ -18,6 +18,8 @@ mod test;
 mod write;
 
 pub(crate) use problems::visible;
+pub(crate) use source::Source;
+pub(crate) use test::place;
 pub(crate) use write::replace;
 
 use toolgate_policy::json_schema;

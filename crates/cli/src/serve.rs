@@ -17,13 +17,16 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_config::Config;
+use toolgate_edge::tls::Tls;
 use toolgate_session::Entry;
 
 mod access;
 mod api;
 mod cache_file;
+mod certificate;
 mod checkpoints;
 mod data;
+mod edits;
 mod entries;
 #[cfg(debug_assertions)]
 mod failpoint;
@@ -43,10 +46,11 @@ mod view;
 mod wire;
 
 use access::{FileSide, PolicyFiles};
+pub(crate) use certificate::Here;
 pub(crate) use checkpoints::read as read_checkpoints;
 use data::DataFolder;
-pub(crate) use data::{announced, is_announced, read_token};
-pub(crate) use folder::{file_side, grant as grant_of_folder, said_class};
+pub(crate) use data::{announced, client_of, is_announced, read_token};
+pub(crate) use folder::{config_file, file_side, grant as grant_of_folder, said_class};
 use listeners::{Behind, Bound, Listeners};
 use reload::{Active, Reload};
 use setup::Summary;
@@ -101,8 +105,9 @@ async fn serve(
     data: &DataFolder,
 ) -> anyhow::Result<Done> {
     let mut signals = Signals::new()?;
+    let tls = certificate::load(&config)?.map(Tls::new);
     let listeners = Listeners::bind(&config).await?;
-    let bound = listeners.bound(&config)?;
+    let bound = listeners.bound(&config, tls)?;
 
     let (store, secret) = store::open(data.path(), &config.audit)?;
     let stop = CancellationToken::new();
@@ -131,15 +136,16 @@ async fn serve(
     let serving = TaskTracker::new();
     let board = sessions.as_ref().map(|sessions| &sessions.board);
     let api = toolgate_admin::router(Arc::clone(&setup.admin));
-    let behind = Behind { gateway: &gateway, api: &api, board };
-    let served = listeners.serve(&config, &behind, &ready, &serving, &stop);
+    let behind = Behind { gateway: &gateway, admin: &setup.admin, api: &api, board };
+    let served = listeners.serve(&config, &bound, &behind, &ready, &serving, &stop);
     let grace = config.shutdown_grace;
     let announcement = announcement(args, &source, &summary, data, &bound);
     // Whoever hears that it is ready may edit the configuration at once.
-    let active = Active { file, text, secret };
+    let certificate = certificate::Held::read(&config);
+    let active = Active { file, text, certificate, secret };
     let mut reload = Reload::new(source, active, Arc::clone(&setup), served).await;
     ready.store(true, Ordering::Relaxed);
-    let announced = data.announce(&bound.ready_line())?;
+    let mut announced = data.announce(&bound.kept_line())?;
     print::err(&announcement);
     if args.ready_json {
         print::out(&format!("{}\n", bound.ready_line()));
@@ -151,9 +157,15 @@ async fn serve(
         tokio::select! {
             told = signals.next() => match told {
                 Told::Stop => break,
-                Told::Reload => reload.now().await,
+                Told::Reload => {
+                    reload.now().await;
+                    announced.renew(data, &bound.kept_line());
+                }
             },
-            () = reload.changed() => reload.if_changed().await,
+            () = reload.changed() => {
+                reload.if_changed().await;
+                announced.renew(data, &bound.kept_line());
+            }
             _ = sweep.tick() => gateway.sweep(),
             _ = tick.tick() => {
                 // What cannot be put in force is in the log.

@@ -78,6 +78,8 @@ mod sessions;
 mod start;
 #[path = "e2e/stop.rs"]
 mod stop;
+#[path = "e2e/tls.rs"]
+mod tls;
 #[path = "e2e/tool.rs"]
 mod tool;
 #[path = "e2e/verbs.rs"]

@@ -37,9 +37,9 @@ section! {
         hosts: Vec<HostName>,
         /// Origins that browsers may come from, besides loopback ones.
         origins: Vec<HttpOrigin>,
-        /// Networks of reverse proxies that end TLS in front of toolgate.
+        /// Networks of the reverse proxies that end TLS in front of the people's listener. Where that is not on loopback, it takes connections from them alone.
         behind_proxy: Vec<Cidr>,
-        /// Certificate and key for TLS.
+        /// Certificate and key: with them every listener speaks TLS and nothing else (`https`, `wss`).
         tls: listen::RawTls,
         /// Whether local mode (calls without a token on loopback) is allowed while no grant exists.
         #[schemars(extend("default" = "on"))]

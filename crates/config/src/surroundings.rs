@@ -10,6 +10,19 @@ pub trait Surroundings {
     fn env(&self, name: &str) -> Option<String>;
     /// The bytes of a file.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
+    /// Whether a certificate and a private key (what the files hold) can be used together.
+    fn check_tls(&self, _cert: &[u8], _key: &[u8]) -> Result<(), TlsFault> {
+        Ok(())
+    }
+}
+
+/// What is wrong with a certificate and its key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TlsFault {
+    /// The file of the certificate, and why.
+    Cert(String),
+    /// The file of the key, and why.
+    Key(String),
 }
 
 /// The process's own environment and file system.

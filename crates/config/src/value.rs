@@ -20,7 +20,7 @@ pub use token::TokenHash;
 pub(crate) use address::{HostName, Listener};
 pub(crate) use duration::Period;
 pub(crate) use number::{Size, Whole, within};
-pub(crate) use reference::{Scope, expand};
+pub(crate) use reference::{Scope, expand, read_bytes};
 pub(crate) use secret::secret_name;
 pub(crate) use text::{Date, Scalar, Text};
 pub(crate) use token::{Sha256Hex, TokenReference, one_token};

@@ -12,11 +12,13 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
+use futures_util::FutureExt as _;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::Service;
@@ -92,8 +94,18 @@ impl Service<Request<Incoming>> for Agents {
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let inner = Arc::clone(&self.0);
-        Box::pin(async move { Ok(inner.handle(request).await) })
+        Box::pin(async move { Ok(contained(inner.handle(request)).await) })
     }
+}
+
+/// A mistake ends one request and nothing else: not the connection that it came on either.
+async fn contained(answering: impl Future<Output = Response<Reply>>) -> Response<Reply> {
+    if let Ok(response) = AssertUnwindSafe(answering).catch_unwind().await {
+        return response;
+    }
+    tracing::error!("toolgate made a mistake; the request it was made in is given up");
+    let why = "toolgate made a mistake, so nothing is known of this request; see its log";
+    problem(StatusCode::INTERNAL_SERVER_ERROR, code::INTERNAL_ERROR, why)
 }
 
 // === impl Inner ===
@@ -342,4 +354,17 @@ fn empty() -> Reply {
 /// Shorthand for the reply of a whole body.
 fn whole(body: impl Into<Pieces>) -> Reply {
     Reply::Whole(body.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_mistake_is_answered() {
+        let answered = contained(async { panic!("on purpose") }).await;
+        assert_eq!(answered.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        let answered = contained(async { reply::text(StatusCode::OK, "ok") }).await;
+        assert_eq!(answered.status(), StatusCode::OK);
+    }
 }

@@ -27,6 +27,8 @@ pub struct Guard {
     pub origins: Vec<String>,
     /// Which Origin a browser may have.
     pub browsers: Browsers,
+    /// Whether the listener's own pages come over `https` alone.
+    pub https: bool,
 }
 
 /// Which Origin a browser may have.
@@ -106,7 +108,10 @@ impl Guard {
         };
         match self.browsers {
             Browsers::Local => is_local || is_listed,
-            Browsers::OwnPages => rest.eq_ignore_ascii_case(host),
+            Browsers::OwnPages => {
+                let own = !self.https || scheme.eq_ignore_ascii_case("https");
+                own && rest.eq_ignore_ascii_case(host)
+            }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The edge: sockets, HTTP and processes; everything that touches the outside world.
 //!
-//! Downstream are the listeners ([`listen`], guarded by [`guard`]): [`agents`] for MCP, [`people`]
+//! Downstream are the listeners ([`listen`], guarded by [`guard`], under [`tls`] if there is a certificate): [`agents`] for MCP, [`people`]
 //! for health and metrics, [`sessions`] for programs that dial in. Upstream are the connectors that the gateway opens channels with:
 //! [`child`] for processes, [`remote`] for HTTP.
 //!
@@ -15,5 +15,6 @@ pub mod people;
 pub mod remote;
 mod repoll;
 pub mod sessions;
+pub mod tls;
 
 pub use body::Reply;

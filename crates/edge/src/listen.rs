@@ -1,10 +1,12 @@
 //! Listeners: the accept loop of every HTTP port.
 //!
-//! Invariant: a connection costs nothing before its head is read: heads have a time and a size
-//! limit, connections a number. Over that number a connection is told 503 and closed.
+//! Invariant: a connection costs nothing before its head is read: handshakes and heads have a time
+//! limit, heads a size limit, connections a number. Over that number a connection is told 503 and
+//! closed, and one from where none may come is told 403 and closed.
 //! Invariant: a stop closes idle connections at once and lets the others finish their response.
 
 use std::convert::Infallible;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,10 +22,24 @@ use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::repoll::Repoll;
+use crate::tls::{Stream, Tls};
+
+/// How connections come in.
+#[derive(Clone, Default)]
+pub struct Entrance {
+    /// Under TLS, and with which certificate.
+    pub tls: Option<Tls>,
+    /// From where alone.
+    pub only_from: Option<Peers>,
+}
+
+/// Says whether connections may come from an address.
+pub type Peers = Arc<dyn Fn(IpAddr) -> bool + Send + Sync>;
 
 /// What one listener may cost.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,9 +60,15 @@ const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     Content-Type: text/plain\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 29\r\n\r\n\
     too many connections, sorry.\n";
 
+/// Said to a connection from where none may come.
+const FROM_ELSEWHERE: &[u8] = b"HTTP/1.1 403 Forbidden\r\n\
+    Content-Type: text/plain\r\nConnection: close\r\nContent-Length: 74\r\n\r\n\
+    connections from your address are not taken here (`behind_proxy`), sorry.\n";
+
 /// Accepts connections until `stop`, and returns when the last one is closed.
 pub async fn serve<S, B>(
     listener: TcpListener,
+    entrance: Entrance,
     service: S,
     limits: ConnectionLimits,
     stop: CancellationToken,
@@ -70,8 +92,8 @@ pub async fn serve<S, B>(
             accepted = listener.accept() => accepted,
             () = stop.cancelled() => break,
         };
-        let stream = match accepted {
-            Ok((stream, _)) => stream,
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 // Out of descriptors, mostly: closing connections is what helps, so wait for that.
                 tracing::warn!(%error, "cannot accept a connection");
@@ -79,8 +101,13 @@ pub async fn serve<S, B>(
                 continue;
             }
         };
+        if entrance.only_from.as_ref().is_some_and(|may_come| !may_come(peer.ip())) {
+            tracing::debug!(%peer, "a connection from where none may come");
+            refuse(&stream, &entrance, FROM_ELSEWHERE);
+            continue;
+        }
         let Ok(permit) = Arc::clone(&free).try_acquire_owned() else {
-            refuse(&stream);
+            refuse(&stream, &entrance, FULL);
             continue;
         };
         // Answers are small and awaited: they must not wait for more to send.
@@ -88,10 +115,15 @@ pub async fn serve<S, B>(
             tracing::debug!(%error, "a connection ended before it began");
             continue;
         }
-        let connection =
-            http.serve_connection(TokioIo::new(stream), service.clone()).with_upgrades();
-        let stop = stop.clone();
+        let (tls, http) = (entrance.tls.clone(), http.clone());
+        let (service, stop, patience) = (service.clone(), stop.clone(), limits.header_read);
         connections.spawn(Repoll::new(async move {
+            let shaken = tokio::select! {
+                shaken = shake_hands(stream, tls, patience) => shaken,
+                () = stop.cancelled() => None,
+            };
+            let Some(stream) = shaken else { return };
+            let connection = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
             let mut connection = std::pin::pin!(connection);
             let ended = tokio::select! {
                 ended = connection.as_mut() => ended,
@@ -111,9 +143,28 @@ pub async fn serve<S, B>(
     connections.wait().await;
 }
 
-fn refuse(stream: &TcpStream) {
-    if let Err(error) = stream.try_write(FULL) {
-        tracing::debug!(%error, "one connection too many, and it went before it could be told");
+/// Says why, where that can be understood: under TLS nothing is said before the handshake.
+fn refuse(stream: &TcpStream, entrance: &Entrance, why: &[u8]) {
+    if entrance.tls.is_none()
+        && let Err(error) = stream.try_write(why)
+    {
+        tracing::debug!(%error, "a connection was refused, and went before it could be told");
+    }
+}
+
+/// The connection, under TLS if it has to be; none if that failed.
+async fn shake_hands(stream: TcpStream, tls: Option<Tls>, patience: Duration) -> Option<Stream> {
+    let Some(tls) = tls else { return Some(Stream::Plain(stream)) };
+    match timeout(patience, tls.accept(stream)).await {
+        Ok(Ok(stream)) => Some(stream),
+        Ok(Err(error)) => {
+            tracing::debug!(%error, "a connection without a TLS handshake");
+            None
+        }
+        Err(_) => {
+            tracing::debug!("a TLS handshake took too long");
+            None
+        }
     }
 }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arc_swap::ArcSwap;
 use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -16,8 +16,20 @@ use hyper_util::service::TowerToHyperService;
 
 use crate::guard::Guard;
 
+/// The metrics, and who may read them.
+#[derive(Clone)]
+pub struct Metrics {
+    /// Writes them.
+    pub text: Text,
+    /// Whether who sends these headers may read them; everybody, if nobody is asked.
+    pub asks: Option<MayLook>,
+}
+
 /// Writes the metrics as text.
-pub type Metrics = Arc<dyn Fn() -> String + Send + Sync>;
+pub type Text = Arc<dyn Fn() -> String + Send + Sync>;
+
+/// Whether who sends these headers may look.
+pub type MayLook = Arc<dyn Fn(&HeaderMap) -> bool + Send + Sync>;
 
 /// Who may reach a listener; another may be put in its place while it serves.
 pub type SharedGuard = Arc<ArcSwap<Guard>>;
@@ -45,10 +57,15 @@ pub fn metrics_alone(guard: SharedGuard, metrics: Metrics) -> Service {
 }
 
 fn metrics_routes(metrics: Metrics) -> Router {
-    let write = move || async move {
+    let write = move |headers: HeaderMap| async move {
+        if metrics.asks.is_some_and(|may_look| !may_look(&headers)) {
+            let challenge = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))];
+            let why = "metrics need the token of a person here, with the role `viewer`\n";
+            return (StatusCode::UNAUTHORIZED, challenge, why).into_response();
+        }
         let kind =
             HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
-        ([(header::CONTENT_TYPE, kind)], metrics())
+        ([(header::CONTENT_TYPE, kind)], (metrics.text)()).into_response()
     };
     Router::new().route("/metrics", get(write))
 }

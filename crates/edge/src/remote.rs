@@ -20,6 +20,7 @@ mod failure;
 mod headers;
 mod legacy;
 mod listen;
+mod pinned;
 mod spare;
 mod which;
 

@@ -8,7 +8,7 @@
 //!
 //! Start at [`forward`].
 
-use std::future::poll_fn;
+use std::future::{poll_fn, ready};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use std::task::Poll;
 
 use tokio::time::Instant;
 use toolgate_mcp::modern::annotations::PREFIX;
-use toolgate_mcp::{Refusal, Request, code, members, method, peek, text};
+use toolgate_mcp::{Refusal, Request, code, members, method, peek, text, write};
 use toolgate_policy::Outcome as Ownership;
 use toolgate_store::failpoint::{Point, reach};
 use toolgate_store::{Ending, Ticket};
@@ -41,6 +41,10 @@ pub(crate) fn forward(
     outlet: &Arc<Outlet>,
 ) -> Result<Work, Refusal> {
     if let Some(pass) = Harmless::of(&ask.request.method) {
+        if ask.request.method == method::RESOURCES_UNSUBSCRIBE && follows_on(link, ask, own) {
+            outlet.answer(write::result(ask.request.id, "{}"), None);
+            return Ok(Box::pin(ready(())));
+        }
         let pending = link.pending(ask, outlet)?;
         return Ok(Box::pin(async move {
             pending.run(Pass::Harmless(pass)).await;
@@ -60,6 +64,15 @@ pub(crate) fn forward(
     };
     let work = guarded(Arc::clone(session), Arc::new(wanted), pending, steps);
     Ok(contained(Box::pin(work)))
+}
+
+/// Whether other agents go on following what this one follows no longer. A server that they share
+/// tells them apart by nothing, and must not stop telling the others.
+fn follows_on(link: &Link, ask: &Ask<'_>, own: Option<&str>) -> bool {
+    let params = ask.request.params.unwrap_or("{}");
+    let named = || peek(params, &["uri"]).ok().flatten().and_then(text);
+    let Some(uri) = own.map(Into::into).or_else(named) else { return false };
+    link.is_left_to_others(ask.session, &uri)
 }
 
 /// Headers that do not repeat the arguments are refused here where the server cannot know of them:

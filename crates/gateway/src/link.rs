@@ -275,6 +275,21 @@ impl Link {
         }
     }
 
+    /// Whether, of those who share it, others than this agent session follow a resource. For
+    /// itself it follows it no longer.
+    pub(crate) fn is_left_to_others(&self, session: u64, uri: &str) -> bool {
+        let Parties::Many(sessions) = &self.parties else { return false };
+        let sessions: Vec<_> = sessions.lock().iter().filter_map(Weak::upgrade).collect();
+        let follows = |other: &Arc<AgentSession>| {
+            other.key() != session && other.wishes.subscribed(self.server.name(), uri)
+        };
+        let left = sessions.iter().any(follows);
+        if left {
+            self.unfollow(Some(session), uri);
+        }
+        left
+    }
+
     /// Whether a request of the agent session runs on it.
     pub(crate) fn waits_for(&self, session: u64) -> bool {
         self.waiting.waits_for(session)

@@ -81,6 +81,9 @@ pub(crate) struct ShowArgs {
     /// The call's id, or its beginning
     #[arg(value_name = "CALL")]
     pub(crate) call: String,
+    /// What `serve --policy` was given, to say on which line of it the rule stands
+    #[arg(long, value_name = "FILE")]
+    pub(crate) policy: Option<PathBuf>,
     /// How to write the story
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: OneOutput,

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use toolgate_audit::{CallId, Draft, Effect, Kind, Row};
 use toolgate_store_sqlite::Audit;
 
+use super::place::Documents;
 use crate::args::{OneOutput, ShowArgs};
 use crate::exit::{Done, Usage};
 use crate::policy::visible;
 use crate::print;
 
 pub(super) fn run(args: &ShowArgs) -> anyhow::Result<Done> {
-    let (_, mut audit) = super::open(&args.data)?;
+    let (folder, mut audit) = super::open(&args.data)?;
     let (call, more) = match find(&audit, &args.call)?.as_slice() {
         [] => (None, "no call"),
         [call] => (Some(*call), ""),
@@ -31,7 +32,8 @@ pub(super) fn run(args: &ShowArgs) -> anyhow::Result<Done> {
             print::out(&format!("{{\"call_id\":\"{call}\",\"rows\":[{}]}}\n", rows.join(",")));
         }
         OneOutput::Table => {
-            let told: String = rows.iter().map(tell).collect();
+            let documents = Documents::read(args, &folder);
+            let told: String = rows.iter().map(|row| tell(row, &documents)).collect();
             print::out(&visible(&format!("call {call}\n{told}")));
         }
     }
@@ -53,11 +55,11 @@ fn fill_up(hex: &str, fill: char) -> String {
     hex.chars().chain(std::iter::repeat(fill)).take(32).collect()
 }
 
-fn tell(row: &Row) -> String {
+fn tell(row: &Row, documents: &Documents) -> String {
     let d = &row.draft;
     let said = match d.kind {
-        Kind::Intent => asked(d, "was admitted"),
-        Kind::Denied => asked(d, "was refused; nothing was sent"),
+        Kind::Intent => asked(d, "was admitted", documents),
+        Kind::Denied => asked(d, "was refused; nothing was sent", documents),
         Kind::Outcome => ended(d),
         other => vec![format!("A row of kind {other} was written.")],
     };
@@ -67,7 +69,7 @@ fn tell(row: &Row) -> String {
     format!("\n{time}  row {}\n{}", row.seq, lines.collect::<String>())
 }
 
-fn asked(d: &Draft, became: &str) -> Vec<String> {
+fn asked(d: &Draft, became: &str, documents: &Documents) -> Vec<String> {
     let name = |field: &Option<Arc<str>>| field.as_deref().unwrap_or("?").to_owned();
     let mut said = vec![format!("Grant {} asked by {}.", name(&d.grant), name(&d.via))];
     said.extend(d.identity.iter().map(|identity| format!("It stands for {identity}.")));
@@ -78,7 +80,8 @@ fn asked(d: &Draft, became: &str) -> Vec<String> {
     said.extend(d.arguments.iter().map(|values| format!("What is kept of them: {values}.")));
     said.push(format!("The call {became}."));
     if let Some(decision) = d.decision {
-        let rule = d.rule.as_ref().map(|rule| format!(" by rule {rule}"));
+        let place = documents.place(d);
+        let rule = d.rule.as_ref().map(|rule| format!(" by rule {rule}{place}"));
         said.push(format!("The decision was {decision}{}.", rule.unwrap_or_default()));
     }
     if let Some(policy) = &d.policy {

@@ -9,15 +9,15 @@ use toolgate_policy::{Known, Loaded, MAX_BYTES, Policy};
 
 /// A document that was read.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(crate) struct Source {
     /// As it was typed.
-    pub(super) file: String,
-    pub(super) text: String,
+    pub(crate) file: String,
+    pub(crate) text: String,
 }
 
 impl Source {
     /// Reads a file; `-` is stdin.
-    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
         let file = path.display().to_string();
         let bytes = if is_stdin(path) {
             bounded(io::stdin().lock()).context("cannot read from stdin")?
@@ -30,12 +30,12 @@ impl Source {
     }
 
     /// The name to show: `-` says little in the middle of a line.
-    pub(super) fn shown(&self) -> &str {
+    pub(crate) fn shown(&self) -> &str {
         if self.file == STDIN { "<stdin>" } else { &self.file }
     }
 
     /// Reads the document with what is known of the world.
-    pub(super) fn load(&self, known: &Known) -> Loaded {
+    pub(crate) fn load(&self, known: &Known) -> Loaded {
         Policy::load(self.shown(), &self.text, known)
     }
 }

@@ -106,7 +106,7 @@ impl Run {
 }
 
 /// ` (file:line:column)` of a rule, or nothing for one that has no place.
-pub(super) fn place(source: &Source, rule: &str) -> String {
+pub(crate) fn place(source: &Source, rule: &str) -> String {
     let pointer = match rule {
         "(hidden)" => "/hide",
         "(default deny)" => "/default",

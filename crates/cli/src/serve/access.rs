@@ -17,6 +17,7 @@ use toolgate_gateway::{Access, Frozen, Grant, InForce};
 use toolgate_policy::{Known, Policy, RECOMMENDED, Severity};
 use toolgate_store::{self as store, Snapshot};
 
+use super::edits::Meanings;
 use super::sessions;
 
 /// Whoever calls without a token in local mode.
@@ -86,6 +87,15 @@ pub(crate) struct Policies {
     /// What decides calls without a token, in local mode.
     local: Option<Arc<InForce>>,
     pub(crate) compiled: Compiled,
+}
+
+impl Policies {
+    /// What those of the file, and that of the command line, mean.
+    pub(crate) fn meanings(&self) -> Meanings {
+        let of_file = self.of_file.iter().filter_map(|(name, _)| self.by_name.get(name));
+        let all = of_file.chain(&self.local).map(|in_force| &in_force.policy);
+        all.map(|policy| (policy.name().to_owned(), policy.hash().to_owned())).collect()
+    }
 }
 
 /// Reads and compiles the policies; what is wrong with those of the file in one text.

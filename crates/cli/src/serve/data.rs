@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
+use toolgate_audit::Hash;
+use toolgate_edge::remote::Client;
 
 /// The data folder while this process serves from it.
 pub(crate) struct DataFolder {
@@ -21,6 +23,20 @@ const ANNOUNCED: &str = "serve.json";
 /// Where everything is has been said; taken back when dropped.
 pub(crate) struct Announced {
     path: PathBuf,
+    line: String,
+}
+
+impl Announced {
+    /// Says something else, if it is something else.
+    pub(crate) fn renew(&mut self, folder: &DataFolder, line: &str) {
+        if self.line == line {
+            return;
+        }
+        line.clone_into(&mut self.line);
+        if let Err(error) = folder.write_private(ANNOUNCED, line) {
+            tracing::error!("verbs may not find this gateway any more: {error:#}");
+        }
+    }
 }
 
 impl Drop for Announced {
@@ -42,6 +58,15 @@ pub(crate) fn announced(folder: &Path, flag: &str) -> anyhow::Result<String> {
             folder.display()
         )
     })
+}
+
+/// A client for the gateway whose line this is.
+pub(crate) fn client_of(line: &serde_json::Value) -> Client {
+    let certificate = line.get("certificate").and_then(serde_json::Value::as_str);
+    match certificate.and_then(|hex| Hash::parse(hex).ok()) {
+        Some(Hash(fingerprint)) => Client::pinned(fingerprint),
+        None => Client::new(),
+    }
 }
 
 /// Whether a gateway says that it runs on this folder.
@@ -92,7 +117,7 @@ impl DataFolder {
     /// Says where everything is, for verbs that need a running gateway, until it is dropped.
     pub(crate) fn announce(&self, line: &str) -> anyhow::Result<Announced> {
         self.write_private(ANNOUNCED, line)?;
-        Ok(Announced { path: self.path.join(ANNOUNCED) })
+        Ok(Announced { path: self.path.join(ANNOUNCED), line: line.to_owned() })
     }
 
     fn ensure_admin_token(&self, make_token: MakeToken<'_>) -> anyhow::Result<()> {

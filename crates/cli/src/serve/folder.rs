@@ -1,6 +1,6 @@
 //! A grant of a data folder on which no gateway runs, as one would find it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolgate_config::ServerConfig;
@@ -21,6 +21,11 @@ pub(crate) struct KnownGrant {
     pub(crate) revoked: bool,
     /// What decides its calls, and the document it was made of.
     pub(crate) policy: Option<(Arc<InForce>, String)>,
+}
+
+/// The configuration file that `serve` with the same flag would read.
+pub(crate) fn config_file(config: Option<&Path>) -> Option<PathBuf> {
+    Source::find(config).file().map(Path::to_owned)
 }
 
 /// What the file says; it may be read where the secrets of `serve` are not.

@@ -12,11 +12,15 @@ use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use toolgate_admin::Admin;
+use toolgate_audit::Hash;
 use toolgate_config::Config;
 use toolgate_edge::agents::Agents;
 use toolgate_edge::guard::Browsers;
-use toolgate_edge::people::SharedGuard;
+use toolgate_edge::listen::{Entrance, Peers};
+use toolgate_edge::people::{Metrics, Service, SharedGuard};
 use toolgate_edge::sessions::{Door, Switchboard};
+use toolgate_edge::tls::{Certificate, Tls};
 use toolgate_edge::{listen, people};
 use toolgate_gateway::Gateway;
 
@@ -36,6 +40,8 @@ pub(crate) struct Bound {
     pub(crate) mcp: Option<String>,
     pub(crate) sessions: Option<String>,
     pub(crate) admin: Option<String>,
+    /// The certificate that they show, if they speak TLS.
+    tls: Option<Tls>,
 }
 
 #[derive(Serialize)]
@@ -45,6 +51,9 @@ struct ReadyLine<'a> {
     sessions: Option<&'a str>,
     admin: Option<&'a str>,
     pid: u32,
+    /// The SHA-256 of the certificate.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    certificate: Option<String>,
 }
 
 // === impl Listeners ===
@@ -60,15 +69,17 @@ impl Listeners {
         })
     }
 
-    pub(crate) fn bound(&self, config: &Config) -> anyhow::Result<Bound> {
+    pub(crate) fn bound(&self, config: &Config, tls: Option<Tls>) -> anyhow::Result<Bound> {
+        let (http, ws) = if tls.is_some() { ("https", "wss") } else { ("http", "ws") };
         let url = |listener: &Option<TcpListener>, scheme: &str, path: &str| {
             let address = listener.as_ref().map(TcpListener::local_addr).transpose()?;
             anyhow::Ok(address.map(|address| format!("{scheme}://{address}{path}")))
         };
         Ok(Bound {
-            mcp: url(&self.mcp, "http", "")?,
-            sessions: url(&self.sessions, "ws", &config.sessions.path)?,
-            admin: url(&self.admin, "http", "")?,
+            mcp: url(&self.mcp, http, "")?,
+            sessions: url(&self.sessions, ws, &config.sessions.path)?,
+            admin: url(&self.admin, http, "")?,
+            tls,
         })
     }
 
@@ -76,50 +87,62 @@ impl Listeners {
     pub(crate) fn serve(
         self,
         config: &Config,
+        bound: &Bound,
         behind: &Behind<'_>,
         ready: &Arc<AtomicBool>,
         serving: &TaskTracker,
         stop: &CancellationToken,
     ) -> Served {
-        let Behind { gateway, api, board } = *behind;
+        let Behind { gateway, admin, api, board } = *behind;
+        let entrance = Entrance { tls: bound.tls.clone(), only_from: None };
         let limits = wire::connection_limits(config);
-        let metrics = metrics_text(gateway, board);
+        let text = metrics_text(gateway, board);
         let agents = self.mcp.map(|listener| {
             let bound_to = ip_of(&listener);
             let rules = wire::agent_rules(config, bound_to);
             let agents = Agents::new(Arc::clone(gateway), rules, Arc::clone(ready));
-            serving.spawn(listen::serve(listener, agents.clone(), limits.clone(), stop.clone()));
+            serving.spawn(listen::serve(
+                listener,
+                entrance.clone(),
+                agents.clone(),
+                limits.clone(),
+                stop.clone(),
+            ));
             (agents, bound_to)
         });
         let mut guards = Vec::new();
-        let mut serve = |listener, browsers, service: &dyn Fn(SharedGuard) -> people::Service| {
+        let mut serve = |listener, entrance, service: &dyn Fn(SharedGuard, Metrics) -> Service| {
             let Some(listener) = listener else { return };
-            let guard = wire::guard(config, ip_of(&listener), browsers);
+            let bound_to = ip_of(&listener);
+            let guard = wire::guard(config, bound_to, Browsers::OwnPages);
             let guard = SharedGuard::new(Arc::new(guard).into());
             guards.push(Arc::clone(&guard));
-            serving.spawn(listen::serve(listener, service(guard), limits.clone(), stop.clone()));
+            let metrics = Metrics { text: Arc::clone(&text), asks: asks(bound_to, admin) };
+            let service = service(guard, metrics);
+            serving.spawn(listen::serve(listener, entrance, service, limits.clone(), stop.clone()));
         };
-        serve(self.admin, Browsers::OwnPages, &|guard| {
-            people::everything(guard, Arc::clone(ready), Arc::clone(&metrics), api.clone())
+        let only_from = self.admin.as_ref().and_then(|listener| proxies(config, ip_of(listener)));
+        serve(self.admin, Entrance { only_from, ..entrance.clone() }, &|guard, metrics| {
+            people::everything(guard, Arc::clone(ready), metrics, api.clone())
         });
-        serve(self.metrics, Browsers::OwnPages, &|guard| {
-            people::metrics_alone(guard, Arc::clone(&metrics))
-        });
+        serve(self.metrics, entrance.clone(), &people::metrics_alone);
         let door = self.sessions.zip(board).map(|(listener, board)| {
             let bound_to = ip_of(&listener);
             let rules = sessions::rules(config, bound_to);
             let (board, sockets) = (Arc::clone(board), serving.clone());
             let door = Door::new(Arc::clone(&board), rules, limits.connections, sockets);
-            serving.spawn(listen::serve(listener, door.clone(), limits.clone(), stop.clone()));
+            let (service, limits, stop) = (door.clone(), limits.clone(), stop.clone());
+            serving.spawn(listen::serve(listener, entrance.clone(), service, limits, stop));
             (door, board, bound_to)
         });
-        Served { agents, guards, door }
+        Served { agents, guards, door, tls: bound.tls.clone() }
     }
 }
 
 /// What answers behind the listeners.
 pub(crate) struct Behind<'a> {
     pub(crate) gateway: &'a Arc<Gateway>,
+    pub(crate) admin: &'a Arc<Admin>,
     pub(crate) api: &'a Router,
     /// Sessions, if they are listened to.
     pub(crate) board: Option<&'a Arc<Switchboard>>,
@@ -130,9 +153,17 @@ pub(crate) struct Served {
     agents: Option<(Agents, IpAddr)>,
     guards: Vec<SharedGuard>,
     door: Option<(Door, Arc<Switchboard>, IpAddr)>,
+    tls: Option<Tls>,
 }
 
 impl Served {
+    /// Another certificate from the next connection on, where there was one before.
+    pub(crate) fn set_certificate(&self, certificate: Option<Certificate>) {
+        if let (Some(tls), Some(certificate)) = (&self.tls, certificate) {
+            tls.set(certificate);
+        }
+    }
+
     /// Other rules from the next request on.
     pub(crate) fn set_rules(&self, config: &Config) {
         if let Some((agents, bound_to)) = &self.agents {
@@ -154,12 +185,22 @@ impl Served {
 impl Bound {
     /// The line that says where everything is, for programs.
     pub(crate) fn ready_line(&self) -> String {
+        self.line(None)
+    }
+
+    /// The same for verbs of this machine: with what the certificate is known by.
+    pub(crate) fn kept_line(&self) -> String {
+        self.line(self.tls.as_ref().map(|tls| Hash(tls.fingerprint()).to_string()))
+    }
+
+    fn line(&self, certificate: Option<String>) -> String {
         let line = ReadyLine {
             ready: true,
             mcp: self.mcp.as_deref(),
             sessions: self.sessions.as_deref(),
             admin: self.admin.as_deref(),
             pid: std::process::id(),
+            certificate,
         };
         serde_json::to_string(&line).unwrap_or_default()
     }
@@ -180,7 +221,21 @@ fn ip_of(listener: &TcpListener) -> IpAddr {
     listener.local_addr().map_or(IpAddr::from([127, 0, 0, 1]), |address| address.ip())
 }
 
-fn metrics_text(gateway: &Gateway, board: Option<&Arc<Switchboard>>) -> people::Metrics {
+/// Who must show a token to read the metrics: whoever comes to a listener that is not on loopback.
+fn asks(bound_to: IpAddr, admin: &Arc<Admin>) -> Option<people::MayLook> {
+    let admin = Arc::clone(admin);
+    (!bound_to.is_loopback()).then(|| Arc::new(move |headers: &_| admin.may_look(headers)) as _)
+}
+
+/// From where alone connections are taken: of reverse proxies, where others could come at all.
+fn proxies(config: &Config, bound_to: IpAddr) -> Option<Peers> {
+    let networks = config.behind_proxy.clone();
+    let shut = !networks.is_empty() && !bound_to.is_loopback();
+    let may_come = move |peer| networks.iter().any(|network| network.contains(peer));
+    shut.then(|| Arc::new(may_come) as _)
+}
+
+fn metrics_text(gateway: &Gateway, board: Option<&Arc<Switchboard>>) -> people::Text {
     let mut registry = Registry::with_prefix("toolgate");
     gateway.metrics().register(&mut registry);
     let look = board.map(|board| session_metrics::register(&mut registry, Arc::clone(board)));

@@ -11,13 +11,13 @@ use notify::{RecommendedWatcher, RecursiveMode, Watcher, recommended_watcher};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use toolgate_audit::Secret;
-use toolgate_config::{Config, Process, render};
+use toolgate_config::{Config, render};
 
 use super::access::{FileSide, PolicyFiles};
 use super::listeners::Served;
 use super::setup::Setup;
 use super::source::Source;
-use super::{sessions, store, unsafe_start, wire};
+use super::{certificate, sessions, store, unsafe_start, wire};
 
 /// Editors write a file in several steps; the last one counts.
 const SETTLE: Duration = Duration::from_millis(100);
@@ -39,6 +39,8 @@ pub(crate) struct Active {
     pub(crate) file: FileSide,
     /// What the configuration file held when it was read last, valid or not.
     pub(crate) text: Option<Vec<u8>>,
+    /// What the files of the certificate held when they were read last, usable or not.
+    pub(crate) certificate: certificate::Held,
     /// The key of hashed arguments.
     pub(crate) secret: Secret,
 }
@@ -59,7 +61,9 @@ impl Reload {
         served: Served,
     ) -> Self {
         let (tell, told) = mpsc::channel(1);
-        let watcher = watch(source.file(), &active.file.policies.folders(), tell);
+        let mut folders = active.file.policies.folders();
+        folders.extend(certificate::folders(&active.file.config));
+        let watcher = watch(source.file(), &folders, tell);
         let changes = Changes { told, since: None };
         let mut reload = Self { source, active, setup, served, changes, _watcher: watcher };
         reload.if_changed().await;
@@ -76,6 +80,8 @@ impl Reload {
         let text = self.source.text();
         // A file that is gone for a moment is being replaced.
         let changed = text.is_some() && text != self.active.text;
+        let certificate = certificate::Held::read(&self.active.file.config);
+        let changed = changed || certificate != self.active.certificate;
         if changed || self.read_policies() != self.active.file.policies {
             self.now().await;
         }
@@ -84,6 +90,7 @@ impl Reload {
     /// Reads the file again; also what it refers to may have changed.
     pub(crate) async fn now(&mut self) {
         let file = self.source.file().map(Path::to_owned);
+        self.active.certificate = certificate::Held::read(&self.active.file.config);
         let applied = if let Some(file) = &file {
             self.active.text = std::fs::read(file).ok();
             self.try_apply(file).await
@@ -112,7 +119,8 @@ impl Reload {
     }
 
     async fn try_apply(&mut self, file: &Path) -> Result<(), String> {
-        let loaded = Config::load(file, &Process).map_err(|problems| render(&problems))?;
+        let loaded =
+            Config::load(file, &certificate::Here).map_err(|problems| render(&problems))?;
         for warning in &loaded.warnings {
             tracing::warn!("{warning}");
         }
@@ -122,6 +130,7 @@ impl Reload {
         if !reasons.is_empty() {
             return Err(reasons.join("\n"));
         }
+        let certificate = certificate::load(&config).map_err(|error| format!("{error:#}"))?;
         let local_policy = self.active.file.local_policy.clone();
         self.active.file.policies = PolicyFiles::read(&config, local_policy.as_deref());
         let policies = self.active.file.policies.clone();
@@ -131,6 +140,7 @@ impl Reload {
         admission.set_writing(store::writing(&new.config.audit, &self.active.secret));
         self.setup.gateway.set_session_classes(sessions::classes(&new.config));
         self.served.set_rules(&new.config);
+        self.served.set_certificate(certificate);
         self.say_what_needs_a_restart(&new.config);
         self.active.file = new;
         Ok(())
@@ -145,6 +155,8 @@ impl Reload {
         };
         let changed = [
             (old.listen != new.listen, "listen"),
+            (old.tls.is_some() != new.tls.is_some(), "tls"),
+            (old.behind_proxy != new.behind_proxy, "behind_proxy"),
             (old.data != new.data, "data"),
             (wire::connection_limits(old) != wire::connection_limits(new), "limits of connections"),
             (old.shutdown_grace != new.shutdown_grace, "shutdown_grace"),

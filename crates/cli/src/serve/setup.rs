@@ -9,9 +9,11 @@
 //! Start at [`Setup::refresh`] (the store has changed) and [`Setup::replace_file`].
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::sync::Mutex;
+use tokio::time::timeout;
 use toolgate_admin::local::{self, Word};
 use toolgate_admin::{Admin, Place, SERVERS};
 use toolgate_audit::{Draft, Hash, Kind};
@@ -20,9 +22,13 @@ use toolgate_gateway::{Gateway, Server};
 use toolgate_store::{Kept, Snapshot, Store};
 
 use super::access::{Compiled, FileSide, access, may_be_local, policies};
+use super::edits::{self, Meanings};
 use super::entries::KeptServers;
 use super::view::{people, view};
 use super::wire::{self, Wiring};
+
+/// How long the store may take to write an edit down.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Puts the file and the store in force.
 pub(crate) struct Setup {
@@ -41,6 +47,8 @@ pub(crate) struct Setup {
 pub(crate) struct State {
     file: Option<FileSide>,
     compiled: Compiled,
+    /// What the policies of the file mean.
+    meanings: Meanings,
     servers: Vec<ServerConfig>,
     summary: Summary,
 }
@@ -116,6 +124,8 @@ impl Setup {
         let grants = valid().count();
         let kept_grants = valid().any(|grant| grant.source == Place::Store);
 
+        let meanings = policies.meanings();
+        self.write_down(state, &file, &meanings).await?;
         if ends_local {
             self.end_local_mode().await;
         }
@@ -128,9 +138,29 @@ impl Setup {
         *state = State {
             file: Some(file),
             compiled: policies.compiled,
+            meanings,
             servers,
             summary: Summary { local, grants, kept_grants, servers: names },
         };
+        Ok(())
+    }
+
+    /// An edit of the file is in the audit before it takes effect.
+    async fn write_down(
+        &self,
+        state: &State,
+        file: &FileSide,
+        meanings: &Meanings,
+    ) -> Result<(), String> {
+        let Some(before) = &state.file else { return Ok(()) };
+        let old = (&before.config, &state.meanings);
+        for row in edits::rows(old, (&file.config, meanings), Timestamp::now()) {
+            let written = timeout(PATIENCE, self.store.record(row)).await;
+            let written = written.map_err(|_| "the disk does not answer".to_owned());
+            written
+                .and_then(|written| written.map(drop).map_err(|error| error.to_string()))
+                .map_err(|why| format!("the change cannot be written down: {why}"))?;
+        }
         Ok(())
     }
 

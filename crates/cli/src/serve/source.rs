@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use toolgate_config::{Config, Process, Surroundings, render};
 
+use super::certificate::Here;
 use crate::print;
 
 const USUAL: &str = "toolgate.yaml";
@@ -52,7 +53,7 @@ impl Source {
     /// Reads the configuration; problems are shown and end the start.
     pub(crate) fn load(&self) -> anyhow::Result<Config> {
         let Some(file) = &self.file else { return Ok(Config::default()) };
-        match Config::load(file, &Process) {
+        match Config::load(file, &Here) {
             Ok(loaded) => {
                 print::err(&render(&loaded.warnings));
                 Ok(loaded.config)

@@ -30,25 +30,7 @@ pub(crate) fn reasons(config: &Config, kept_grants: bool) -> Vec<String> {
              would travel in the clear. Listen on 127.0.0.1, or configure `tls` or `behind_proxy`"
         ));
     }
-    if let Some(address) = open(listen.metrics) {
-        reasons.push(format!(
-            "`listen.metrics` is {address}, which other machines can reach, and this version asks \
-             for no token there: anybody could read the metrics. Listen on 127.0.0.1"
-        ));
-    }
-    reasons.extend(not_yet(config));
     reasons
-}
-
-/// Settings that would promise a protection which this version does not have.
-fn not_yet(config: &Config) -> Vec<String> {
-    let promises =
-        [(config.tls.is_some(), "tls"), (!config.behind_proxy.is_empty(), "behind_proxy")];
-    let made = promises.iter().filter(|(made, _)| *made);
-    made.map(|(_, what)| {
-        format!("`{what}` is not supported by this version yet; it will not be ignored silently")
-    })
-    .collect()
 }
 
 fn open(address: Option<SocketAddr>) -> Option<SocketAddr> {
@@ -71,7 +53,7 @@ mod tests {
             Some("a-token-of-more-than-20-characters".to_owned())
         }
         fn read(&self, _: &Path) -> io::Result<Vec<u8>> {
-            Err(io::ErrorKind::NotFound.into())
+            Ok(b"a file".to_vec())
         }
     }
 
@@ -86,8 +68,8 @@ mod tests {
             ("listen: { mcp: 192.168.1.5:4001 }", &["`listen.mcp` is 192.168.1.5:4001"]),
             ("listen: { sessions: 0.0.0.0:4000 }", &["`listen.sessions` is 0.0.0.0:4000"]),
             ("listen: { admin: 0.0.0.0:4002 }", &["`listen.admin` is 0.0.0.0:4002"]),
-            ("listen: { metrics: 0.0.0.0:4003 }", &["`listen.metrics` is 0.0.0.0:4003"]),
-            ("listen: { metrics: 127.0.0.1:4003 }", &[]),
+            // Metrics are for people with a token there.
+            ("listen: { metrics: 0.0.0.0:4003 }", &[]),
             (
                 "listen: { mcp: 0.0.0.0:1, sessions: 0.0.0.0:2, admin: 0.0.0.0:3 }",
                 &["`listen.mcp`", "`listen.sessions`", "`listen.admin`"],
@@ -100,7 +82,18 @@ mod tests {
             ),
             ("local: off", &[]),
             ("people: [{ name: duty, token: env:T, roles: [viewer] }]", &[]),
-            ("behind_proxy: [10.0.0.0/8]", &["`behind_proxy` is not supported"]),
+            ("behind_proxy: [10.0.0.0/8]", &[]),
+            ("listen: { admin: 0.0.0.0:4002 }\nbehind_proxy: [10.0.0.0/8]", &[]),
+            ("listen: { admin: 0.0.0.0:4002 }\ntls: { cert: c.pem, key: k.pem }", &[]),
+            // They make no token of an agent or a session unnecessary.
+            (
+                "listen: { mcp: 0.0.0.0:4001 }\ntls: { cert: c.pem, key: k.pem }",
+                &["`listen.mcp` is 0.0.0.0:4001"],
+            ),
+            (
+                "listen: { sessions: 0.0.0.0:4000 }\nbehind_proxy: [10.0.0.0/8]",
+                &["`listen.sessions` is 0.0.0.0:4000"],
+            ),
         ];
         for (text, expected) in cases {
             let text = format!("version: 1\n{text}\n");

@@ -141,7 +141,8 @@ pub(crate) fn agent_rules(config: &Config, bound_to: IpAddr) -> Rules {
 /// Who may reach a listener.
 pub(crate) fn guard(config: &Config, bound_to: IpAddr, browsers: Browsers) -> Guard {
     let origins = config.origins.iter().map(|origin| origin.as_str().to_owned()).collect();
-    Guard { bound_to, hosts: config.hosts.clone(), origins, browsers }
+    let https = config.tls.is_some();
+    Guard { bound_to, hosts: config.hosts.clone(), origins, browsers, https }
 }
 
 /// What one listener may cost.

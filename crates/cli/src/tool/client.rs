@@ -12,10 +12,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use toolgate_edge::remote::{Client as Pool, RemoteConnector, RemoteSpec, Speaks};
+use toolgate_edge::remote::{RemoteConnector, RemoteSpec, Speaks};
 use toolgate_gateway::channel::{Channel, Connector as _, Inbox, Outbound, Progress, SendError};
 
 use super::endpoint::Endpoint;
+use crate::serve::client_of;
 
 const VERSION: &str = "2025-11-25";
 /// More pages than this are no list but a circle.
@@ -87,7 +88,7 @@ impl Client {
         spec.speaks = Speaks::Streamable;
         spec.headers.extend(endpoint.authorization.clone().map(|value| (AUTHORIZATION, value)));
         let (heard, _) = mpsc::unbounded_channel();
-        let connector = RemoteConnector::new(Pool::new(), spec);
+        let connector = RemoteConnector::new(client_of(&endpoint.ready), spec);
         let channel =
             connector.connect(Arc::new(Ear { id: None, heard })).await.map_err(Failed::Way)?;
         let mut client = Self { channel, next: 0 };

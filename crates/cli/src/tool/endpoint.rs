@@ -16,14 +16,16 @@ pub(super) struct Endpoint {
     pub(super) url: Uri,
     /// `Bearer …`, marked so that it is never shown.
     pub(super) authorization: Option<HeaderValue>,
+    /// What the gateway says of itself, if that is where the address came from.
+    pub(super) ready: Value,
     /// Where the address came from, for messages.
     folder: Option<PathBuf>,
     server: Option<String>,
 }
 
 pub(super) fn find(args: &AsAgentArgs) -> anyhow::Result<Endpoint> {
-    let (base, folder) = match &args.url {
-        Some(url) => (url.clone(), None),
+    let (base, ready, folder) = match &args.url {
+        Some(url) => (url.clone(), Value::Null, None),
         None => running(args)?,
     };
     let base = base.trim_end_matches('/');
@@ -34,17 +36,17 @@ pub(super) fn find(args: &AsAgentArgs) -> anyhow::Result<Endpoint> {
     };
     let url = text.parse().with_context(|| format!("`{text}` is no address"))?;
     let authorization = token(args)?.map(|token| bearer(&token)).transpose()?;
-    Ok(Endpoint { url, authorization, folder, server: args.server.clone() })
+    Ok(Endpoint { url, authorization, ready, folder, server: args.server.clone() })
 }
 
 /// The address that the gateway of the data folder wrote down when it was ready.
-fn running(args: &AsAgentArgs) -> anyhow::Result<(String, Option<PathBuf>)> {
+fn running(args: &AsAgentArgs) -> anyhow::Result<(String, Value, Option<PathBuf>)> {
     let folder = find_data(args.data.data.as_deref(), args.data.config.as_deref())?;
     let ready = announced(&folder, "--url")?;
     let ready: Value =
         serde_json::from_str(&ready).context("where the gateway listens cannot be read")?;
-    match ready.get("mcp").and_then(Value::as_str) {
-        Some(url) => Ok((url.to_owned(), Some(folder))),
+    match ready.get("mcp").and_then(Value::as_str).map(str::to_owned) {
+        Some(url) => Ok((url, ready, Some(folder))),
         None => bail!("the listener for agents is off (`listen.mcp`), so there is nothing to ask"),
     }
 }

@@ -87,6 +87,59 @@ fn it_is_read_while_the_gateway_runs_and_after() {
 }
 
 #[test]
+fn a_rule_is_told_with_the_line_it_stands_on() {
+    let home = Home::new();
+    let peer = Peer::new(&home, "files");
+    let tokens = [("A", "a-token-of-a-grant-0123456789"), ("B", "b-token-of-a-grant-0123456789")];
+    fs::write(
+        home.path("strict.yaml"),
+        "version: '1'\ntools:\n  echo: { action: deny }\ndefault: deny\n",
+    )
+    .unwrap();
+    let config = format!(
+        "policies:\n  strict: {{ file: strict.yaml }}\n  inline:\n    version: '1'\n    default: deny\n    tools:\n      \
+         echo: {{ action: deny }}\ngrants:\n  - {{ label: a, token: env:A, policy: strict }}\n  \
+         - {{ label: b, token: env:B, policy: inline }}\nservers:\n{}",
+        peer.entry("", "")
+    );
+    let gate = Gate::start_as(home, &config, |command| {
+        command.envs(tokens);
+    });
+    let refused = tokens.map(|(_, token)| {
+        let result = Agent::open_with(&gate, "files", token).call("echo", &json!({}));
+        result["_meta"]["call_id"].as_str().unwrap().to_owned()
+    });
+    let story = |call: &str, words: &[&str]| {
+        let (code, story, err) = run(&gate.home, &[&["show", call], words].concat());
+        assert_eq!(code, Some(0), "{err}");
+        story
+    };
+    for (call, place) in refused.iter().zip(["strict.yaml:3:11)", "toolgate.yaml:9:15)"]) {
+        let story = story(call, &[]);
+        assert!(story.contains("deny by rule /tools/echo/action ("), "{story}");
+        assert!(story.contains(place), "{place}: {story}");
+    }
+    // Another document of the same name does not lend its lines, and the change is in the audit.
+    fs::write(gate.home.path("strict.yaml"), "version: '1'\n\ndefault: deny\ntools:\n  echo: {}\n")
+        .unwrap();
+    let edit = eventually("the edit is written down", || {
+        rows(&gate.home).into_iter().find(|row| row["kind"] == "policy")
+    });
+    assert_eq!((&edit["policy"], edit["policy_hash"].is_string()), (&json!("strict"), true));
+    let changed = story(&refused[0], &[]);
+    assert!(changed.contains("that policy has changed since"), "{changed}");
+    let kept = gate.home.path("kept");
+    fs::create_dir(&kept).unwrap();
+    fs::write(
+        kept.join("strict.yaml"),
+        "tools:\n  echo: { action: deny }\nversion: '1'\ndefault: deny\n",
+    )
+    .unwrap();
+    let found = story(&refused[0], &["--policy", "kept/strict.yaml"]);
+    assert!(found.contains("(kept/strict.yaml:2:11)"), "{found}");
+}
+
+#[test]
 fn an_edit_is_found_and_named() {
     let mut gate = used();
     assert_eq!(gate.stop().0, Some(0));

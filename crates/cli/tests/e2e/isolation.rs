@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::agent::{Agent, path, post_head};
 use crate::gate::{Gate, Home};
 use crate::peer::Peer;
-use crate::wire::{Connection, Events, Reply};
+use crate::wire::{Connection, Events, Reply, ask};
 
 const TOKENS: [(&str, &str); 2] = [
     ("MINE", "token-of-the-grant-mine-0123456789"),
@@ -117,6 +117,78 @@ fn progress_reaches_whoever_asked_and_nobody_else() {
     other.call("notify", &json!({}));
     let first = std::iter::from_fn(|| heard.next()).find(|event| !event.data.is_empty()).unwrap();
     assert!(first.data.contains("list_changed"), "{}", first.data);
+}
+
+#[test]
+fn a_subscription_is_not_for_others_to_hear_or_to_end() {
+    let (gate, _peer) = gate("instances: shared");
+    let mine = Agent::open_with(&gate, "peer", MINE);
+    let mut thief = Agent::open_with(&gate, "peer", OTHER);
+    let listen = |agent: &Agent| {
+        let headers = format!("Accept: text/event-stream\r\n{}", agent.authorization());
+        Events::of(agent.get(&headers))
+    };
+    let (mut heard, mut overheard) = (listen(&mine), listen(&thief));
+    let about = json!({"uri": "demo://mine"});
+    assert_eq!(mine.request("resources/subscribe", &about)["result"], json!({}));
+    let own = std::mem::replace(&mut thief.session, mine.session.clone());
+    for what in ["subscribe", "unsubscribe"] {
+        let method = format!("resources/{what}");
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": about});
+        assert_eq!(thief.send(&body.to_string()).status, 404, "{what}");
+    }
+    thief.session = own;
+    // In its own agent session it may say that it wants to hear no more, which changes nothing.
+    assert_eq!(thief.request("resources/unsubscribe", &about)["result"], json!({}));
+    thief.call("update", &json!({}));
+    thief.call("notify", &json!({}));
+    let (_, first) = heard.message().unwrap();
+    assert_eq!(first["params"]["uri"], "demo://mine", "{first}");
+    let (_, first) = overheard.message().unwrap();
+    assert_eq!(first["method"], "notifications/tools/list_changed", "{first}");
+}
+
+#[test]
+fn the_id_of_a_subscription_is_worth_nothing_with_another_token() {
+    let (gate, peer) = gate("instances: shared");
+    // Everybody gives his request the same id, which is that of the subscription.
+    let listen = |token: &str, uris: &[&str]| {
+        let wanted = json!({"notifications": {"resourceSubscriptions": uris}});
+        let mut events = Events::of(modern(&gate, token, "", "subscriptions/listen", wanted));
+        let (_, agreed) = events.message().unwrap();
+        assert_eq!(agreed["params"]["notifications"]["resourceSubscriptions"], json!(uris));
+        events
+    };
+    let hears = |events: &mut Events, uri: &str| {
+        let (_, told) = events.message().unwrap();
+        let tag = &told["params"]["_meta"]["io.modelcontextprotocol/subscriptionId"];
+        assert_eq!((&told["params"]["uri"], tag), (&json!(uri), &json!(7)), "{told}");
+    };
+    let update = || {
+        let reply = called(&gate, OTHER, "", json!({"name": "update", "arguments": {}}));
+        assert_eq!(reply.status, 200, "{reply:?}");
+    };
+    let mut mine = listen(MINE, &["demo://mine"]);
+    let mut other = listen(OTHER, &["demo://other"]);
+    update();
+    hears(&mut mine, "demo://mine");
+    hears(&mut other, "demo://other");
+    // Whoever cancels under the id, or hangs up on a subscription to the same, ends his own.
+    let cancel =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
+    let (body, address) = (cancel.to_string(), gate.mcp());
+    let headers = format!(
+        "Content-Type: application/json\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+         Authorization: Bearer {OTHER}\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    assert_eq!(ask(&address, &post_head(&address, &path("peer"), &headers)).status, 202);
+    drop(listen(OTHER, &["demo://mine", "demo://now"]));
+    let ended = peer.hears("resources/unsubscribe");
+    assert_eq!(ended["params"]["uri"], "demo://now", "what somebody else follows goes on");
+    update();
+    hears(&mut mine, "demo://mine");
+    hears(&mut other, "demo://other");
 }
 
 #[test]

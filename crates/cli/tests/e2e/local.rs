@@ -50,7 +50,10 @@ fn a_new_grant_of_the_file_ends_it_every_time() {
     assert!(!is_open(&gate), "for good");
     let ended = "-: local mode has ended: toolgate.yaml has a new grant";
     let enabled = "admin: took calls without a token again (local mode)";
-    assert_eq!(Api::admin(&gate).changes(), [ended, enabled, ended]);
+    let edited = |label: &str| format!("-: toolgate.yaml was edited: grant `{label}` added");
+    let (one, two) = (edited("one"), edited("two"));
+    let expected = [one.as_str(), ended, enabled, &two, ended];
+    assert_eq!(Api::admin(&gate).changes(), expected);
 }
 
 #[test]

@@ -27,6 +27,9 @@ esac
 # What a listing one lists.
 tools='{"name":"echo","title":"Echo","description":"Says what it is told.\nTwice if asked.","inputSchema":{"type":"object","properties":{"text":{"type":"string","description":"What to say"},"times":{"type":["integer","null"]},"tone":{"enum":["low","high"]}},"required":["text"]},"annotations":{"readOnlyHint":true}},{"name":"pid","inputSchema":{"type":"object"},"x-unknown":1.0}'
 
+# The resources that somebody wants to hear of; like other servers it tells them apart by URI alone.
+followed=
+
 answer() { printf '{"jsonrpc":"2.0","id":%s,"result":%s}\n' "$1" "$2"; }
 text() { answer "$1" "{\"content\":[{\"type\":\"text\",\"text\":\"$2\"}]}"; }
 
@@ -48,6 +51,15 @@ while IFS= read -r line; do
         else
             printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such thing"}}\n' "$id"
         fi
+        ;;
+    *'"method":"resources/subscribe"'* | *'"method":"resources/unsubscribe"'*)
+        uri=${params#*\"uri\":\"}
+        uri=${uri%%\"*}
+        before=$followed
+        followed=
+        for other in $before; do [ "$other" = "$uri" ] || followed="$followed $other"; done
+        case $line in *'"method":"resources/subscribe"'*) followed="$followed $uri" ;; esac
+        answer "$id" '{}'
         ;;
     *'"method":"ping"'*) answer "$id" '{}' ;;
     *'"name":"echo"'*) answer "$id" "{\"content\":[],\"structuredContent\":$params}" ;;
@@ -80,6 +92,12 @@ while IFS= read -r line; do
         ;;
     *'"name":"notify"'*)
         echo '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+        text "$id" "done"
+        ;;
+    *'"name":"update"'*)
+        for uri in $followed; do
+            printf '{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"%s"}}\n' "$uri"
+        done
         text "$id" "done"
         ;;
     *'"name":"big"'*) text "$id" "$(head -c 3000 /dev/zero | tr '\0' a)" ;;

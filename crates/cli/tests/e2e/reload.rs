@@ -102,8 +102,9 @@ fn an_invalid_file_never_becomes_active() {
     assert_eq!(get(&gate.mcp(), "/mcp/other").status, 404);
 
     // What would not be started with is not gone on with.
-    gate.configure(&format!("behind_proxy: [10.0.0.0/8]\nservers:\n{}", peer.entry("after", "")));
-    gate.log.wait_for("`behind_proxy` is not supported");
+    let open = "listen: { mcp: 0.0.0.0:0, sessions: 127.0.0.1:0, admin: 127.0.0.1:0 }";
+    gate.configure(&format!("{open}\nservers:\n{}", peer.entry("after", "")));
+    gate.log.wait_for("and there is no grant");
     assert_eq!(agent.says("mode"), "before");
 
     // A file that is gone for good changes nothing either.

@@ -5,7 +5,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::gate::{Gate, Home, LISTEN, eventually};
+use crate::gate::{Gate, Home, eventually};
 use crate::wire::get;
 
 fn mode(path: &Path) -> u32 {
@@ -198,29 +198,11 @@ fn doors_that_would_stand_open() {
         ("listen: { mcp: '[::]:0' }", "there is no grant"),
         ("listen: { sessions: 0.0.0.0:0 }", "session tokens"),
         ("listen: { admin: 0.0.0.0:0 }", "without TLS"),
-        ("listen: { metrics: 0.0.0.0:0 }", "`listen.metrics` is 0.0.0.0:0"),
     ];
     for (config, reason) in cases {
         let said = refused_with(config);
         assert!(said.contains("toolgate does not start like this"), "{config}: {said}");
         assert!(said.contains(reason) && said.contains("127.0.0.1"), "{config}: {said}");
-    }
-}
-
-#[test]
-fn what_this_version_cannot_honour_is_not_ignored() {
-    let cases = [
-        ("tls: { cert: a.pem, key: b.pem }", "`tls`"),
-        ("behind_proxy: [10.0.0.0/8]", "`behind_proxy`"),
-    ];
-    for (config, what) in cases {
-        let home = Home::new();
-        home.configure(&format!("version: 1\n{LISTEN}\n{config}\n"));
-        let mut command = home.command(&["serve", "--ready-json"]);
-        command.env("TOKEN", "a-token-of-more-than-twenty-characters");
-        let (status, said) = Gate::run(home, command).err().unwrap();
-        assert_eq!(status.code(), Some(2), "{config}: {said}");
-        assert!(said.contains(what) && said.contains("not supported"), "{config}: {said}");
     }
 }
 

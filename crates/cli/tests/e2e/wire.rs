@@ -9,8 +9,13 @@ use crate::gate::GUARD;
 
 /// One connection.
 pub(crate) struct Connection {
-    stream: BufReader<TcpStream>,
+    stream: BufReader<Box<dyn Stream>>,
 }
+
+/// What a connection reads and writes: TCP, or TLS over it.
+pub(crate) trait Stream: Read + Write {}
+
+impl<S: Read + Write> Stream for S {}
 
 /// The head of an answer.
 #[derive(Debug, Clone)]
@@ -62,7 +67,18 @@ impl Connection {
         stream.set_nodelay(true).unwrap();
         stream.set_read_timeout(Some(GUARD)).unwrap();
         stream.set_write_timeout(Some(GUARD)).unwrap();
-        Self { stream: BufReader::new(stream) }
+        Self::over(stream)
+    }
+
+    pub(crate) fn over(stream: impl Stream + 'static) -> Self {
+        Self { stream: BufReader::new(Box::new(stream)) }
+    }
+
+    /// So many bytes.
+    pub(crate) fn exactly(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        self.stream.read_exact(&mut bytes).unwrap();
+        bytes
     }
 
     pub(crate) fn send(&mut self, bytes: &[u8]) {
@@ -101,11 +117,7 @@ impl Connection {
     /// The rest of an answer.
     pub(crate) fn body(&mut self, head: Head) -> Reply {
         let body = match (head.header("content-length"), head.header("transfer-encoding")) {
-            (Some(length), _) => {
-                let mut body = vec![0; length.parse().unwrap()];
-                self.stream.read_exact(&mut body).unwrap();
-                body
-            }
+            (Some(length), _) => self.exactly(length.parse().unwrap()),
             (None, Some(_)) => {
                 let mut body = Vec::new();
                 while let Some(chunk) = self.chunk() {

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_audit::{ArgumentMode, Hash};
 use toolgate_edge::agents::{AgentLimits, Agents, Rules};
 use toolgate_edge::guard::{Browsers, Guard};
-use toolgate_edge::listen::{self, ConnectionLimits};
+use toolgate_edge::listen::{self, ConnectionLimits, Entrance};
 use toolgate_edge::remote::{Client, RemoteConnector, RemoteSpec};
 use toolgate_gateway::{
     Access, Admission, AgentSessions, Clock, Gateway, Grant, Ids, InForce, Instances, Metrics,
@@ -135,6 +135,7 @@ async fn serve(data: &std::path::Path, url: &str, clock: Arc<dyn Clock>) -> Stri
         hosts: Vec::new(),
         origins: Vec::new(),
         browsers: Browsers::Local,
+        https: false,
     };
     let rules = Rules { guard, limits: AgentLimits { body: 1 << 20, depth: 64 } };
     let agents = Agents::new(gateway, rules, Arc::new(AtomicBool::new(true)));
@@ -143,7 +144,13 @@ async fn serve(data: &std::path::Path, url: &str, clock: Arc<dyn Clock>) -> Stri
         header_read: Duration::from_mins(1),
         header_bytes: 32 * 1024,
     };
-    tokio::spawn(listen::serve(listener, agents, limits, CancellationToken::new()));
+    tokio::spawn(listen::serve(
+        listener,
+        Entrance::default(),
+        agents,
+        limits,
+        CancellationToken::new(),
+    ));
     address
 }
 

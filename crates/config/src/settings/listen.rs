@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use crate::problem::code;
 use crate::reader::{At, Reader, section};
+use crate::surroundings::TlsFault;
 use crate::tree::Span;
-use crate::value::{Listener, Text};
+use crate::value::{Listener, Text, read_bytes};
 
 /// Where toolgate listens; `None` is off.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,13 +52,13 @@ section! {
 
 section! {
     foreign = &[("certificate", "did you mean `cert`?"), ("private_key", "did you mean `key`?")];
-    /// TLS of the listeners.
+    /// TLS of the listeners. The files are read again when they change, and on SIGHUP.
     #[schemars(rename = "Tls")]
     struct RawTls {
-        /// File with the certificate chain, PEM.
+        /// File with the certificate chain, PEM, that of toolgate first.
         #[schemars(required)]
         cert: Text,
-        /// File with the private key, PEM.
+        /// File with the private key, PEM, not encrypted.
         #[schemars(required)]
         key: Text,
     }
@@ -100,6 +101,19 @@ impl RawTls {
     pub(crate) fn lower(self, span: Span, reader: &mut Reader<'_>) -> Option<Tls> {
         let cert = reader.require(self.cert, "cert", span, &self.unreadable);
         let key = reader.require(self.key, "key", span, &self.unreadable);
-        Some(Tls { cert: reader.path(cert?.value.0), key: reader.path(key?.value.0) })
+        let mut read = |file: &At<Text>| read_bytes(&file.value.0, file.span, reader);
+        let cert_read = cert.as_ref().and_then(&mut read);
+        let key_read = key.as_ref().and_then(read);
+        let (cert, key) = (cert?, key?);
+        if let Err(fault) = reader.surroundings.check_tls(&cert_read?, &key_read?) {
+            let (file, why, hint) = match fault {
+                TlsFault::Cert(why) => (&cert, why, "give the certificate chain as PEM"),
+                TlsFault::Key(why) => (&key, why, "give the private key of `cert` as PEM"),
+            };
+            let message = format!("the file `{}` cannot be used: {why}", file.value.0);
+            reader.error_hint(code::INVALID_VALUE, file.span, message, hint);
+            return None;
+        }
+        Some(Tls { cert: reader.path(cert.value.0), key: reader.path(key.value.0) })
     }
 }

@@ -122,19 +122,26 @@ fn unset(name: &str, span: Span, reader: &mut Reader<'_>) {
 }
 
 fn read_file(path: &str, span: Span, reader: &mut Reader<'_>) -> Option<String> {
-    let full = reader.path(path);
-    let fault = match reader.surroundings.read(&full) {
+    if let Ok(text) = String::from_utf8(read_bytes(path, span, reader)?) {
+        let text = text.strip_suffix('\n').unwrap_or(&text);
+        return Some(text.strip_suffix('\r').unwrap_or(text).to_owned());
+    }
+    unreadable(path, "it is not UTF-8", span, reader)
+}
+
+/// What a file holds; `None` after reporting why that cannot be said.
+pub(crate) fn read_bytes(path: &str, span: Span, reader: &mut Reader<'_>) -> Option<Vec<u8>> {
+    let fault = match reader.surroundings.read(&reader.path(path)) {
         Ok(bytes) if bytes.len() > MAX_FILE => "it is larger than 64 KiB".to_owned(),
-        Ok(bytes) => match String::from_utf8(bytes) {
-            Ok(text) => {
-                let text = text.strip_suffix('\n').unwrap_or(&text);
-                return Some(text.strip_suffix('\r').unwrap_or(text).to_owned());
-            }
-            Err(_) => "it is not UTF-8".to_owned(),
-        },
+        Ok(bytes) => return Some(bytes),
         Err(error) if error.kind() == ErrorKind::NotFound => "no such file".to_owned(),
         Err(error) => error.kind().to_string(),
     };
+    unreadable(path, &fault, span, reader)
+}
+
+fn unreadable<T>(path: &str, fault: &str, span: Span, reader: &mut Reader<'_>) -> Option<T> {
+    let full = reader.path(path);
     let message = format!("cannot read the file `{path}`: {fault}");
     let hint = format!(
         "looked for `{}`; a relative path begins at the folder of this file",

@@ -9,6 +9,7 @@ fn guard(bound_to: &str, browsers: Browsers) -> Guard {
         hosts: vec!["gate.example.com".into()],
         origins: vec!["https://app.example.com".into()],
         browsers,
+        https: false,
     }
 }
 
@@ -128,4 +129,13 @@ fn people_come_from_the_listeners_own_pages() {
         ((P, &["localhost:4002"], &["null"]), Some(Denied::Origin)),
     ];
     check(&guard("127.0.0.1", Browsers::OwnPages), cases);
+    let cases: &[(Head, Option<Denied>)] = &[
+        ((P, &["gate.example.com"], &["https://gate.example.com"]), None),
+        ((P, &["gate.example.com"], &["HTTPS://Gate.Example.com"]), None),
+        ((P, &["10.0.0.5:4002"], &["https://10.0.0.5:4002"]), None),
+        ((P, &["gate.example.com"], &["http://gate.example.com"]), Some(Denied::Origin)),
+        ((P, &["gate.example.com"], &["https://app.example.com"]), Some(Denied::Origin)),
+        ((P, &["gate.example.com"], &["https://gate.example.com:8443"]), Some(Denied::Origin)),
+    ];
+    check(&Guard { https: true, ..guard("0.0.0.0", Browsers::OwnPages) }, cases);
 }

@@ -22,6 +22,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::sync::OnceCell;
 use tower::Service;
 
+use super::pinned::Pinned;
 use super::spare::Spare;
 use crate::body::{NotRead, read};
 
@@ -46,6 +47,8 @@ pub struct Client(Arc<Pools>);
 #[derive(Debug)]
 struct Pools {
     connect_timeout: Duration,
+    /// The only certificate that is believed, if not those of the machine.
+    pinned: Option<[u8; 32]>,
     plain: Pool<HttpConnector>,
     secure: OnceCell<Pool<HttpsConnector<HttpConnector>>>,
     spare: Arc<Spare>,
@@ -59,9 +62,19 @@ impl Client {
 
     /// A client that gives up connecting after `connect_timeout`.
     pub fn with_connect_timeout(connect_timeout: Duration) -> Self {
+        Self::made(connect_timeout, None)
+    }
+
+    /// A client that believes the certificate of this SHA-256, under any name, and no other.
+    pub fn pinned(fingerprint: [u8; 32]) -> Self {
+        Self::made(CONNECT_TIMEOUT, Some(fingerprint))
+    }
+
+    fn made(connect_timeout: Duration, pinned: Option<[u8; 32]>) -> Self {
         let plain = pool(tcp(true), connect_timeout);
         Self(Arc::new(Pools {
             connect_timeout,
+            pinned,
             plain,
             secure: OnceCell::new(),
             spare: Arc::default(),
@@ -99,7 +112,8 @@ impl Client {
             return Ok(Way::Plain(self.0.plain.clone()));
         }
         let pools = &self.0;
-        let pool = pools.secure.get_or_try_init(|| secure_pool(pools.connect_timeout)).await?;
+        let made = || secure_pool(pools.connect_timeout, pools.pinned);
+        let pool = pools.secure.get_or_try_init(made).await?;
         Ok(Way::Secure(pool.clone()))
     }
 }
@@ -149,8 +163,9 @@ fn tcp(enforce_http: bool) -> HttpConnector {
 
 async fn secure_pool(
     connect_timeout: Duration,
+    pinned: Option<[u8; 32]>,
 ) -> Result<Pool<HttpsConnector<HttpConnector>>, String> {
-    let config = tokio::task::spawn_blocking(tls)
+    let config = tokio::task::spawn_blocking(move || tls(pinned))
         .await
         .map_err(|error| error.to_string())
         .and_then(|config| config.map_err(|error| error.to_string()))
@@ -163,12 +178,18 @@ async fn secure_pool(
     Ok(pool(connector, connect_timeout))
 }
 
-fn tls() -> Result<rustls::ClientConfig, rustls::Error> {
+fn tls(pinned: Option<[u8; 32]>) -> Result<rustls::ClientConfig, rustls::Error> {
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-    Ok(rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .try_with_platform_verifier()?
-        .with_no_client_auth())
+    let builder = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()?;
+    let verified = match pinned {
+        Some(fingerprint) => {
+            let verifier = Arc::new(Pinned { fingerprint, provider });
+            builder.dangerous().with_custom_certificate_verifier(verifier)
+        }
+        None => builder.try_with_platform_verifier()?,
+    };
+    Ok(verified.with_no_client_auth())
 }
 
 /// An error with what lies behind it.

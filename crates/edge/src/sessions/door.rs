@@ -15,7 +15,6 @@ use hyper::body::Incoming;
 use hyper::service::Service;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -26,6 +25,7 @@ use super::socket::{self, Socket};
 use super::switchboard::Switchboard;
 use super::tokens::Tokens;
 use crate::guard::Guard;
+use crate::tls::Stream;
 
 /// How long a connection may take to become a socket once it was told so.
 const UPGRADING: Duration = Duration::from_secs(10);
@@ -124,8 +124,8 @@ impl Inner {
         place: OwnedSemaphorePermit,
     ) {
         let Ok(Ok(upgraded)) = timeout(UPGRADING, upgrade).await else { return };
-        // Cannot fail: connections of this listener are plain TCP.
-        let Ok(parts) = upgraded.downcast::<TokioIo<TcpStream>>() else { return };
+        // Cannot fail: all listeners serve such.
+        let Ok(parts) = upgraded.downcast::<TokioIo<Stream>>() else { return };
         let socket = Socket { stream: parts.io.into_inner(), early: parts.read_buf, frame };
         if let Some(token) = admitted {
             socket::serve(Arc::clone(&self.board), socket, token).await;

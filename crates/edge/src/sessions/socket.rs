@@ -14,9 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use tokio::io::AsyncWriteExt;
-use tokio::net::TcpStream;
-use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use toolgate_session::{Opcode, SocketId, Token, What, encode, encode_close};
@@ -24,6 +22,7 @@ use toolgate_session::{Opcode, SocketId, Token, What, encode, encode_close};
 use self::hearing::{Hearing, Next};
 use super::intake::Share;
 use super::switchboard::Switchboard;
+use crate::tls::Stream;
 
 /// How many frames may wait to be sent on one socket.
 const OUTBOUND: usize = 64;
@@ -48,7 +47,7 @@ pub(super) enum Order {
 
 /// A connection that has become a socket.
 pub(super) struct Socket {
-    pub(super) stream: TcpStream,
+    pub(super) stream: Stream,
     /// What came on it before.
     pub(super) early: Bytes,
     /// The largest frame, bytes.
@@ -71,11 +70,11 @@ pub(super) async fn turn_away(mut socket: Socket) {
 
 /// Serves a socket to its end.
 pub(super) async fn serve(board: Arc<Switchboard>, socket: Socket, token: Arc<Token>) {
-    let Socket { mut stream, early, frame } = socket;
+    let Socket { stream, early, frame } = socket;
     let (share, gives_way) = board.intake().share();
     let (orders, inbox) = mpsc::channel(OUTBOUND);
     let open = Open { id: board.open(orders, token), board, parting: AtomicBool::new(false) };
-    let (from, to) = stream.split();
+    let (from, to) = split(stream);
     let mut writing = std::pin::pin!(write(&open, to, inbox));
     let closed = tokio::select! {
         () = &mut writing => false,
@@ -110,7 +109,7 @@ impl Drop for Open {
 /// Reads until the socket ends; true if the other side has closed it as one should.
 async fn read(
     open: &Open,
-    mut from: ReadHalf<'_>,
+    mut from: ReadHalf<Stream>,
     early: Bytes,
     frame: usize,
     share: Share,
@@ -137,7 +136,7 @@ async fn read(
     }
 }
 
-async fn write(open: &Open, mut to: WriteHalf<'_>, mut inbox: mpsc::Receiver<Order>) {
+async fn write(open: &Open, mut to: WriteHalf<Stream>, mut inbox: mpsc::Receiver<Order>) {
     while let Some(order) = inbox.recv().await {
         let waits = matches!(order, Order::Close(..));
         let last = waits || matches!(order, Order::Drop(..));
@@ -147,7 +146,12 @@ async fn write(open: &Open, mut to: WriteHalf<'_>, mut inbox: mpsc::Receiver<Ord
             Order::Pong(payload) => encode(Opcode::Pong, &payload),
             Order::Close(code, reason) | Order::Drop(code, reason) => encode_close(code, reason),
         };
-        let sent = timeout(if last { FAREWELL } else { WRITE }, to.write_all(&frame)).await;
+        let sending = async {
+            to.write_all(&frame).await?;
+            // Under TLS what was written may still wait to leave.
+            to.flush().await
+        };
+        let sent = timeout(if last { FAREWELL } else { WRITE }, sending).await;
         if waits {
             open.parting.store(true, Ordering::Relaxed);
             return sleep(FAREWELL).await;

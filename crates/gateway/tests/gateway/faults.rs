@@ -3,6 +3,7 @@
 //! Whatever it is: nothing is sent without a written intent, every intent has its outcome, the
 //! agent hears of it, and a neighbour whose call runs meanwhile notices nothing.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,8 +27,10 @@ struct Case {
     rows: &'static str,
 }
 
-const CASES: [Case; 15] = [
+const CASES: [Case; 16] = [
     Case { fault: Fault::NoId, told: "-32603", sent: false, rows: "" },
+    // The edge contains it (`agents::contained`).
+    Case { fault: Fault::IdPanics, told: "panicked", sent: false, rows: "" },
     Case { fault: Fault::DecisionPanics, told: "not_audited", sent: false, rows: "" },
     Case { fault: Fault::NotWritten, told: "not_audited", sent: false, rows: "" },
     Case { fault: Fault::StorePanics, told: "upstream_unavailable", sent: false, rows: "" },
@@ -155,9 +158,10 @@ async fn check(case: &Case) -> Vec<String> {
     }
     files.heard();
     plan.set(Some(fault));
-    let answer = match agent.try_call(&call("bad", "{}")) {
-        Ok(call) => crate::bed::Reply::of(&agent.session, call).answer().await,
-        Err(refusal) => format!(r#"{{"error":{{"code":{}}}}}"#, refusal.code),
+    let answer = match catch_unwind(AssertUnwindSafe(|| agent.try_call(&call("bad", "{}")))) {
+        Ok(Ok(call)) => crate::bed::Reply::of(&agent.session, call).answer().await,
+        Ok(Err(refusal)) => format!(r#"{{"error":{{"code":{}}}}}"#, refusal.code),
+        Err(_) => r#"{"error":{"code":"panicked"}}"#.to_owned(),
     };
     expect("the agent heard", &told(&answer), case.told);
     plan.set(None);

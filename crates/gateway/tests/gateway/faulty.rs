@@ -18,6 +18,7 @@ use crate::script::Script;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fault {
     NoId,
+    IdPanics,
     DecisionPanics,
     NotWritten,
     StorePanics,
@@ -59,6 +60,7 @@ impl Ids for FaultyIds {
     }
 
     fn call(&self) -> Option<[u8; 10]> {
+        assert!(!self.1.is(Fault::IdPanics), "on purpose");
         if self.1.is(Fault::NoId) { None } else { self.0.call() }
     }
 }

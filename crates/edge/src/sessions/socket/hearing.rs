@@ -5,8 +5,7 @@ use std::pin::Pin;
 use std::task::{Poll, ready};
 use std::time::Duration;
 
-use tokio::io::{AsyncRead, ReadBuf};
-use tokio::net::tcp::ReadHalf;
+use tokio::io::{AsyncRead, ReadBuf, ReadHalf};
 use tokio::time::Instant;
 use toolgate_session::{Ear, Fault, Heard, Input, SocketId, What};
 
@@ -14,6 +13,7 @@ use super::Order;
 use crate::sessions::intake::Share;
 use crate::sessions::pace::Pace;
 use crate::sessions::switchboard::Switchboard;
+use crate::tls::Stream;
 
 /// How much is read at once.
 const CHUNK: usize = 8 * 1024;
@@ -66,7 +66,7 @@ impl<'a> Hearing<'a> {
     }
 
     /// Reads and listens. The buffer is on the stack, so that who is silent has none.
-    pub(super) async fn read(&mut self, from: &mut ReadHalf<'_>) -> Next {
+    pub(super) async fn read(&mut self, from: &mut ReadHalf<Stream>) -> Next {
         poll_fn(|context| {
             let mut chunk = [0; CHUNK];
             let mut chunk = ReadBuf::new(&mut chunk);

@@ -1,0 +1,289 @@
+//! Listeners that other machines can reach: under TLS, or behind reverse proxies.
+
+use std::fs;
+use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use serde_json::Value;
+use tokio::net::TcpSocket;
+
+use crate::api::admin_token;
+use crate::gate::{GUARD, Gate, Home, eventually};
+use crate::peer::Peer;
+use crate::wire::{Connection, Reply, get};
+
+const NAME: &str = "gate.example.com";
+/// The people's listener is open to other machines.
+const OPEN: &str = "listen: { mcp: 127.0.0.1:0, sessions: 127.0.0.1:0, admin: 0.0.0.0:0 }\n\
+                    hosts: [gate.example.com]\n\
+                    policies: { open: { version: '1', default: allow } }";
+const TLS: &str = "tls: { cert: cert.pem, key: key.pem }";
+
+/// A certificate for [`NAME`] and its key, both PEM.
+struct Pair {
+    cert: String,
+    key: String,
+}
+
+impl Pair {
+    fn new() -> Self {
+        let made = rcgen::generate_simple_self_signed([NAME.to_owned()]).unwrap();
+        Self { cert: made.cert.pem(), key: made.signing_key.serialize_pem() }
+    }
+
+    fn write(&self, home: &Home) {
+        fs::write(home.path("cert.pem"), &self.cert).unwrap();
+        fs::write(home.path("key.pem"), &self.key).unwrap();
+    }
+
+    /// Connects as somebody who believes this certificate and asks for [`NAME`].
+    fn connect(&self, gate: &Gate, listener: &str) -> io::Result<Connection> {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(self.cert.as_bytes()).unwrap()).unwrap();
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let name = ServerName::try_from(NAME).unwrap();
+        let connection = ClientConnection::new(Arc::new(config), name).unwrap();
+        let tcp = TcpStream::connect(local(gate, listener))?;
+        tcp.set_read_timeout(Some(GUARD))?;
+        let mut stream = StreamOwned::new(connection, tcp);
+        while stream.conn.is_handshaking() {
+            stream.conn.complete_io(&mut stream.sock)?;
+        }
+        Ok(Connection::over(stream))
+    }
+
+    fn get(&self, gate: &Gate, listener: &str, path: &str, headers: &str) -> Reply {
+        let mut connection = self.connect(gate, listener).unwrap();
+        connection.send(format!("GET {path} HTTP/1.1\r\n{headers}\r\n\r\n").as_bytes());
+        connection.reply()
+    }
+}
+
+fn gate(pair: &Pair, config: &str) -> (Gate, Peer) {
+    let home = Home::new();
+    pair.write(&home);
+    let peer = Peer::new(&home, "peer");
+    let config = format!("{config}\n{TLS}\nservers:\n{}", peer.entry("listing", ""));
+    (Gate::start_in(home, &config), peer)
+}
+
+/// Where a listener is reached from this machine.
+fn local(gate: &Gate, listener: &str) -> String {
+    gate.address(listener).replace("0.0.0.0", "127.0.0.1")
+}
+
+/// What a verb said; it must have gone well.
+fn ok(gate: &Gate, words: &[&str], token: &str) -> String {
+    let output = gate.home.command(words).env("TOOLGATE_TOKEN", token).output().unwrap();
+    assert!(output.status.success(), "{words:?}: {output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn with_a_certificate_every_listener_speaks_tls_and_nothing_else() {
+    let pair = Pair::new();
+    let (gate, _peer) = gate(&pair, OPEN);
+    for (listener, scheme) in [("mcp", "https://"), ("sessions", "wss://"), ("admin", "https://")] {
+        let url = gate.ready()[listener].as_str().unwrap();
+        assert!(url.starts_with(scheme), "{url}");
+        let mut plain = Connection::open(&local(&gate, listener));
+        plain.send(format!("GET /readyz HTTP/1.1\r\nHost: {NAME}\r\n\r\n").as_bytes());
+        assert!(!plain.rest().starts_with(b"HTTP"), "{listener} speaks without TLS");
+        assert!(Pair::new().connect(&gate, listener).is_err(), "{listener} shows another one");
+    }
+    let host = format!("Host: {NAME}");
+    let cases = [
+        ("mcp", "/readyz", host.clone(), 200),
+        ("admin", "/readyz", host.clone(), 200),
+        ("admin", "/readyz", format!("{host}\r\nOrigin: https://{NAME}"), 200),
+        ("admin", "/readyz", format!("{host}\r\nOrigin: http://{NAME}"), 403),
+        ("admin", "/readyz", format!("{host}\r\nOrigin: https://evil.example.com"), 403),
+        ("admin", "/readyz", "Host: evil.example.com".to_owned(), 403),
+        ("admin", "/metrics", host.clone(), 401),
+        ("admin", "/metrics", format!("{host}\r\nAuthorization: Bearer guessed"), 401),
+        (
+            "admin",
+            "/metrics",
+            format!("{host}\r\nAuthorization: Bearer {}", admin_token(&gate.home)),
+            200,
+        ),
+        ("admin", "/api/v1/status", host, 401),
+    ];
+    for (listener, path, headers, status) in cases {
+        let reply = pair.get(&gate, listener, path, &headers);
+        assert_eq!(reply.status, status, "{listener} {path} {headers}: {reply:?}");
+    }
+    // Verbs know the certificate of their own gateway, whatever name it is for.
+    let made = ok(&gate, &["grant", "create", "-o", "json", "laptop", "--policy", "open"], "");
+    let made: Value = serde_json::from_str(&made).unwrap();
+    let tools = ok(&gate, &["tool", "list"], made["token"].as_str().unwrap());
+    assert!(tools.contains("peer__echo"), "{tools}");
+}
+
+#[test]
+fn sessions_dial_in_under_tls() {
+    let pair = Pair::new();
+    let (gate, _peer) = gate(&pair, OPEN);
+    let mut socket = pair.connect(&gate, "sessions").unwrap();
+    let upgrade = "GET /sessions HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\n\
+                   Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
+                   Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    socket.send(upgrade.as_bytes());
+    assert_eq!(socket.head().status, 101);
+    let ping = [0x89, 0x82, 0, 0, 0, 0, b'h', b'i'];
+    socket.send(&ping);
+    assert_eq!(socket.exactly(4), [0x8a, 2, b'h', b'i']);
+}
+
+#[test]
+fn another_certificate_is_shown_from_the_next_connection_on() {
+    let (old, new) = (Pair::new(), Pair::new());
+    let (gate, _peer) = gate(&old, OPEN);
+    let mut kept = old.connect(&gate, "admin").unwrap();
+    // Only half of it is there.
+    fs::write(gate.home.path("cert.pem"), &new.cert).unwrap();
+    gate.log.wait_for("the one before stays active");
+    assert!(old.connect(&gate, "admin").is_ok());
+    new.write(&gate.home);
+    eventually("the new certificate is shown", || new.connect(&gate, "admin").ok());
+    assert!(old.connect(&gate, "mcp").is_err());
+    kept.send(format!("GET /readyz HTTP/1.1\r\nHost: {NAME}\r\n\r\n").as_bytes());
+    assert_eq!(kept.reply().status, 200, "who is connected stays so");
+    eventually("verbs know the new one", || {
+        gate.home.run(&["grant", "list"]).status.success().then_some(())
+    });
+}
+
+#[test]
+fn a_certificate_that_cannot_be_used_is_told_with_its_place() {
+    let (one, other) = (Pair::new(), Pair::new());
+    let nothing = "no certificate, no key\n".to_owned();
+    let broken = one.cert.replace("MII", "MI!");
+    let cases = [
+        (None, Some(&one.key), "2:14", "cannot read the file `cert.pem`: no such file"),
+        (Some(&one.cert), None, "2:29", "cannot read the file `key.pem`: no such file"),
+        (Some(&nothing), Some(&one.key), "2:14", "no usable certificate"),
+        (Some(&broken), Some(&one.key), "2:14", "no usable certificate"),
+        (Some(&one.cert), Some(&nothing), "2:29", "no usable private key"),
+        (Some(&one.cert), Some(&other.key), "2:29", "the key is not that of the certificate"),
+    ];
+    for (cert, key, place, words) in cases {
+        let home = Home::new();
+        for (name, text) in [("cert.pem", cert), ("key.pem", key)] {
+            if let Some(text) = text {
+                fs::write(home.path(name), text).unwrap();
+            }
+        }
+        home.configure(&format!("version: 1\n{TLS}\n"));
+        for (verb, code) in [(&["config", "check", "toolgate.yaml"][..], 1), (&["serve"], 2)] {
+            let output = home.run(verb);
+            let said = String::from_utf8(output.stderr).unwrap();
+            assert_eq!(output.status.code(), Some(code), "{verb:?}: {said}");
+            assert!(said.contains(&format!("toolgate.yaml:{place}")), "{words}: {said}");
+            assert!(said.contains(words) && said.contains("hint: "), "{words}: {said}");
+            assert!(!said.contains("PRIVATE KEY"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_handshake_that_does_not_end_is_not_waited_for() {
+    let pair = Pair::new();
+    let (gate, _peer) = gate(&pair, "limits: { header_read: 300ms }");
+    for begun in [&b""[..], &[0x16, 3, 1]] {
+        let mut connection = Connection::open(&local(&gate, "admin"));
+        connection.send(begun);
+        assert!(connection.rest().len() < 100);
+    }
+}
+
+#[test]
+fn a_handshake_counts_as_a_connection() {
+    let pair = Pair::new();
+    let (gate, _peer) = gate(&pair, "limits: { header_read: 5m, connections: 1 }");
+    let first = Connection::open(&local(&gate, "admin"));
+    assert!(pair.connect(&gate, "admin").is_err());
+    drop(first);
+    eventually("there is room again", || pair.connect(&gate, "admin").ok());
+}
+
+/// An answer over a connection that comes from `source`; none if it was closed instead.
+fn from(source: &str, gate: &Gate, path: &str, headers: &str) -> Option<u16> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let to = local(gate, "admin").parse().unwrap();
+    let stream = runtime.block_on(async {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(format!("{source}:0").parse().unwrap()).unwrap();
+        socket.connect(to).await.unwrap().into_std().unwrap()
+    });
+    stream.set_nonblocking(false).unwrap();
+    stream.set_read_timeout(Some(GUARD)).unwrap();
+    let mut connection = Connection::over(stream);
+    // Who is refused may be so before it has said anything.
+    drop(connection.try_send(format!("GET {path} HTTP/1.1\r\n{headers}\r\n\r\n").as_bytes()));
+    connection.try_head().map(|head| head.status)
+}
+
+#[test]
+fn behind_a_proxy_nobody_else_may_connect() {
+    let config = format!("{OPEN}\nbehind_proxy: [127.0.0.2, 10.0.0.0/8]");
+    let gate = Gate::start(&config);
+    let host = format!("Host: {NAME}");
+    let own = format!("{host}\r\nOrigin: https://{NAME}");
+    let token = format!("{host}\r\nAuthorization: Bearer {}", admin_token(&gate.home));
+    let cases = [
+        ("127.0.0.2", "/readyz", host.as_str(), 200),
+        ("127.0.0.2", "/readyz", own.as_str(), 200),
+        ("127.0.0.2", "/readyz", "Host: evil.example.com", 403),
+        ("127.0.0.2", "/metrics", host.as_str(), 401),
+        ("127.0.0.2", "/api/v1/status", token.as_str(), 200),
+        ("127.0.0.1", "/readyz", host.as_str(), 403),
+        ("127.0.0.1", "/api/v1/status", token.as_str(), 403),
+        ("127.0.0.3", "/readyz", host.as_str(), 403),
+    ];
+    for (source, path, headers, status) in cases {
+        let answered = from(source, &gate, path, headers).unwrap_or(403);
+        assert_eq!(answered, status, "{source} {path} {headers}");
+    }
+    assert_eq!(get(&gate.mcp(), "/readyz").status, 200, "agents come as before");
+
+    gate.configure(&config.replace("10.0.0.0/8", "10.0.0.0/9"));
+    gate.log.wait_for("`behind_proxy` has changed; that needs a restart");
+    gate.configure(OPEN);
+    gate.log.wait_for("the one before stays active");
+    assert_eq!(from("127.0.0.1", &gate, "/readyz", &host).unwrap_or(403), 403);
+}
+
+#[test]
+fn a_listener_on_loopback_is_for_this_machine_whatever_stands_before_it() {
+    let gate = Gate::start("behind_proxy: [10.0.0.0/8]");
+    assert_eq!(get(&gate.admin(), "/metrics").status, 200);
+}
+
+#[test]
+fn metrics_for_other_machines_need_a_viewer() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let listen = "listen: { mcp: 127.0.0.1:0, sessions: off, admin: 127.0.0.1:0, metrics: 0.0.0.0:";
+    let gate = Gate::start(&format!("{listen}{port} }}"));
+    let address = format!("127.0.0.1:{port}");
+    let asked = |headers: &str| {
+        let mut connection = Connection::open(&address);
+        let head = format!("GET /metrics HTTP/1.1\r\nHost: {address}\r\n{headers}\r\n");
+        connection.send(head.as_bytes());
+        connection.reply()
+    };
+    let refused = asked("");
+    assert_eq!((refused.status, refused.header("www-authenticate")), (401, Some("Bearer")));
+    let token = format!("Authorization: Bearer {}\r\n", admin_token(&gate.home));
+    assert_eq!(asked(&token).status, 200);
+    assert_eq!(get(&gate.admin(), "/metrics").status, 200, "none is needed on loopback");
+}
