@@ -118,7 +118,9 @@ mod tests {
     #[test]
     fn the_scenarios_are_found() {
         let names = super::scenarios().unwrap();
-        for known in ["restart", "py-resume", "ts2-auto", "claude-code", "py2-legacy"] {
+        for known in
+            ["restart", "py-resume", "ts2-auto", "claude-code", "py2-legacy", "py2-sessions"]
+        {
             assert!(names.iter().any(|(_, name)| name == known), "`{known}` is not found");
         }
     }

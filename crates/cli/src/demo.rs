@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use serde_json::Value;
+use tokio::signal::unix::{SignalKind, signal};
 use toolgate_onec::{OneC, Options, Seen};
 
 use crate::args::{DataArgs, DemoArgs, DemoVerb, OneCArgs};
@@ -52,14 +53,13 @@ async fn onec(args: &OneCArgs) -> anyhow::Result<Done> {
         // A token stands behind the path.
         url.split("/sessions/").next().unwrap_or_default()
     ));
+    // Before anybody can have seen it: from then on a signal means a goodbye.
+    let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen to signals")?;
     let client = OneC::start(options);
     let (mut before, mut quiet) = (Seen::default(), false);
-    // Made once: a signal that comes between two looks counts too.
-    let mut ended = std::pin::pin!(tokio::signal::ctrl_c());
     loop {
         tokio::select! {
-            ended = &mut ended => {
-                ended.context("cannot listen to signals")?;
+            _ = interrupt.recv() => {
                 client.bye(false);
                 if tokio::time::timeout(GOODBYE, client.ended()).await.is_err() {
                     print::err("nobody has heard the goodbye\n");

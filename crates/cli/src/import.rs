@@ -68,10 +68,13 @@ fn keep(args: &ImportArgs, config: &Config, entries: &[Entry]) -> anyhow::Result
         return Ok(Done::Ok);
     }
     let tools: usize = entries.iter().map(|entry| entry.tools.len()).sum();
-    let (folder, new) = take_over(args.data.as_deref(), config, entries)?;
+    let (folder, new, left_out) = take_over(args.data.as_deref(), config, entries)?;
     print::err(&visible(&format!(
         "{tools} tools of the tools cache are looked at, {new} entries are new to the showcase in {}\n",
         folder.display()
     )));
+    if left_out > 0 {
+        print::err(&format!("{left_out} more entries are left out: the showcase is full\n"));
+    }
     Ok(Done::Ok)
 }

@@ -207,13 +207,13 @@ async fn serve(
     Ok(Done::Ok)
 }
 
-/// Puts entries into the showcase of the data folder that `serve` would use; the folder, and how
-/// many were new to it. Nobody may serve from it: he would not see them.
+/// Puts entries into the showcase of the data folder that `serve` would use; the folder, how many
+/// were put there, and how many it had no room for. Nobody may serve from it: he would not see them.
 pub(crate) fn take_over(
     data: Option<&Path>,
     config: &Config,
     entries: &[Entry],
-) -> anyhow::Result<(PathBuf, usize)> {
+) -> anyhow::Result<(PathBuf, usize, usize)> {
     let data = DataFolder::open(data_path(data, config)?, &random::token)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -221,12 +221,12 @@ pub(crate) fn take_over(
         .build()
         .context("cannot start the runtime")?;
     let (store, _) = store::open(data.path(), &config.audit)?;
-    let new = runtime.block_on(async {
+    let (new, left_out) = runtime.block_on(async {
         let new = sessions::take_over(&store, entries).await?;
         store.close(Timestamp::now()).await.context("cannot close the audit")?;
         anyhow::Ok(new)
     })?;
-    Ok((data.path().to_owned(), new))
+    Ok((data.path().to_owned(), new, left_out))
 }
 
 /// The data folder as `serve` with the same flags would find it.

@@ -44,10 +44,16 @@ impl Sessions {
     /// The list for a grant. It may be kept for as long as [`Sessions::revision`] stays.
     pub fn published(&self, reach: &Reach) -> Published {
         let groups = self.groups(reach);
+        let live = groups.iter().map(|group| (group.sessions.as_slice(), group.tools));
+        let kept = self.showcase.visible(reach).map(|entry| (&[][..], &*entry.tools));
+        let (live, kept) = (by_name(live), by_name(kept));
         let tools: Vec<PublishedTool> = self
             .names(reach)
             .into_iter()
-            .map(|(name, original)| self.publish(name, original, &groups, reach))
+            .map(|(name, original)| {
+                let servers = live.get(&*original).or_else(|| kept.get(&*original));
+                self.publish(name, original, servers.map(Vec::as_slice).unwrap_or_default())
+            })
             .collect();
         let mut digest = Sha256::new();
         for tool in &tools {
@@ -82,25 +88,11 @@ impl Sessions {
         groups
     }
 
-    fn publish(
-        &self,
-        name: String,
-        original: Arc<str>,
-        groups: &[Group<'_>],
-        reach: &Reach,
-    ) -> PublishedTool {
-        let mut servers: Vec<(&[&str], &Arc<Tool>)> = groups
-            .iter()
-            .filter_map(|group| Some((group.sessions.as_slice(), group.tools.get(&original)?)))
-            .collect();
+    fn publish(&self, name: String, original: Arc<str>, servers: &[Server<'_>]) -> PublishedTool {
         let sessions = servers.iter().map(|(sessions, _)| sessions.len()).sum();
-        if servers.is_empty() {
-            let entries = self.showcase.visible(reach);
-            servers.extend(entries.filter_map(|e| Some((&[][..], e.tools.get(&original)?))));
-        }
         let definitions = different(servers.iter().map(|(_, tool)| *tool));
         let mut variants: BTreeMap<[u8; 32], Variant<'_>> = BTreeMap::new();
-        for (uids, tool) in &servers {
+        for (uids, tool) in servers {
             let schema = &tool.input_schema;
             let variant = variants
                 .entry(schema.hash)
@@ -121,6 +113,22 @@ impl Sessions {
 struct Group<'a> {
     tools: &'a Tools,
     sessions: Vec<&'a str>,
+}
+
+/// The sessions that serve a tool as it is; none if the showcase alone has it.
+type Server<'a> = (&'a [&'a str], &'a Arc<Tool>);
+
+/// Who has a tool of which name: looked up once for each name, however many there are.
+fn by_name<'a>(
+    lists: impl Iterator<Item = (&'a [&'a str], &'a Tools)>,
+) -> HashMap<&'a str, Vec<Server<'a>>> {
+    let mut named: HashMap<&str, Vec<Server<'_>>> = HashMap::new();
+    for (sessions, tools) in lists {
+        for (name, tool) in tools {
+            named.entry(name).or_default().push((sessions, tool));
+        }
+    }
+    named
 }
 
 /// Equal tools are shared, so nearly always there is one.

@@ -215,6 +215,8 @@ pub enum What {
     Idle,
     /// A name was published twice by one session.
     DoubledTool,
+    /// The showcase has no room for the tools of a session.
+    ShowcaseFull,
     /// A socket came without a valid token; the driver tells.
     TokenRefused,
     /// A frame was larger than the limit; the driver tells.
@@ -251,6 +253,7 @@ impl What {
             Self::Unresponsive => "unresponsive",
             Self::Idle => "idle",
             Self::DoubledTool => "doubled_tool",
+            Self::ShowcaseFull => "showcase_full",
             Self::TokenRefused => "token_refused",
             Self::FrameTooLarge => "frame_too_large",
             Self::Unfinished => "unfinished_frames",

@@ -60,7 +60,7 @@ pub use outcome::{ToolResult, from_error, from_result};
 pub use reach::{Reach, Token};
 pub use route::{CheckArguments, Target};
 pub use settings::{Idle, KindSettings, SchemaConflict, Settings, ToolSettings};
-pub use showcase::{Entry, ImportError, Key, export, import};
+pub use showcase::{Entry, ImportError, Key, Room, export, import, new_to};
 pub use time::Millis;
 pub use tool::{Schema, Tool, Tools};
 pub use websocket::{Ear, Fault, Heard, Opcode, encode, encode_close};

@@ -69,19 +69,23 @@ struct View {
 impl Sessions {
     /// With the showcase as the store has it.
     pub fn new(settings: Settings, showcase: impl IntoIterator<Item = Entry>, now: Millis) -> Self {
+        let mut pool = Pool::default();
+        let showcase =
+            showcase.into_iter().map(|entry| Entry { tools: pool.share(&entry.tools), ..entry });
+        let showcase = Showcase::new(showcase);
         let mut sessions = Self {
             settings,
             now,
             sockets: BTreeMap::new(),
             by_uid: BTreeMap::new(),
             serving: BTreeMap::new(),
-            showcase: Showcase::new(showcase),
+            showcase,
             calls: HashMap::new(),
             wires: HashMap::new(),
             sent: 0,
             lives: 0,
             timers: Timers::default(),
-            pool: Pool::default(),
+            pool,
             views: BTreeMap::new(),
             revision: 0,
             out: Vec::new(),

@@ -58,6 +58,18 @@ impl Pool {
         Ok(ReadTools { tools, doubled })
     }
 
+    /// Tools that were read elsewhere, those that are known held once.
+    pub(crate) fn share(&mut self, tools: &Tools) -> Arc<Tools> {
+        let shared = tools.values().map(|tool| {
+            let key: [u8; 32] = Sha256::digest(tool.raw.get().as_bytes()).into();
+            let known = self.tools.get(&key).and_then(Weak::upgrade);
+            let tool = known.unwrap_or_else(|| Arc::clone(tool));
+            self.tools.insert(key, Arc::downgrade(&tool));
+            (Arc::clone(&tool.name), tool)
+        });
+        Arc::new(shared.collect())
+    }
+
     fn tool(&mut self, raw: &str) -> Result<Option<Arc<Tool>>, String> {
         let key: [u8; 32] = Sha256::digest(raw.as_bytes()).into();
         if let Some(tool) = self.tools.get(&key).and_then(Weak::upgrade) {

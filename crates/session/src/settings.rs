@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::glob::Glob;
+use crate::showcase::Room;
 use crate::tool::Tool;
 
 /// Everything that can be set.
@@ -35,6 +36,8 @@ pub struct Settings {
     pub showcase: bool,
     /// How long the showcase keeps tools after their last register.
     pub showcase_life: Duration,
+    /// How much the showcase keeps.
+    pub room: Room,
     /// How long changes of lists are gathered before anybody is told.
     pub coalesce: Duration,
     /// The most tools that one session may publish.
@@ -149,6 +152,7 @@ impl Default for Settings {
             conflict: SchemaConflict::Merged,
             showcase: true,
             showcase_life: Duration::from_hours(5 * 24),
+            room: Room::default(),
             coalesce: Duration::from_millis(200),
             max_tools: 2000,
             built_ins: ["session_list", "tools_cache_reset", "my_permissions"]

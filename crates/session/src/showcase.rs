@@ -3,15 +3,18 @@
 //! The store keeps it; here it is held, aged and shown. Start at [`Showcase::publish`].
 //!
 //! Invariant: a grant sees an entry only if it may reach one of the sessions that published it.
+//! Invariant: it keeps no more than there is room for; what has no room changes nothing that is kept.
 
 mod file;
+#[cfg(test)]
+mod tests;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::file::{ImportError, export, import};
-use crate::io::Output;
+use crate::io::{Event, Output, What};
 use crate::reach::Reach;
 use crate::registration::Card;
 use crate::time::Millis;
@@ -45,10 +48,37 @@ pub struct Entry {
 /// Sessions with ever new ids do not make an entry grow without end.
 const MAX_PUBLISHERS: usize = 256;
 
+/// How much a showcase keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Entries.
+    pub entries: usize,
+    /// Bytes of all of them together.
+    pub bytes: usize,
+}
+
 /// All entries.
 #[derive(Debug, Default)]
 pub(crate) struct Showcase {
     entries: BTreeMap<Key, Arc<Entry>>,
+    /// What they weigh together.
+    bytes: usize,
+}
+
+/// A session has said which tools it has.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Publication<'a> {
+    pub(crate) uid: &'a Arc<str>,
+    pub(crate) card: &'a Card,
+    pub(crate) tools: &'a Arc<Tools>,
+    /// By registering, not by changing its tools.
+    pub(crate) registered: bool,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { entries: 4096, bytes: 64 * 1024 * 1024 }
+    }
 }
 
 impl Entry {
@@ -70,6 +100,16 @@ impl Entry {
         }
     }
 
+    /// About as many bytes as keeping it takes.
+    fn weight(&self) -> usize {
+        let Key { kind, config_id, infobase_name } = &self.key;
+        let key = kind.len() + config_id.len() + infobase_name.as_ref().map_or(0, String::len);
+        let tools: usize = self.tools.values().map(|tool| tool.raw.get().len()).sum();
+        let publishers: usize =
+            self.publishers.iter().map(|(uid, base)| uid.len() + base.len()).sum();
+        key + tools + publishers
+    }
+
     fn is_visible(&self, reach: &Reach) -> bool {
         if self.publishers.is_empty() {
             return reach.allows_kind_alone(&self.key.kind);
@@ -79,13 +119,17 @@ impl Entry {
 }
 
 impl Showcase {
+    /// As it was kept, however much that is.
     pub(crate) fn new(entries: impl IntoIterator<Item = Entry>) -> Self {
-        let entries = entries.into_iter().map(|entry| (entry.key.clone(), Arc::new(entry)));
-        Self { entries: entries.collect() }
+        let mut showcase = Self::default();
+        for entry in entries {
+            showcase.put(Arc::new(entry));
+        }
+        showcase
     }
 
     pub(crate) fn clear(&mut self) {
-        self.entries.clear();
+        *self = Self::default();
     }
 
     /// The entries that a grant sees.
@@ -100,17 +144,19 @@ impl Showcase {
     /// A session has said which tools it has.
     pub(crate) fn publish(
         &mut self,
-        uid: &Arc<str>,
-        card: &Card,
-        tools: &Arc<Tools>,
-        registered: bool,
+        publication: Publication<'_>,
+        room: Room,
         now: Millis,
     ) -> Vec<Output> {
+        let Publication { uid, card, tools, registered } = publication;
         let key = Key {
             kind: card.kind.clone(),
             config_id: card.config_id.clone(),
             infobase_name: (!card.config_id_sent).then(|| card.infobase_name.clone()),
         };
+        // One that was kept when there was more room may become smaller, not larger.
+        let entries = room.entries.max(self.entries.len());
+        let room = Room { entries, bytes: room.bytes.max(self.bytes) };
         let mut outputs = self.displace_imported(&key);
         let before = self.entries.get(&key);
         let mut publishers = before.map(|entry| entry.publishers.clone()).unwrap_or_default();
@@ -124,11 +170,46 @@ impl Showcase {
             Some(entry) if !registered => entry.last_seen,
             _ => now,
         };
-        let tools = Arc::clone(tools);
-        let entry = Arc::new(Entry { key: key.clone(), tools, last_seen, publishers });
-        self.entries.insert(key, Arc::clone(&entry));
-        outputs.push(Output::Keep(entry));
+        let entry = Entry { key, tools: Arc::clone(tools), last_seen, publishers };
+        if self.has_room(&entry, room) {
+            let entry = Arc::new(entry);
+            self.put(Arc::clone(&entry));
+            outputs.push(Output::Keep(entry));
+        } else {
+            outputs.push(self.full(uid, &entry.key));
+        }
         outputs
+    }
+
+    fn has_room(&self, entry: &Entry, room: Room) -> bool {
+        let before = self.entries.get(&entry.key);
+        let bytes = self.bytes - before.map_or(0, |entry| entry.weight()) + entry.weight();
+        (before.is_some() || self.entries.len() < room.entries) && bytes <= room.bytes
+    }
+
+    fn full(&self, uid: &Arc<str>, key: &Key) -> Output {
+        let text = format!(
+            "the tools of {}/{} are not kept: the showcase has {} entries of {} bytes already",
+            key.kind,
+            key.config_id,
+            self.entries.len(),
+            self.bytes
+        );
+        let session_id = Some(Arc::clone(uid));
+        Output::Event(Event { what: What::ShowcaseFull, session_id, socket: None, text })
+    }
+
+    fn put(&mut self, entry: Arc<Entry>) {
+        self.bytes += entry.weight();
+        if let Some(before) = self.entries.insert(entry.key.clone(), entry) {
+            self.bytes -= before.weight();
+        }
+    }
+
+    fn remove(&mut self, key: &Key) {
+        if let Some(entry) = self.entries.remove(key) {
+            self.bytes -= entry.weight();
+        }
     }
 
     /// An imported entry goes when the first session of its kind and configuration registers.
@@ -136,7 +217,7 @@ impl Showcase {
         let imported = Key { infobase_name: None, ..key.clone() };
         match self.entries.get(&imported) {
             Some(entry) if entry.publishers.is_empty() => {
-                self.entries.remove(&imported);
+                self.remove(&imported);
                 vec![Output::Forget(imported)]
             }
             _ => Vec::new(),
@@ -164,8 +245,26 @@ impl Showcase {
         let doomed = self.entries.values().filter(|entry| doomed(entry));
         let keys: Vec<Key> = doomed.map(|entry| entry.key.clone()).collect();
         for key in &keys {
-            self.entries.remove(key);
+            self.remove(key);
         }
         keys
     }
+}
+
+/// Of entries from elsewhere, those of kinds and configurations that a showcase knows nothing of,
+/// as far as there is room; and how many found none.
+pub fn new_to(showcase: &[Entry], entries: &[Entry], room: Room) -> (Vec<Entry>, usize) {
+    let known: HashSet<_> =
+        showcase.iter().map(|entry| (&entry.key.kind, &entry.key.config_id)).collect();
+    let mut filled = Showcase::new(showcase.iter().cloned());
+    let (mut new, mut left_out) = (Vec::new(), 0);
+    for entry in entries.iter().filter(|e| !known.contains(&(&e.key.kind, &e.key.config_id))) {
+        if filled.has_room(entry, room) {
+            filled.put(Arc::new(entry.clone()));
+            new.push(entry.clone());
+        } else {
+            left_out += 1;
+        }
+    }
+    (new, left_out)
 }

@@ -25,6 +25,15 @@ pub(crate) fn change(
     let now = micros(now);
     let (changed, name) = match change {
         Change::AcceptClock => return accept_clock(connection, now).map(|()| Changed::Made),
+        Change::Rewrite { space, keep, forget } => {
+            for key in forget {
+                execute(connection, sql::KEPT_FORGET, &[space, key])?;
+            }
+            for (key, json) in keep {
+                execute(connection, sql::KEPT_PUT, &[space, key, json])?;
+            }
+            return Ok(Changed::Made);
+        }
         Change::PutGrant(grant) => {
             if is_taken(connection, sql::GRANT_TAKEN, &grant.label, &grant.id)? {
                 return Ok(Changed::NameTaken(grant.label.to_string()));

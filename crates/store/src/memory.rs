@@ -261,6 +261,16 @@ impl Data {
                 let place = (Arc::clone(space), Arc::clone(key));
                 return gone(key, self.kept.remove(&place).is_some());
             }
+            Change::Rewrite { space, keep, forget } => {
+                for key in forget {
+                    self.kept.remove(&(Arc::clone(space), Arc::clone(key)));
+                }
+                for (key, json) in keep {
+                    let (space, key) = (Arc::clone(space), Arc::clone(key));
+                    let kept = Kept { space, key, json: Arc::clone(json) };
+                    self.kept.insert((Arc::clone(&kept.space), Arc::clone(&kept.key)), kept);
+                }
+            }
         }
         Changed::Made
     }

@@ -151,6 +151,16 @@ pub enum Change {
     Keep(Kept),
     /// Forgets one, by space and key.
     Forget(Arc<str>, Arc<str>),
+    /// Keeps and forgets documents of one space, all of it or nothing. What is not there need not
+    /// be forgotten.
+    Rewrite {
+        /// Which space.
+        space: Arc<str>,
+        /// Key and JSON of what is kept.
+        keep: Vec<(Arc<str>, Arc<str>)>,
+        /// Keys of what is forgotten.
+        forget: Vec<Arc<str>>,
+    },
 }
 
 impl Change {
@@ -158,7 +168,7 @@ impl Change {
     pub fn is_setup(&self) -> bool {
         match self {
             Self::Keep(kept) => SETUP.contains(&&*kept.space),
-            Self::Forget(space, _) => SETUP.contains(&&**space),
+            Self::Forget(space, _) | Self::Rewrite { space, .. } => SETUP.contains(&&**space),
             _ => true,
         }
     }

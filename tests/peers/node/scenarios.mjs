@@ -205,6 +205,10 @@ async function sessions() {
   const which = await call(client, 'infobase_info', {});
   assert.equal(which._meta.error_code, 'session_id_required');
   assert.equal((await call(client, 'infobase_info', { session_id: 'u2' })).isError, false);
+  // What it was called with comes back, without the selector.
+  const sent = { Строка: '№ 1 — Ёлка', Параметры: { Й: ['й', 'и\u0306'] } };
+  const back = await call(client, 'system_spawn_1c_client', { ...sent, session_id: 'u2' });
+  assert.deepEqual(JSON.parse(back.content[0].text).arguments, sent);
   const { structuredContent } = await call(client, 'session_list', {});
   assert.deepEqual(structuredContent.sessions.map((one) => one.session_id), ['u1', 'u2']);
 

@@ -12,6 +12,7 @@ import sys
 import mcp_types as types
 from mcp.client.client import Client
 
+from dialled import story
 from gate import gate
 
 
@@ -31,15 +32,56 @@ async def talk(url, version, mode):
         assert "python was asked: " in sampled.content[0].text, sampled
 
 
+async def dialled(url, version, mode, dial):
+    """Programs dial in and go: the client is told, sees their tools and calls them."""
+    told = asyncio.Event()
+
+    async def hear(message):
+        if getattr(message, "method", None) == "notifications/tools/list_changed":
+            told.set()
+
+    # What is listed is what toolgate says, not what the client has kept.
+    options = {"mode": mode, "message_handler": hear, "read_timeout_seconds": 60, "cache": None}
+    async with Client(url, **options) as client:
+        assert client.protocol_version == version, client.protocol_version
+        if version == "2025-11-25":
+            return await story(Dialled(client, told.wait, told.clear), dial)
+        async with client.listen(tools_list_changed=True) as subscription:
+            await story(Dialled(client, subscription.__anext__, lambda: None), dial)
+
+
+class Dialled:
+    """The client of `dialled.story`."""
+
+    def __init__(self, client, changed, forget):
+        self.client = client
+        self.changed = changed
+        self.forget = forget
+
+    async def tools(self):
+        self.forget()
+        return [tool.model_dump(by_alias=True) for tool in (await self.client.list_tools()).tools]
+
+    async def call(self, name, arguments):
+        return (await self.client.call_tool(name, arguments)).model_dump(by_alias=True, mode="json")
+
+
 SCENARIOS = {
-    'py2-auto': ("2026-07-28", "auto"),
-    'py2-legacy': ("2025-11-25", "legacy"),
+    'py2-auto': (talk, "2026-07-28", "auto"),
+    'py2-legacy': (talk, "2025-11-25", "legacy"),
+    'py2-sessions': (dialled, "2026-07-28", "2026-07-28"),
+    'py2-sessions-legacy': (dialled, "2025-11-25", "legacy"),
 }
 
 
 async def main(name, job):
-    async with gate(job, os.path.join(job["folder"], name)) as port:
-        await talk(f"http://127.0.0.1:{port}/mcp/everything-http", *SCENARIOS[name])
+    play, version, mode = SCENARIOS[name]
+    async with gate(job, os.path.join(job["folder"], name), sessions="127.0.0.1:0") as port:
+        mcp = f"http://127.0.0.1:{port}/mcp"
+        if play is talk:
+            await talk(f"{mcp}/everything-http", version, mode)
+        else:
+            await dialled(f"{mcp}/sessions", version, mode, job["dial"])
 
 
 with open(sys.argv[2]) as file:

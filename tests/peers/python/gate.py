@@ -3,13 +3,16 @@
 import asyncio
 import json
 import os
+import shutil
 from contextlib import asynccontextmanager
 
 
 @asynccontextmanager
 async def gate(job, folder, sessions="off"):
-    """A toolgate process; gives its port. Where programs dial in is put into the job."""
-    os.makedirs(folder, exist_ok=True)
+    """A toolgate process in a folder of its own; gives its port. Where programs dial in is put into the job."""
+    # What a run before has left would be known to this one: the showcase, say, outlives its programs.
+    shutil.rmtree(folder, ignore_errors=True)
+    os.makedirs(folder)
     config = os.path.join(folder, "toolgate.yaml")
     listen = {"mcp": "127.0.0.1:0", "sessions": sessions, "admin": "off"}
     servers = {"everything": job["everything"], "everything-http": job["everythingHttp"]}
@@ -21,6 +24,9 @@ async def gate(job, folder, sessions="off"):
         child = await asyncio.create_subprocess_exec(*words, stdout=asyncio.subprocess.PIPE, stderr=log)
     ready = json.loads(await child.stdout.readline())
     job["dial"] = ready["sessions"]
-    yield int(ready["mcp"].rsplit(":", 1)[1])
-    child.terminate()
-    assert await child.wait() == 0, "toolgate ends with 0 on SIGTERM"
+    try:
+        yield int(ready["mcp"].rsplit(":", 1)[1])
+    finally:
+        child.terminate()
+        code = await child.wait()
+    assert code == 0, "toolgate ends with 0 on SIGTERM"

@@ -6,11 +6,11 @@ Jobs are those of scenarios.mjs, where the other scenarios are.
 import asyncio
 import json
 import os
-import signal
 import sys
 from contextlib import asynccontextmanager
 
 from client import Message, Result, make_session
+from dialled import story
 from gate import gate
 from wire import Recorder, streams_to
 
@@ -60,25 +60,27 @@ async def sessions(job, folder):
     """Programs dial in and go: the client is told, sees their tools and calls them."""
     async with gate(job, folder, sessions="127.0.0.1:0") as port:
         async with connected(port, "sessions", "agent") as (session, recorder):
-            async def names():
-                return [tool.name for tool in (await session.list_tools()).tools]
+            await story(Legacy(session, recorder), job["dial"])
 
-            async def told(before):
-                while len(changes(recorder)) == before:
-                    await asyncio.sleep(0.05)
 
-            assert await names() == ["session_list", "tools_cache_reset", "my_permissions"]
-            words = ["demo", "onec", "--url", job["dial"], "--uid", "u1", "--base", "торговля"]
-            program = await asyncio.create_subprocess_exec(job["toolgate"], *words, stderr=asyncio.subprocess.DEVNULL)
-            await asyncio.wait_for(told(0), 60)
-            assert "infobase_info" in await names()
-            info = await call(session, "infobase_info", {})
-            assert "УправлениеТорговлей" in info["content"][0]["text"], info
-            before = len(changes(recorder))
-            program.send_signal(signal.SIGINT)
-            await asyncio.wait_for(told(before), 60)
-            missing = await call(session, "infobase_info", {})
-            assert missing["_meta"]["error_code"] == "no_live_session", missing
+class Legacy:
+    """The client of `dialled.story`."""
+
+    def __init__(self, session, recorder):
+        self.session = session
+        self.recorder = recorder
+        self.known = 0
+
+    async def tools(self):
+        self.known = len(changes(self.recorder))
+        return [tool.model_dump() for tool in (await self.session.list_tools()).tools]
+
+    async def call(self, name, arguments):
+        return await call(self.session, name, arguments)
+
+    async def changed(self):
+        while len(changes(self.recorder)) == self.known:
+            await self.recorder.news.wait()
 
 
 def changes(recorder):

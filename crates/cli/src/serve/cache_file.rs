@@ -3,14 +3,13 @@
 //! Invariant: a file that could not be read is never written over.
 //! Invariant: whoever reads the file finds it whole: it is written elsewhere and renamed.
 
-use std::collections::HashSet;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 
 use toolgate_edge::sessions::Switchboard;
-use toolgate_session::{Entry, import};
+use toolgate_session::{Entry, Room, import, new_to};
 
 /// The file while sessions are served.
 pub(crate) struct CacheFile {
@@ -40,9 +39,15 @@ impl CacheFile {
         }
     }
 
-    /// What it has of kinds and configurations that the showcase knows nothing of.
+    /// What it has of kinds and configurations that the showcase knows nothing of, as far as there
+    /// is room.
     pub(crate) fn new_to(&self, showcase: &[Entry]) -> Vec<Entry> {
-        new_to(showcase, &self.entries)
+        let (new, left_out) = new_to(showcase, &self.entries, Room::default());
+        if left_out > 0 {
+            let path = self.path.display();
+            tracing::error!(%path, left_out, "the showcase has no room for all of the tools cache");
+        }
+        new
     }
 
     /// From now on it holds what this switchboard shows.
@@ -61,14 +66,6 @@ impl CacheFile {
             }
         })
     }
-}
-
-/// The entries of kinds and configurations that the showcase knows nothing of.
-pub(crate) fn new_to(showcase: &[Entry], entries: &[Entry]) -> Vec<Entry> {
-    let known: HashSet<_> =
-        showcase.iter().map(|entry| (&entry.key.kind, &entry.key.config_id)).collect();
-    let is_new = |entry: &&Entry| !known.contains(&(&entry.key.kind, &entry.key.config_id));
-    entries.iter().filter(is_new).cloned().collect()
 }
 
 fn write(path: &Path, text: &str) -> std::io::Result<()> {

@@ -15,8 +15,7 @@ use toolgate_policy::Class;
 use toolgate_session::{self as session, Entry, Millis, Reach, Settings, ToolSettings};
 use toolgate_store::Store;
 
-use super::cache_file::{self, CacheFile};
-use super::store::SystemClock;
+use super::cache_file::CacheFile;
 use super::{random, wire};
 
 /// How many frames of the largest size may be unfinished at once.
@@ -49,10 +48,10 @@ pub(crate) async fn start(
     let cache = config.sessions.cache_file.as_deref().and_then(CacheFile::open);
     let written = cache.as_ref().map(CacheFile::upkeep);
     let records = Records::start(Arc::clone(store), clock, written.unwrap_or(Box::new(|| {})));
-    for entry in cache.as_ref().map(|cache| cache.new_to(&showcase)).unwrap_or_default() {
-        records.note(Note::Keep(Arc::new(entry.clone())));
-        showcase.push(entry);
-    }
+    let new = cache.as_ref().map(|cache| cache.new_to(&showcase)).unwrap_or_default();
+    let kept = new.iter().map(|entry| (entry.key.clone(), Some(Arc::new(entry.clone()))));
+    records.note(Note::Showcase(kept.collect()));
+    showcase.extend(new);
     let notes = records.clone();
     let outside = Outside {
         note: Box::new(move |note| notes.note(note)),
@@ -67,17 +66,18 @@ pub(crate) async fn start(
     Ok(Some(Served { board, records }))
 }
 
-/// Puts entries into the showcase of a store that nobody serves from; how many were new to it.
-pub(crate) async fn take_over(store: &Arc<dyn Store>, entries: &[Entry]) -> anyhow::Result<usize> {
+/// Puts entries into the showcase of a store that nobody serves from; how many were put there, and
+/// how many it had no room for.
+pub(crate) async fn take_over(
+    store: &Arc<dyn Store>,
+    entries: &[Entry],
+) -> anyhow::Result<(usize, usize)> {
     let known = Records::showcase(store.as_ref()).await.context("cannot read the showcase")?;
-    let records = Records::start(Arc::clone(store), Arc::new(SystemClock), Box::new(|| {}));
-    let new = cache_file::new_to(&known, entries);
+    let (new, left_out) = session::new_to(&known, entries, session::Room::default());
     let count = new.len();
-    for entry in new {
-        records.note(Note::Keep(Arc::new(entry)));
-    }
-    records.flush().await;
-    Ok(count)
+    let kept = Records::keep(store.as_ref(), new, Timestamp::now()).await;
+    kept.context("cannot write the showcase")?;
+    Ok((count, left_out))
 }
 
 /// What the store has kept, as far as it is wanted.

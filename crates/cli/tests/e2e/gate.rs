@@ -184,6 +184,11 @@ impl Gate {
         (status.code(), rest.unwrap_or_default())
     }
 
+    /// Whether it has ended, by itself or otherwise.
+    pub(crate) fn is_gone(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
     /// Its home, to start another in it.
     pub(crate) fn into_home(mut self) -> Home {
         std::mem::replace(&mut self.home, Home::new())

@@ -15,6 +15,8 @@ mod dropin;
 mod flapping;
 #[path = "sessions/grants.rs"]
 mod grants;
+#[path = "sessions/idle.rs"]
+mod idle;
 #[path = "sessions/lists.rs"]
 mod lists;
 #[path = "sessions/many.rs"]
@@ -29,6 +31,8 @@ mod registration;
 mod restart;
 #[path = "sessions/rough.rs"]
 mod rough;
+#[path = "sessions/showcase.rs"]
+mod showcase;
 
 /// The error code of a result that is one.
 pub(crate) fn code(result: &Value) -> &str {

@@ -211,6 +211,7 @@ impl Switchboard {
 
     fn perform(&self, state: &mut State, outputs: Outputs) -> Done {
         let mut done = Done::default();
+        let mut showcase = Vec::new();
         for output in outputs.list {
             match output {
                 Output::Send { socket, frame } => state.order(socket, Order::Text(frame)),
@@ -226,13 +227,16 @@ impl Switchboard {
                     }
                 }
                 Output::Event(event) => (self.outside.note)(Note::Event(event)),
-                Output::Keep(entry) => (self.outside.note)(Note::Keep(entry)),
-                Output::Forget(key) => (self.outside.note)(Note::Forget(key)),
+                Output::Keep(entry) => showcase.push((entry.key.clone(), Some(entry))),
+                Output::Forget(key) => showcase.push((key, None)),
                 Output::ListChanged { view } => {
                     let whose = state.views.iter().find(|(_, known)| **known == view);
                     done.changed.extend(whose.map(|(reach, _)| Arc::clone(reach)));
                 }
             }
+        }
+        if !showcase.is_empty() {
+            (self.outside.note)(Note::Showcase(showcase));
         }
         if state.wake_at != outputs.wake_at {
             state.wake_at = outputs.wake_at;

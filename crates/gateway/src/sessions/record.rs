@@ -3,20 +3,28 @@
 //! Invariant: whoever drives sockets never waits for this; notes that find no room are counted.
 //! Invariant: what strangers can make happen at will gives at most [`ROWS`] rows a minute of each
 //! kind; the rest is one row with a count.
+//! Invariant: no change of the showcase is lost on the way to the store; what cannot be written now
+//! is tried again.
 
-use std::collections::{BTreeMap, HashMap};
+mod showcase;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use jiff::Timestamp;
+use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use toolgate_audit::{Draft, Kind};
-use toolgate_session::{Entry, Event, Key, Millis, What};
-use toolgate_store::{Change, ChangeError, Kept, NotAudited, NotReadable, Store};
+use toolgate_session::{Entry, Event, Key, What};
+use toolgate_store::{ChangeError, NotAudited, NotReadable, Store};
 
+use self::showcase::{Changes, SPACE, restore};
 use super::SESSIONS;
 use crate::admission::Clock;
 
@@ -27,27 +35,27 @@ const ROWS: u64 = 10;
 const MINUTE: Duration = Duration::from_mins(1);
 /// How long changes of the showcase are gathered.
 const GATHER: Duration = Duration::from_millis(500);
-/// The space of the store that holds the showcase.
-const SPACE: &str = "showcase";
 
 /// Something to be written down.
 #[derive(Debug)]
 pub enum Note {
     /// Something has happened.
     Event(Event),
-    /// An entry of the showcase is to be kept.
-    Keep(Arc<Entry>),
-    /// An entry of the showcase is to be forgotten.
-    Forget(Key),
+    /// Entries of the showcase have changed together: kept as they are now, or forgotten.
+    Showcase(Vec<(Key, Option<Arc<Entry>>)>),
 }
 
 /// Writes down what sessions do.
 #[derive(Debug, Clone)]
-pub struct Records(mpsc::Sender<Job>);
+pub struct Records {
+    jobs: mpsc::Sender<Job>,
+    /// No more than the showcase has entries, so they need no queue.
+    changes: Arc<Mutex<Changes>>,
+}
 
 #[derive(Debug)]
 enum Job {
-    Note(Note),
+    Event(Event),
     Flush(oneshot::Sender<()>),
 }
 
@@ -57,8 +65,9 @@ type Written = Box<dyn Fn() + Send + Sync>;
 struct Writer {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    /// What is to become of entries: kept as they are, or forgotten.
-    changed: BTreeMap<Key, Option<Arc<Entry>>>,
+    changes: Arc<Mutex<Changes>>,
+    /// The showcase could not be written; said once.
+    failing: bool,
     /// Of each kind of event that strangers can cause: since when, how many.
     seen: HashMap<What, (Instant, u64)>,
     /// Rows that were handed over and not yet confirmed.
@@ -77,22 +86,28 @@ impl Records {
         clock: Arc<dyn Clock>,
         written: Box<dyn Fn() + Send + Sync>,
     ) -> Self {
-        let (notes, inbox) = mpsc::channel(WAITING);
+        let (jobs, inbox) = mpsc::channel(WAITING);
+        let changes = Arc::new(Mutex::new(Changes::default()));
         let writer = Writer {
             store,
             clock,
-            changed: BTreeMap::new(),
+            changes: Arc::clone(&changes),
+            failing: false,
             seen: HashMap::new(),
             unconfirmed: Vec::new(),
             written,
         };
         tokio::spawn(writer.run(inbox));
-        Self(notes)
+        Self { jobs, changes }
     }
 
     /// Has something written down, soon.
     pub fn note(&self, note: Note) {
-        if self.0.try_send(Job::Note(note)).is_err() {
+        let event = match note {
+            Note::Event(event) => event,
+            Note::Showcase(changes) => return self.changes.lock().add(changes),
+        };
+        if self.jobs.try_send(Job::Event(event)).is_err() {
             tracing::error!(
                 "what sessions do cannot be written down fast enough; a row is missing"
             );
@@ -102,9 +117,24 @@ impl Records {
     /// Waits until everything noted so far is written.
     pub async fn flush(&self) {
         let (done, flushed) = oneshot::channel();
-        if self.0.send(Job::Flush(done)).await.is_ok() && flushed.await.is_err() {
+        if self.jobs.send(Job::Flush(done)).await.is_ok() && flushed.await.is_err() {
             tracing::debug!("whoever writes down what sessions do is gone");
         }
+    }
+
+    /// Puts entries into the showcase of a store that nobody serves from.
+    pub async fn keep(
+        store: &dyn Store,
+        entries: Vec<Entry>,
+        now: Timestamp,
+    ) -> Result<(), ChangeError> {
+        let entries = entries.into_iter().map(|entry| (entry.key.clone(), Some(Arc::new(entry))));
+        let mut changes = Changes::default();
+        changes.add(entries.collect());
+        if changes.is_empty() {
+            return Ok(());
+        }
+        store.change(changes.change(), row(&changes, now)).await.map(drop)
     }
 
     /// The showcase as the store has it.
@@ -123,7 +153,7 @@ impl Writer {
         loop {
             tokio::select! {
                 job = inbox.recv() => match job {
-                    Some(Job::Note(note)) => self.note(note),
+                    Some(Job::Event(event)) => self.event(event),
                     Some(Job::Flush(done)) => {
                         self.counts(true);
                         self.settle().await;
@@ -138,14 +168,6 @@ impl Writer {
                     self.settle().await;
                 }
             }
-        }
-    }
-
-    fn note(&mut self, note: Note) {
-        match note {
-            Note::Keep(entry) => drop(self.changed.insert(entry.key.clone(), Some(entry))),
-            Note::Forget(key) => drop(self.changed.insert(key, None)),
-            Note::Event(event) => self.event(event),
         }
     }
 
@@ -209,34 +231,34 @@ impl Writer {
         }
     }
 
-    /// Writes what has become of the showcase.
+    /// Writes what has become of the showcase, in one transaction.
     async fn settle(&mut self) {
         self.confirm().await;
-        if self.changed.is_empty() {
+        let changes = std::mem::take(&mut *self.changes.lock());
+        if changes.is_empty() {
             return;
         }
-        for (key, entry) in std::mem::take(&mut self.changed) {
-            let mut row = Draft::new(Kind::Session, self.clock.now());
-            row.server = Some(SESSIONS.into());
-            let (kind, config_id) = (&key.kind, &key.config_id);
-            let change = if let Some(entry) = &entry {
-                let tools = entry.tools.len();
-                row.message =
-                    Some(format!("showcase: {tools} tools of {kind}/{config_id} kept").into());
-                let (space, key) = (SPACE.into(), name(&key));
-                Change::Keep(Kept { space, key, json: write(entry).into() })
-            } else {
-                row.message = Some(format!("showcase: {kind}/{config_id} forgotten").into());
-                Change::Forget(SPACE.into(), name(&key))
-            };
-            match self.store.change(change, row).await {
-                // An entry that was never written need not be forgotten.
-                Ok(_) | Err(ChangeError::Unknown(_)) => {}
-                Err(error) => tracing::error!(%error, "the showcase could not be written"),
+        let row = row(&changes, self.clock.now());
+        match self.store.change(changes.change(), row).await {
+            Ok(_) => {
+                self.failing = false;
+                (self.written)();
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut self.failing, true) {
+                    tracing::error!(%error, "the showcase could not be written; it is tried again");
+                }
+                self.changes.lock().put_back(changes);
             }
         }
-        (self.written)();
     }
+}
+
+fn row(changes: &Changes, now: Timestamp) -> Draft {
+    let mut row = Draft::new(Kind::Session, now);
+    row.server = Some(SESSIONS.into());
+    row.message = Some(changes.said().into());
+    row
 }
 
 /// What the audit has rows of.
@@ -254,6 +276,7 @@ fn is_refusal(what: What) -> bool {
         what,
         What::TakeoverRefused
             | What::OutsideBounds
+            | What::ShowcaseFull
             | What::RegisterRefused
             | What::AnswerDropped
             | What::TokenRefused
@@ -262,41 +285,4 @@ fn is_refusal(what: What) -> bool {
             | What::Flooding
             | What::TooMany
     )
-}
-
-/// The key under which the store has an entry.
-fn name(key: &Key) -> Arc<str> {
-    json!([key.kind, key.config_id, key.infobase_name]).to_string().into()
-}
-
-fn write(entry: &Entry) -> String {
-    let publishers: Vec<Value> =
-        entry.publishers.iter().map(|(uid, base)| json!([&**uid, base])).collect();
-    let tools: Vec<&str> = entry.tools.values().map(|tool| tool.raw.get()).collect();
-    let head = json!({
-        "kind": entry.key.kind,
-        "config_id": entry.key.config_id,
-        "infobase_name": entry.key.infobase_name,
-        "last_seen": entry.last_seen.0,
-        "publishers": publishers,
-        "tools": tools,
-    });
-    head.to_string()
-}
-
-fn restore(json: &str) -> Option<Entry> {
-    let kept: Value = serde_json::from_str(json).ok()?;
-    let text = |key: &str| Some(kept.get(key)?.as_str()?.to_owned());
-    let key = Key {
-        kind: text("kind")?,
-        config_id: text("config_id")?,
-        infobase_name: text("infobase_name"),
-    };
-    let publishers = kept.get("publishers")?.as_array()?.iter().filter_map(|pair| {
-        Some((pair.get(0)?.as_str()?.into(), pair.get(1)?.as_str()?.to_owned()))
-    });
-    // Definitions are kept as text, so that every number keeps its spelling.
-    let tools = kept.get("tools")?.as_array()?.iter().filter_map(Value::as_str);
-    let last_seen = Millis(kept.get("last_seen")?.as_u64()?);
-    Some(Entry::restore(key, tools, last_seen, publishers))
 }

@@ -15,6 +15,7 @@ use crate::mutant::{self, Mutant};
 use crate::pool::ReadTools;
 use crate::reach::Token;
 use crate::registration::{Card, Registration, changed_tools};
+use crate::showcase::Publication;
 use crate::timers::Timer;
 use crate::tool::Tools;
 
@@ -258,9 +259,9 @@ impl Sessions {
         }
         self.serving.retain(|_, uids| !uids.is_empty());
         if self.settings.showcase {
-            let changes =
-                self.showcase.publish(uid, &session.card, &session.tools, registered, self.now);
-            self.out.extend(changes);
+            let publication =
+                Publication { uid, card: &session.card, tools: &session.tools, registered };
+            self.out.extend(self.showcase.publish(publication, self.settings.room, self.now));
             self.time_showcase();
         }
         self.lists_may_differ();

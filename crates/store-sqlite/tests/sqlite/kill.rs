@@ -8,10 +8,10 @@ use std::{
 };
 
 use jiff::tz::TimeZone;
-use toolgate_audit::{Effect, Kind, Outcome};
+use toolgate_audit::{Draft, Effect, Kind, Outcome};
 use toolgate_policy::Window;
 use toolgate_store::{
-    Ending, Store,
+    Change, Ending, Store,
     suite::{Agent, all_rows, assert_whole, at, wait},
 };
 
@@ -86,4 +86,60 @@ fn nothing_acknowledged_is_lost_by_kills() {
     };
     wait(store.look(at(21), Box::new(look))).unwrap();
     assert_eq!(received.recv().unwrap().to_string(), used);
+}
+
+/// Not a test by itself: rewrites two documents with one number, again and again, and tells it.
+#[test]
+fn the_killed_writer() {
+    let Some(folder) = given() else { return };
+    let store: Arc<dyn Store> = Arc::new(opened(&folder, at(10)).store);
+    let first = numbers(&*store).map_or(0, |(number, _)| number + 1);
+    for number in first.. {
+        // What is kept moves on to other keys, so that half of it would be missed.
+        let key = |letter: char, number: u64| Arc::from(format!("{letter}{}", number % 2));
+        let json = || Arc::from(number.to_string());
+        let change = Change::Rewrite {
+            space: "showcase".into(),
+            keep: vec![(key('a', number), json()), (key('b', number), json())],
+            forget: vec![key('a', number + 1), key('b', number + 1)],
+        };
+        let mut row = Draft::new(Kind::Session, at(10));
+        row.message = Some(number.to_string().into());
+        wait(store.change(change, row)).unwrap();
+        std::io::stdout().lock().write_all(format!("\nkept {number}\n").as_bytes()).unwrap();
+    }
+}
+
+/// The number of both documents, and how many rows tell of it.
+fn numbers(store: &dyn Store) -> Option<(u64, usize)> {
+    let kept = wait(store.kept("showcase")).unwrap();
+    let numbers: Vec<u64> = kept.iter().map(|kept| kept.json.parse().unwrap()).collect();
+    let first = *numbers.first()?;
+    assert_eq!(numbers, [first, first], "half of a change was kept");
+    Some((first, all_rows(store).len()))
+}
+
+#[test]
+fn documents_that_change_together_are_kept_together() {
+    let folder = Folder::default();
+    for round in 0..15 {
+        let mut child = spawn("kill::the_killed_writer", folder.path());
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (mut left, mut acknowledged) = (3 + round * 7, 0_u64);
+        for line in lines.map_while(Result::ok) {
+            let number = line.strip_prefix("kept ").and_then(|number| number.parse().ok());
+            acknowledged = acknowledged.max(number.unwrap_or_default());
+            left -= 1;
+            if left == 0 {
+                child.kill().unwrap();
+            }
+        }
+        child.wait().unwrap();
+        let store: Arc<dyn Store> = Arc::new(opened(folder.path(), at(20)).store);
+        let (number, rows) = numbers(&*store).unwrap();
+        assert!(number >= acknowledged, "{number} was kept, {acknowledged} acknowledged");
+        assert_eq!(rows as u64, number + 1, "each change has its row");
+        assert_whole(&*store);
+        wait(store.close(at(20))).unwrap();
+    }
 }

@@ -82,13 +82,18 @@ pub fn changes_are_seen_and_audited(place: &dyn Place) {
         Change::Keep(kept("tools", "gone", "[]")),
         Change::Forget("tools".into(), "gone".into()),
         Change::Keep(kept("showcase", "zulip", "{}")),
+        Change::Rewrite {
+            space: "tools".into(),
+            keep: vec![("a".into(), "[3]".into()), ("b".into(), "[4]".into())],
+            forget: vec!["a".into(), "never there".into()],
+        },
         Change::Keep(kept("servers", "added", "{}")),
         Change::Forget("servers".into(), "added".into()),
     ];
     let before = store.generation();
     let made = u64::try_from(changes.len()).unwrap();
     // What others only want kept decides nothing, and may change often.
-    let kept_alone = 5;
+    let kept_alone = 6;
     for one in changes {
         change(&*store, one).unwrap();
     }
@@ -106,7 +111,11 @@ pub fn changes_are_seen_and_audited(place: &dyn Place) {
     let (name, document) = (Arc::from("p"), Arc::from("two"));
     assert_eq!(snapshot.policies, [PolicyVersion { name, version: 2, document, created: at(9) }]);
     assert_eq!(snapshot.freezes, [all, server]);
-    assert_eq!(wait(store.kept("tools")).unwrap(), [kept("tools", "zulip", "[2]")]);
+    let tools = [("a", "[3]"), ("b", "[4]"), ("zulip", "[2]")];
+    assert_eq!(
+        wait(store.kept("tools")).unwrap(),
+        tools.map(|(key, json)| kept("tools", key, json))
+    );
     let rows = all_rows(&*store);
     let admin = rows.iter().filter(|row| row.draft.kind == Kind::Admin).count();
     assert_eq!(u64::try_from(admin).unwrap(), made);

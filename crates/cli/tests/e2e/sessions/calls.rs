@@ -1,12 +1,13 @@
 //! Calls to sessions: what reaches them, what comes back, what is said when it does not.
 
+use std::fs;
 use std::thread;
 
 use serde_json::{Value, json};
 
 use super::{code, open, session_rows, text};
 use crate::agent::Agent;
-use crate::gate::{Gate, eventually};
+use crate::gate::{Gate, Home, eventually};
 use crate::program::{Card, Program, tool_of};
 
 /// Calls in the background while `meanwhile` plays the program.
@@ -155,6 +156,58 @@ fn calls_run_one_at_a_time_in_order() {
         for (n, call) in calls.into_iter().enumerate() {
             assert_eq!(text(&call.join().unwrap()), format!("done {n}"));
         }
+    });
+}
+
+#[test]
+fn a_full_queue_is_busy_before_anything_is_counted() {
+    let home = Home::new();
+    let file = home.path("policy.yaml");
+    let policy = "version: '1'\ndefault: allow\ntools:\n  find: { limits: [{ counter: c, max: 3, window: 30d, scope: grant }] }\n";
+    fs::write(&file, policy).unwrap();
+    let gate = Gate::start_as(home, "sessions: { queue: 1 }", |command| {
+        command.arg("--policy").arg(&file);
+    });
+    let mut program = Program::register(&gate, &Card::new("u1", "find"));
+    let agent = open(&gate);
+    thread::scope(|scope| {
+        let first = scope.spawn(|| agent.call("find", &json!({})));
+        let (id, _) = program.called();
+        let second = scope.spawn(|| agent.call("find", &json!({})));
+        eventually("one waits for its turn", || {
+            let list = agent.call("session_list", &json!({}));
+            (list["structuredContent"]["sessions"][0]["queued"] == 1).then_some(())
+        });
+        let busy = agent.call("find", &json!({}));
+        assert_eq!(code(&busy), "session_busy");
+        assert!(busy["_meta"]["retry_after_s"].as_u64().unwrap() > 0, "{busy}");
+        program.answer(&id, "first");
+        program.serve("second");
+        assert_eq!(text(&first.join().unwrap()), "first");
+        assert_eq!(text(&second.join().unwrap()), "second");
+    });
+    let (third, _) = while_calling(&agent, "find", &json!({}), || program.serve("third"));
+    assert_eq!(text(&third), "third", "what found no place was not counted");
+    assert_eq!(code(&agent.call("find", &json!({}))), "rate_limited");
+}
+
+#[test]
+fn a_tool_takes_as_many_calls_at_once_as_the_operator_says() {
+    let gate = Gate::start("sessions: { tools: { find: { concurrency: 2 } } }");
+    let mut program = Program::register(&gate, &Card::new("u1", "find"));
+    let agent = open(&gate);
+    thread::scope(|scope| {
+        let calls = [0, 1].map(|n| {
+            let agent = &agent;
+            scope.spawn(move || agent.call("find", &json!({"n": n})))
+        });
+        let both = [program.called(), program.called()];
+        // Answers may come in any order.
+        for (id, params) in both.iter().rev() {
+            program.answer(id, &params["arguments"]["n"].to_string());
+        }
+        let answers = calls.map(|call| call.join().unwrap());
+        assert_eq!(answers.each_ref().map(text), ["0", "1"]);
     });
 }
 

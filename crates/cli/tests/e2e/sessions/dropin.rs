@@ -161,3 +161,29 @@ fn a_tools_cache_alone_goes_into_the_showcase() {
     let gate = Gate::start_in(home, "");
     assert!(tool(&open(&gate), "НайтиЗаказ").is_some());
 }
+
+#[test]
+fn it_is_found_by_the_variable_of_the_other_manager_with_its_cache_elsewhere() {
+    let home = Home::new();
+    let now = jiff::Timestamp::now().to_string();
+    fs::write(home.path("cache.json"), CACHE.replace("TIME", &now)).unwrap();
+    let project = "workPath: work\n\
+        toolgate: { listen: { admin: off } }\n\
+        mcp:\n  \
+          session_manager: { bind_address: '127.0.0.1:0', heartbeat_interval_ms: 9000, graceful_kill_grace_ms: 7, ws_ping_interval_ms: 0, ws_ping_timeout_ms: 60000 }\n  \
+          http: { bind_address: '127.0.0.1:0' }\n\
+        toolsCache: { enabled: true, cacheLifePeriod: 2days, storagePath: cache.json }\n";
+    fs::write(home.path("v8project.yaml"), project).unwrap();
+    fs::create_dir_all(home.path("work")).unwrap();
+    let mut command = home.command(&["serve", "--ready-json"]);
+    command.env("V8SM_CONFIG", "v8project.yaml");
+    let gate = Gate::run(home, command).map_err(|(_, log)| log).unwrap();
+    assert!(tool(&open(&gate), "НайтиЗаказ").is_some());
+    let mut program = Program::dial(&gate);
+    let answer = program.ask("session.register", &Card::new("u1", "find").params());
+    assert_eq!(answer["result"]["heartbeat_interval_ms"], 9000);
+    eventually("the file that was named is kept up to date", || {
+        let file = fs::read_to_string(gate.home.path("cache.json")).unwrap();
+        file.contains("\"find\"").then_some(())
+    });
+}

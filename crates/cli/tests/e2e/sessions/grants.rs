@@ -85,3 +85,20 @@ fn a_policy_speaks_of_sessions_and_built_ins() {
         (rows.contains(r#""server":"toolgate""#) && rows.lines().count() == 2).then_some(())
     });
 }
+
+#[test]
+fn built_ins_have_their_class() {
+    let home = Home::new();
+    let file = home.path("policy.yaml");
+    fs::write(&file, "version: '1'\ndefault: allow\nclasses:\n  write: { action: deny }\n")
+        .unwrap();
+    let gate = Gate::start_as(home, "", |command| {
+        command.arg("--policy").arg(&file);
+    });
+    let agent = open(&gate);
+    assert_eq!(code(&agent.call("tools_cache_reset", &json!({}))), "policy_denied");
+    assert_eq!(
+        agent.call("session_list", &json!({}))["structuredContent"],
+        json!({"sessions": []})
+    );
+}

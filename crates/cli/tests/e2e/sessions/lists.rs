@@ -1,5 +1,7 @@
 //! What agents see of sessions, and that they are told when it changes.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use super::{code, open, tool, tools};
@@ -83,6 +85,38 @@ fn as_the_other_manager_does_if_asked_for() {
     for branch in branches {
         assert_eq!(branch["properties"]["session_id"]["enum"].as_array().unwrap().len(), 1);
     }
+}
+
+#[test]
+fn names_in_ascii_are_shown_called_and_judged_under_both() {
+    let home = Home::new();
+    let file = home.path("policy.yaml");
+    // One is named as clients call it, the other as agents see it.
+    let policy = "version: '1'\ndefault: allow\ntools:\n  УдалитьЗаказ: { action: deny }\n  SpryatatZakaz: { action: hide }\n";
+    fs::write(&file, policy).unwrap();
+    let gate = Gate::start_as(home, "sessions: { ascii_names: true }", |command| {
+        command.arg("--policy").arg(&file);
+    });
+    let tools = ["ПровестиЗаказ", "УдалитьЗаказ", "СпрятатьЗаказ", "plain"].map(tool_of);
+    let mut program = Program::register(&gate, &Card::new("u1", "").with(json!(tools)));
+    let agent = open(&gate);
+    assert_eq!(names(&agent)[3..], ["ProvestiZakaz", "UdalitZakaz", "plain"]);
+    assert_eq!(tool(&agent, "ProvestiZakaz").unwrap()["title"], "ПровестиЗаказ");
+    assert!(tool(&agent, "plain").unwrap().get("title").is_none());
+    std::thread::scope(|scope| {
+        let call = scope.spawn(|| agent.call("ProvestiZakaz", &json!({"Номер": 1})));
+        let called = program.serve("проведён");
+        assert_eq!(called, json!({"name": "ПровестиЗаказ", "arguments": {"Номер": 1}}));
+        assert_eq!(super::text(&call.join().unwrap()), "проведён");
+    });
+    for refused in ["UdalitZakaz", "SpryatatZakaz"] {
+        assert_eq!(code(&agent.call(refused, &json!({}))), "policy_denied", "{refused}");
+    }
+    // The name that agents do not see is none.
+    assert_eq!(code(&agent.call("ПровестиЗаказ", &json!({}))), "unknown_tool");
+    // Who has gone is still known by the same name.
+    program.ask("session.bye", &json!({}));
+    assert_eq!(code(&agent.call("ProvestiZakaz", &json!({}))), "no_live_session");
 }
 
 #[test]

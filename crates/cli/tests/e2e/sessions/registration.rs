@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::{Error, Message};
 
-use super::audited;
+use super::{audited, open};
 use crate::gate::{Gate, Home, eventually};
 use crate::program::{Card, Program, tool_of};
 use crate::wire::get;
@@ -127,6 +127,7 @@ fn only_who_knows_a_token_comes_in() {
         audited(&gate.home, what);
     }
     assert_eq!(program.ask("ping", &json!({}))["result"], json!({}));
+    assert!(!get(&gate.admin(), "/metrics").body.contains("CANARY"));
     gate.stop();
     assert!(!gate.log.text().contains("CANARY"), "{}", gate.log.text());
     assert!(!gate.home.data_text().contains("CANARY"));
@@ -195,7 +196,38 @@ fn people_see_who_has_dialled_in() {
     assert_eq!((&items[0]["session_id"], &items[0]["state"]), (&json!("u1"), &json!("active")));
     assert_eq!((&items[1]["session_id"], &items[1]["state"]), (&Value::Null, &json!("anonymous")));
     assert!(items[1]["what_to_do"].as_str().unwrap().contains("registers again"), "{items:?}");
+    let built_in = open(&gate).call("session_list", &json!({}));
+    assert_eq!(built_in["structuredContent"]["sessions"].as_array().unwrap().len(), 1);
     let table = gate.home.run(&["session", "list"]);
     assert!(String::from_utf8(table.stdout).unwrap().contains("u1"));
     assert!(String::from_utf8(table.stderr).unwrap().contains("a socket: "));
+}
+
+#[test]
+fn two_programs_that_take_one_uid_from_each_other_are_named() {
+    let gate = Gate::start("");
+    let mut programs = Vec::new();
+    let hosts = ["left", "right"];
+    // More than five a minute; whoever is too slow for that goes on until he is not.
+    let (item, table) = eventually("the conflict is seen", || {
+        for host in hosts.repeat(4) {
+            let mut program = Program::dial(&gate);
+            let mut params = Card::new("u1", "find").params();
+            params["host_id"] = host.into();
+            let answer = program.ask("session.register", &params);
+            assert_eq!(answer["result"]["session_id"], "u1", "{answer}");
+            programs.push(program);
+        }
+        let output = gate.home.run(&["session", "list", "-o", "jsonl"]);
+        let item: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let table = gate.home.run(&["session", "list"]);
+        (!item["conflict"].is_null()).then_some((item, String::from_utf8(table.stderr).unwrap()))
+    });
+    assert_eq!(item["conflict"], json!(hosts), "{item}");
+    assert_eq!(item["state"], "active");
+    assert!(table.contains("(hosts left, right)"), "{table}");
+    audited(&gate.home, "conflict");
+    // An agent is not told of hosts that it did not ask for.
+    let list = open(&gate).call("session_list", &json!({}));
+    assert!(list["structuredContent"]["sessions"][0].get("conflict").is_none(), "{list}");
 }

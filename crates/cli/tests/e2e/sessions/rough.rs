@@ -88,6 +88,18 @@ fn a_socket_that_does_not_register_in_time_is_closed() {
 }
 
 #[test]
+fn a_socket_without_any_sign_of_life_is_given_up() {
+    let gate = Gate::start(
+        "sessions: { ws_ping_interval_ms: 500, ws_ping_timeout_ms: 5000, reconnection_grace_secs: 1 }",
+    );
+    // Whoever does not read answers no ping either.
+    let mut silent = Program::register(&gate, &Card::new("u1", "find"));
+    audited(&gate.home, "lost");
+    audited(&gate.home, "expired");
+    assert_eq!(silent.closed(), Some(4003));
+}
+
+#[test]
 fn a_client_that_reads_nothing_is_cut_off_and_comes_to_no_harm_for_others() {
     let gate = Gate::start("");
     let mut good = Program::register(&gate, &Card::new("good", "find"));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Bed, OK, cancelled, card, secs, sent};
-use crate::{Glob, Settings, ToolSettings};
+use crate::{Glob, Input, Output, Settings, ToolSettings};
 
 #[test]
 fn one_call_at_a_time_in_order_of_arrival() {
@@ -144,8 +144,18 @@ fn unanswered_calls_make_a_session_unresponsive() {
         bed.pass(secs(30));
     }
     assert_eq!(bed.gate.operator_list(bed.now)["sessions"][0]["unresponsive"], true);
+    // Agents are told so.
     bed.call(4, "a", "{}");
-    bed.reply(1, 4, 4);
+    bed.now = bed.now.after(secs(60));
+    let outputs = bed.gate.handle(Input::Wake, bed.now).list;
+    let said = outputs.iter().find_map(|output| match output {
+        Output::Answer(answer) => answer.result.as_ref().err().map(crate::Failure::text),
+        _ => None,
+    });
+    assert!(said.unwrap().contains("time out again and again"));
+    bed.pass(secs(30));
+    bed.call(5, "a", "{}");
+    bed.reply(1, 5, 5);
     assert_eq!(bed.gate.operator_list(bed.now)["sessions"][0]["unresponsive"], false);
 }
 

@@ -359,6 +359,28 @@ fn idle_sessions_hide_or_are_asked_to_end() {
 }
 
 #[test]
+fn the_idle_clock_starts_anew_on_reconnect() {
+    let mut settings = Settings {
+        ping_interval: None,
+        dead_after: Duration::from_hours(1),
+        ..Settings::default()
+    };
+    settings.common.idle_timeout = Some(secs(60));
+    let mut bed = Bed::with(settings);
+    bed.join(1, "u1", "client", &["find"]);
+    bed.pass(secs(50));
+    bed.close(1);
+    bed.pass(secs(9));
+    bed.join(2, "u1", "client", &["find"]);
+    assert!(bed.pass(secs(59)).is_empty());
+    assert_eq!(bed.pass(secs(1)), ["event idle u1"]);
+    // A hidden one that comes back is seen again.
+    assert_eq!(bed.route("find", "{}"), "no_live_session");
+    bed.join(3, "u1", "client", &["find"]);
+    assert_eq!(bed.route("find", "{}"), "u1 {}");
+}
+
+#[test]
 fn stopping_closes_every_socket() {
     let mut bed = Bed::new();
     bed.join(1, "u1", "client", &["find"]);

@@ -80,6 +80,36 @@ fn the_showcase_outlives_sessions_and_restarts() {
 }
 
 #[test]
+fn equal_tools_of_kept_entries_are_one() {
+    let entry = |base: &str| {
+        let infobase_name = Some(base.to_owned());
+        let key = crate::Key { kind: "c".to_owned(), config_id: "c".to_owned(), infobase_name };
+        Entry::restore(key, [r#"{"name":"a","input_schema":{}}"#], Millis(1), [])
+    };
+    let gate = Sessions::new(Settings::default(), ["x", "y", "z"].map(entry), Millis(2));
+    assert_eq!(gate.published(&Reach::default()).tools[0].definitions.len(), 1);
+}
+
+#[test]
+fn only_a_register_prolongs_the_life_of_an_entry() {
+    let mut bed = Bed::new();
+    bed.join(1, "u1", "client", &["a"]);
+    let began = bed.now;
+    let seen = |bed: &Bed| {
+        let entry = bed.gate.showcase().next().unwrap();
+        (entry.last_seen, entry.tools.keys().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    bed.pass(secs(100));
+    bed.call(1, "a", "{}");
+    bed.reply(1, 1, 1);
+    let tools = json!({"tools": [{"name": "b", "input_schema": {}}]});
+    bed.tell(1, "session.tools_changed", tools);
+    assert_eq!(seen(&bed), (began, vec!["b".to_owned()]), "the newest tools, and no longer life");
+    bed.join(2, "u1", "client", &["c"]);
+    assert_eq!(seen(&bed), (bed.now, vec!["c".to_owned()]));
+}
+
+#[test]
 fn entries_have_their_own_keys() {
     let mut bed = Bed::new();
     let register = |bed: &mut Bed, socket: u64, base: &str, config_id: Option<&str>, tool: &str| {
@@ -223,11 +253,15 @@ fn what_only_some_promise_is_not_shown() {
     let mut params = card("u1", "client", "trade", &["a", "b"]);
     params["tools"][0]["output_schema"] = json!({"type": "object"});
     params["tools"][0]["annotations"] = json!({"readOnlyHint": true});
+    params["tools"][0]["icons"] = json!([{"src": "https://example.com/i.png"}]);
+    params["tools"][0]["_meta"] = json!({"x/y": 1.0});
     params["tools"][0]["title"] = "Найти".into();
     bed.open(1, None).ask(1, "session.register", params.clone());
     let item = |bed: &Bed| bed.gate.published(&bed.reach).tools[0].json.clone();
     assert!(item(&bed).contains(r#""outputSchema":{"type":"object"}"#), "{}", item(&bed));
     assert!(item(&bed).contains(r#""annotations":{"readOnlyHint":true},"#));
+    assert!(item(&bed).contains(r#""icons":[{"src":"https://example.com/i.png"}]"#));
+    assert!(item(&bed).contains(r#""_meta":{"x/y":1.0}"#));
     assert!(bed.gate.has_output_schema("a", &bed.reach));
     assert!(!bed.gate.has_output_schema("b", &bed.reach));
     params["client_uid"] = "u2".into();

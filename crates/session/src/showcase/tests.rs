@@ -1,0 +1,91 @@
+//! What the showcase keeps, and what it has no room for.
+
+use super::*;
+
+const TOOL: &str = r#"{"name":"a","input_schema":{}}"#;
+
+fn card(config_id: &str) -> Card {
+    Card {
+        kind: "client".to_owned(),
+        version: "1".to_owned(),
+        infobase_name: "trade".to_owned(),
+        ib_session_number: 1,
+        config_id: config_id.to_owned(),
+        config_id_sent: true,
+        host_id: "unknown".to_owned(),
+        pid: None,
+        cluster_server: None,
+    }
+}
+
+fn entry(config_id: &str, tools: &[&str]) -> Entry {
+    let key =
+        Key { kind: "client".to_owned(), config_id: config_id.to_owned(), infobase_name: None };
+    Entry::restore(key, tools.iter().copied(), Millis(1), [])
+}
+
+/// Publishes, and says what came of it.
+fn publish(showcase: &mut Showcase, config_id: &str, tools: &[&str], room: Room) -> Vec<String> {
+    let tools = entry(config_id, tools).tools;
+    let (uid, card) = (Arc::from("u1"), card(config_id));
+    let publication = Publication { uid: &uid, card: &card, tools: &tools, registered: true };
+    let said =
+        showcase.publish(publication, room, Millis(2)).into_iter().map(|output| match output {
+            Output::Keep(entry) => format!("keep {}", entry.key.config_id),
+            Output::Forget(key) => format!("forget {}", key.config_id),
+            Output::Event(event) => format!("{}: {}", event.what.as_str(), event.text),
+            other => panic!("{other:?}"),
+        });
+    let said = said.collect();
+    let weights: usize = showcase.all().map(|entry| entry.weight()).sum();
+    assert_eq!(showcase.bytes, weights, "what is counted is what is there");
+    said
+}
+
+#[test]
+fn further_entries_are_refused_and_those_that_are_kept_stay() {
+    let room = Room { entries: 2, ..Room::default() };
+    let mut showcase = Showcase::default();
+    for (config_id, said) in [("a", "keep a"), ("b", "keep b")] {
+        assert_eq!(publish(&mut showcase, config_id, &[TOOL], room), [said]);
+    }
+    let refused = publish(&mut showcase, "c", &[TOOL], room);
+    assert!(
+        refused[0].starts_with(
+            "showcase_full: the tools of client/c are not kept: the showcase has 2 entries of "
+        ),
+        "{refused:?}"
+    );
+    assert_eq!(publish(&mut showcase, "a", &[], room), ["keep a"], "what is kept is kept fresh");
+    let kept: Vec<&str> = showcase.all().map(|entry| entry.key.config_id.as_str()).collect();
+    assert_eq!(kept, ["a", "b"]);
+    showcase.reset(Some("b"), &Reach::default());
+    assert_eq!(publish(&mut showcase, "c", &[TOOL], room), ["keep c"], "there is room again");
+}
+
+#[test]
+fn large_definitions_find_no_room_either() {
+    let large =
+        format!(r#"{{"name":"b","description":"{}","input_schema":{{}}}}"#, "x".repeat(500));
+    let room = Room { bytes: 400, ..Room::default() };
+    let mut showcase = Showcase::default();
+    assert_eq!(publish(&mut showcase, "a", &[TOOL], room), ["keep a"]);
+    for config_id in ["a", "b"] {
+        let refused = publish(&mut showcase, config_id, &[TOOL, &large], room);
+        assert!(refused[0].starts_with("showcase_full"), "{refused:?}");
+    }
+    assert_eq!(showcase.all().next().map(|entry| entry.tools.len()), Some(1), "it is as it was");
+    // One that was kept when there was more room may become smaller, not larger.
+    let mut showcase = Showcase::new([entry("a", &[&large]), entry("b", &[&large])]);
+    assert_eq!(publish(&mut showcase, "a", &[TOOL], room), ["forget a", "keep a"]);
+    assert!(publish(&mut showcase, "c", &[TOOL], room)[0].starts_with("showcase_full"));
+}
+
+#[test]
+fn of_a_file_is_taken_what_is_new_and_has_room() {
+    let known = [entry("a", &[TOOL])];
+    let file = [entry("a", &[]), entry("b", &[TOOL]), entry("c", &[TOOL]), entry("d", &[TOOL])];
+    let (new, left_out) = new_to(&known, &file, Room { entries: 3, ..Room::default() });
+    let new: Vec<&str> = new.iter().map(|entry| entry.key.config_id.as_str()).collect();
+    assert_eq!((new, left_out), (vec!["b", "c"], 1));
+}
