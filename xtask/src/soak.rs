@@ -35,7 +35,7 @@ const PARTS: [Part; 7] = [
         what: "a thousand clients of the whole binary, every answer at the right one",
         package: "toolgate",
         words: &["--release", "--test", "misroute", "not_one_answer"],
-        count: ("TOOLGATE_MISROUTE", "2000000"),
+        count: ("TOOLGATE_MISROUTE", "1000000"),
     },
     Part {
         name: "policy",
