@@ -50,3 +50,22 @@ fn finding_a_grant_is_as_much_work_among_ten_as_among_ten_thousand() {
         assert!(nobody < LOOKS, "{grants} grants: {nobody}");
     }
 }
+
+#[test]
+fn a_grant_is_good_until_the_moment_it_expires() {
+    let end = Timestamp::from_second(1_000).unwrap();
+    let grant = |expires| Arc::new(Grant { label: "g".into(), expires, ..Grant::default() });
+    let hash = Hash::of(token(0).as_bytes());
+    for (expires, at, good) in [
+        (Some(end), end - jiff::SignedDuration::from_nanos(1), true),
+        (Some(end), end, false),
+        (Some(end), end + jiff::SignedDuration::from_hours(1), false),
+        (None, Timestamp::MAX, true),
+    ] {
+        let access = Access::new(None, [(hash, grant(expires))]);
+        assert_eq!(access.caller(Some(&token(0)), at).is_some(), good, "{expires:?} at {at}");
+        // Local mode is a grant like any other.
+        let access = Access::new(Some(grant(expires)), []);
+        assert_eq!(access.caller(None, at).is_some(), good, "{expires:?} at {at}");
+    }
+}
