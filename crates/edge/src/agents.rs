@@ -94,18 +94,22 @@ impl Service<Request<Incoming>> for Agents {
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let inner = Arc::clone(&self.0);
-        Box::pin(async move { Ok(contained(inner.handle(request)).await) })
+        Box::pin(contained(async move { inner.handle(request).await }).map(Ok))
     }
 }
 
-/// A mistake ends one request and nothing else: not the connection that it came on either.
-async fn contained(answering: impl Future<Output = Response<Reply>>) -> Response<Reply> {
-    if let Ok(response) = AssertUnwindSafe(answering).catch_unwind().await {
-        return response;
-    }
-    tracing::error!("toolgate made a mistake; the request it was made in is given up");
-    let why = "toolgate made a mistake, so nothing is known of this request; see its log";
-    problem(StatusCode::INTERNAL_SERVER_ERROR, code::INTERNAL_ERROR, why)
+/// A mistake ends one request and nothing else: not the connection that it came on either. No
+/// `async fn`: that would hold the answering twice, and it is large.
+fn contained(
+    answering: impl Future<Output = Response<Reply>>,
+) -> impl Future<Output = Response<Reply>> {
+    AssertUnwindSafe(answering).catch_unwind().map(|answered| {
+        answered.unwrap_or_else(|_| {
+            tracing::error!("toolgate made a mistake; the request it was made in is given up");
+            let why = "toolgate made a mistake, so nothing is known of this request; see its log";
+            problem(StatusCode::INTERNAL_SERVER_ERROR, code::INTERNAL_ERROR, why)
+        })
+    })
 }
 
 // === impl Inner ===
