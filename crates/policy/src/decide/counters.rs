@@ -89,8 +89,9 @@ impl<'p> Engine<'p, '_, '_> {
                 let (tool, window) = (self.call.tool, repeat.window);
                 self.say(false, &rule, Effect::Deny, || {
                     let text = format!(
-                        "you have made this very call of `{tool}` {max} times within one {window}: \
-                         you are in a loop; stop, do not repeat it, and try something else or ask the person"
+                        "you have made this very call of `{tool}` {max} times within {}: \
+                         you are in a loop; stop, do not repeat it, and try something else or ask the person",
+                        window.spelled()
                     );
                     Said::limited(&rule, text, retry)
                 });
@@ -167,10 +168,17 @@ impl<'p> Engine<'p, '_, '_> {
                 Err(Failure::Spent(retry)) => {
                     let (max, tool) = (limit.max, self.call.tool);
                     self.say(shadow, &limit.rule, Effect::Deny, || {
-                        let text = format!(
-                            "`{tool}` is limited to {max} calls at a time and {max} are running; \
-                             wait for one of them to end, then retry"
-                        );
+                        let text = if max == 1 {
+                            format!(
+                                "`{tool}` is limited to 1 call at a time and one is running; wait \
+                                 for it to end, then retry"
+                            )
+                        } else {
+                            format!(
+                                "`{tool}` is limited to {max} calls at a time and {max} are \
+                                 running; wait for one of them to end, then retry"
+                            )
+                        };
                         Said::limited(&limit.rule, text, retry)
                     });
                 }
