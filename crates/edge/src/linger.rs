@@ -5,8 +5,11 @@
 //! bytes that were not read takes the answer with it. So what still comes is thrown away for a
 //! while, and the client finds its answer.
 //!
-//! Invariant: what is thrown away is bounded in size and time, none of it is kept, and a
-//! connection on which nothing comes is closed at once.
+//! Whether a client is still sending cannot be seen when it has sent the head alone, so a silent
+//! one is waited for as well; one that has its answer closes its side at once.
+//!
+//! Invariant: what is thrown away is bounded in size and time, none of it is kept, and when
+//! toolgate stops a connection on which nothing comes is closed at once.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -16,6 +19,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
+use tokio_util::sync::CancellationToken;
 
 /// How long it is listened to what nobody wants.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -25,6 +29,7 @@ const MOST: usize = 64 * 1024 * 1024;
 /// A connection that is closed like that.
 pub(crate) struct Lingering<S> {
     stream: S,
+    stop: CancellationToken,
     end: Option<Box<End>>,
 }
 
@@ -36,8 +41,9 @@ struct End {
 }
 
 impl<S> Lingering<S> {
-    pub(crate) fn new(stream: S) -> Self {
-        Self { stream, end: None }
+    /// With `stop` nobody who says nothing is waited for.
+    pub(crate) fn new(stream: S, stop: CancellationToken) -> Self {
+        Self { stream, stop, end: None }
     }
 
     pub(crate) fn into_inner(self) -> S {
@@ -56,7 +62,9 @@ impl<S: AsyncRead + Unpin> Lingering<S> {
                     end.thrown_away += buffer.filled().len();
                 }
                 Poll::Ready(_) => return Poll::Ready(()),
-                Poll::Pending if end.thrown_away == 0 => return Poll::Ready(()),
+                Poll::Pending if end.thrown_away == 0 && self.stop.is_cancelled() => {
+                    return Poll::Ready(());
+                }
                 Poll::Pending => return end.patience.as_mut().poll(context),
             }
         }
@@ -119,37 +127,57 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_is_still_sending_finds_the_answer() {
-        let (ours, mut theirs) = duplex(1024);
-        let mut ours = Lingering::new(ours);
-        let client = tokio::spawn(async move {
-            theirs.write_all(&[7; 1024 * 1024]).await.unwrap();
-            let mut answer = String::new();
-            theirs.read_to_string(&mut answer).await.unwrap();
-            answer
-        });
-        ours.read_exact(&mut [0; 10]).await.unwrap();
-        ours.write_all(b"too large").await.unwrap();
-        ours.shutdown().await.unwrap();
-        drop(ours);
-        assert_eq!(client.await.unwrap(), "too large");
+        // What was sent before the answer: some of it, or nothing but the head.
+        for later in [Duration::ZERO, Duration::from_secs(1)] {
+            let (ours, mut theirs) = duplex(1024);
+            let mut ours = Lingering::new(ours, CancellationToken::new());
+            let client = tokio::spawn(async move {
+                theirs.write_all(&[7; 10]).await.unwrap();
+                sleep(later).await;
+                theirs.write_all(&[7; 1024 * 1024]).await.unwrap();
+                let mut answer = String::new();
+                theirs.read_to_string(&mut answer).await.unwrap();
+                answer
+            });
+            ours.read_exact(&mut [0; 10]).await.unwrap();
+            ours.write_all(b"too large").await.unwrap();
+            ours.shutdown().await.unwrap();
+            drop(ours);
+            assert_eq!(client.await.unwrap(), "too large");
+        }
     }
 
     #[tokio::test(start_paused = true)]
-    async fn who_says_nothing_is_not_waited_for_and_who_stops_not_for_long() {
-        for (said, waited) in [(0, Duration::ZERO), (100, PATIENCE)] {
+    async fn who_has_closed_is_not_waited_for_and_who_says_nothing_not_for_long() {
+        // How much was said, whether the client has closed, whether toolgate stops.
+        let cases = [
+            (0, true, false, Duration::ZERO),
+            (100, true, false, Duration::ZERO),
+            (0, false, true, Duration::ZERO),
+            (100, false, true, PATIENCE),
+            (0, false, false, PATIENCE),
+        ];
+        for (said, closed, stops, waited) in cases {
             let (ours, mut theirs) = duplex(1024);
-            let mut ours = Lingering::new(ours);
+            let stop = CancellationToken::new();
+            if stops {
+                stop.cancel();
+            }
+            let mut ours = Lingering::new(ours, stop);
             theirs.write_all(&vec![7; said]).await.unwrap();
+            let theirs = (!closed).then_some(theirs);
             let began = tokio::time::Instant::now();
             ours.shutdown().await.unwrap();
-            assert!(began.elapsed() >= waited && began.elapsed() <= waited * 2, "{said}");
+            let within = began.elapsed() >= waited && began.elapsed() <= waited * 2;
+            assert!(within, "{said} {closed} {stops}");
+            drop(theirs);
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn nobody_is_listened_to_without_end() {
         let (ours, mut theirs) = duplex(1024 * 1024);
-        let mut ours = Lingering::new(ours);
+        let mut ours = Lingering::new(ours, CancellationToken::new());
         let client = tokio::spawn(async move {
             let mut sent = 0;
             while theirs.write_all(&[7; 64 * 1024]).await.is_ok() {
@@ -157,7 +185,6 @@ mod tests {
             }
             sent
         });
-        tokio::task::yield_now().await;
         ours.shutdown().await.unwrap();
         drop(ours);
         assert!(client.await.unwrap() <= MOST + 3 * 1024 * 1024);

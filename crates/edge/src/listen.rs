@@ -124,9 +124,8 @@ pub async fn serve<S, B>(
                 () = stop.cancelled() => None,
             };
             let Some(stream) = shaken else { return };
-            let connection = http
-                .serve_connection(TokioIo::new(Lingering::new(stream)), service)
-                .with_upgrades();
+            let stream = TokioIo::new(Lingering::new(stream, stop.clone()));
+            let connection = http.serve_connection(stream, service).with_upgrades();
             let mut connection = std::pin::pin!(connection);
             let ended = tokio::select! {
                 ended = connection.as_mut() => ended,
