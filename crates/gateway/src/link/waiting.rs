@@ -53,7 +53,9 @@ pub(super) struct AgentWaiting {
     pub(super) mapped: bool,
     /// Whether the answer is to be written down before the agent may have it.
     pub(super) withheld: bool,
-    /// What is asked for is a list, of which this grant must not see everything.
+    /// What is asked for, if it is a list.
+    pub(super) list: Option<Kind>,
+    /// This grant must not see everything of it.
     pub(super) hides: Option<Hides>,
     /// The epoch it was sent in; none while it has not been sent.
     pub(super) epoch: Option<u64>,
@@ -238,6 +240,16 @@ impl WaitingRoom {
         }
     }
 
+    /// The same if its answer may go on there while it comes in, and the agent's own id.
+    pub(super) fn passes(&self, number: u64) -> Option<(Arc<Outlet>, Box<str>)> {
+        match self.all.lock().get(&number) {
+            Some(Waiting::Agent(agent)) if agent.sees_list_as_it_is() => {
+                Some((Arc::clone(&agent.outlet), agent.id.clone()))
+            }
+            _ => None,
+        }
+    }
+
     /// Whose the request `number` is.
     pub(super) fn session_of(&self, number: u64) -> Option<u64> {
         match self.all.lock().get(&number) {
@@ -275,6 +287,10 @@ impl WaitingRoom {
 // === impl AgentWaiting ===
 
 impl AgentWaiting {
+    fn sees_list_as_it_is(&self) -> bool {
+        self.list.is_some() && self.hides.is_none() && !self.mapped && self.newer.is_none()
+    }
+
     /// What may have happened although it has not been sent: parts of it may have run before.
     fn effect_unsent(&self) -> Effect {
         match self.newer {
