@@ -6,7 +6,7 @@
 //!
 //! Start at [`WaitingRoom::insert`]. Tested by `link/waiting/tests.rs`.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -29,7 +29,8 @@ mod tests;
 /// Everybody who waits for an answer over one link.
 pub(super) struct WaitingRoom {
     next: AtomicU64,
-    all: Mutex<HashMap<u64, Waiting>>,
+    /// Numbers grow and few wait at a time, so that a tree is quicker than to hash each number.
+    all: Mutex<BTreeMap<u64, Waiting>>,
 }
 
 /// Who waits for an answer of the server.
@@ -269,15 +270,14 @@ impl WaitingRoom {
     /// Where the newest of the requests that run is answered.
     pub(super) fn newest_outlet(&self) -> Option<Arc<Outlet>> {
         let all = self.all.lock();
-        let running = all.iter().filter_map(|(number, waiting)| Some((number, waiting.running()?)));
-        let newest = running.max_by_key(|(number, _)| **number);
-        newest.map(|(_, agent)| Arc::clone(&agent.outlet))
+        let newest = all.values().rev().find_map(Waiting::running);
+        newest.map(|agent| Arc::clone(&agent.outlet))
     }
 
     fn fail_where(&self, whom: impl Fn(&Waiting) -> bool, failure: &Failure, server: &Server) {
         // Taken out first: outlets wake readers, and the room is not to be locked meanwhile.
         let failed: Vec<Waiting> =
-            self.all.lock().extract_if(|_, waiting| whom(waiting)).map(|(_, one)| one).collect();
+            self.all.lock().extract_if(.., |_, waiting| whom(waiting)).map(|(_, one)| one).collect();
         for waiting in failed {
             waiting.fail(failure, server);
         }
