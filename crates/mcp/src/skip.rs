@@ -1,8 +1,8 @@
 //! Finds where a JSON string, object or array ends, without judging its syntax.
 //!
-//! Large results are skipped over, never read. Of an object or array, for each block of 64 bytes four bit masks are made
-//! (quotes, backslashes, opening and closing brackets); brackets inside strings are masked out and
-//! the rest is counted. That is several times as fast as walking token by token, and safe. Inside a
+//! Large results are skipped over, never read. Of an object or array, for each block of 64 bytes
+//! four bit masks are made (quotes, backslashes, opening and closing brackets); brackets inside
+//! strings are masked out and the rest is counted. That is several times as fast as walking token by token, and safe. Inside a
 //! long text the next quote or backslash is jumped to.
 //!
 //! Invariant: for valid JSON the end found is the end. What is not valid JSON may be measured
@@ -139,13 +139,18 @@ impl Scan {
         let block = lanes(block);
         let quotes = mask(&block, b'"');
         let backslashes = mask(&block, b'\\');
+        self.in_text = self.in_string != 0 && quotes | backslashes | self.escaped == 0;
+        if self.in_text {
+            return None;
+        }
         // `[` and `{`, and `]` and `}`, differ in one bit.
         let folded = block.map(|lane| lane | u8x16::splat(0x20));
-        let opens = mask(&folded, b'{');
-        let closes = mask(&folded, b'}');
-        let strings = self.strings(quotes, backslashes);
-        self.in_text = strings == u64::MAX && backslashes == 0 && quotes == 0;
-        let (opens, closes) = (opens & !strings, closes & !strings);
+        let outside = !self.strings(quotes, backslashes);
+        let opens = mask(&folded, b'{') & outside;
+        let closes = mask(&folded, b'}') & outside;
+        if opens | closes == 0 {
+            return None;
+        }
         let closing = u64::from(closes.count_ones());
         if self.depth > closing {
             self.depth = self.depth + u64::from(opens.count_ones()) - closing;

@@ -276,9 +276,8 @@ impl WaitingRoom {
 
     fn fail_where(&self, whom: impl Fn(&Waiting) -> bool, failure: &Failure, server: &Server) {
         // Taken out first: outlets wake readers, and the room is not to be locked meanwhile.
-        let failed: Vec<Waiting> =
-            self.all.lock().extract_if(.., |_, waiting| whom(waiting)).map(|(_, one)| one).collect();
-        for waiting in failed {
+        let failed: Vec<_> = self.all.lock().extract_if(.., |_, waiting| whom(waiting)).collect();
+        for (_, waiting) in failed {
             waiting.fail(failure, server);
         }
     }
