@@ -36,6 +36,9 @@ pub enum Place {
     Store,
     /// In the data folder.
     Data,
+    /// In toolgate itself: never changed.
+    #[serde(rename = "built-in")]
+    BuiltIn,
 }
 
 /// A server.

@@ -2,10 +2,13 @@
 
 use std::path::Path;
 
-use toolgate_config::{Config, Problem, render, schema};
+use serde_json::{Value, json};
+use toolgate_config::{Config, PolicySource, render, schema};
+use toolgate_policy::{Known, Policy, Severity};
 
 use crate::args::{CheckOutput, ConfigArgs, ConfigVerb};
 use crate::exit::Done;
+use crate::policy::{Source, visible};
 use crate::print;
 use crate::serve::Here;
 
@@ -20,26 +23,85 @@ pub(crate) fn run(args: &ConfigArgs) -> anyhow::Result<Done> {
 }
 
 fn check(file: &Path, output: CheckOutput) -> anyhow::Result<Done> {
-    let (valid, problems) = match Config::load(file, &Here) {
-        Ok(loaded) => (true, loaded.warnings),
-        Err(problems) => (false, problems),
+    let (mut valid, problems, policies) = match Config::load(file, &Here) {
+        Ok(loaded) => (true, loaded.warnings, policies(file, &loaded.config)),
+        Err(problems) => (false, problems, Vec::new()),
     };
+    valid &= policies.iter().all(|found| !found.is_error);
+    let count = problems.len() + policies.len();
+    let unread = problems.iter().any(|problem| problem.code == "TG1001");
     match output {
-        CheckOutput::Json => print::out(&format!("{}\n", as_json(file, valid, &problems)?)),
+        CheckOutput::Json => {
+            let of_file = problems.iter().map(serde_json::to_value);
+            let mut all = of_file.collect::<Result<Vec<Value>, _>>()?;
+            all.extend(policies.into_iter().map(|found| found.json));
+            let file = file.display().to_string();
+            let judged = json!({"file": file, "valid": valid, "problems": all});
+            print::out(&format!("{judged}\n"));
+        }
         CheckOutput::Text => {
             print::err(&render(&problems));
-            print::err(&summary(file, valid, problems.len()));
+            let texts: Vec<_> = policies.into_iter().map(|found| found.text).collect();
+            print::err(&visible(&texts.join("\n")));
+            if !unread {
+                print::err(&summary(file, valid, count));
+            }
         }
     }
+    anyhow::ensure!(!unread, "there is nothing to check");
     Ok(if valid { Done::Ok } else { Done::Finding })
 }
 
-fn as_json(file: &Path, valid: bool, problems: &[Problem]) -> serde_json::Result<String> {
-    serde_json::to_string(&serde_json::json!({
-        "file": file.display().to_string(),
-        "valid": valid,
-        "problems": problems,
-    }))
+/// Something wrong or doubtful with a policy that the file has or names.
+struct Found {
+    is_error: bool,
+    text: String,
+    json: Value,
+}
+
+/// What keeps policies from being in force, or is doubtful in them: the file could not be used.
+fn policies(file: &Path, config: &Config) -> Vec<Found> {
+    let servers = config.servers.iter().map(|server| server.name.clone()).collect();
+    let known = Known { servers, tools: None };
+    let mut found = Vec::new();
+    for policy in &config.policies {
+        let (shown, text) = match &policy.source {
+            PolicySource::Inline(text) => (file.display().to_string(), text.clone()),
+            PolicySource::File(path) => match Source::read(path) {
+                Ok(source) => (source.file, source.text),
+                Err(error) => {
+                    let text = format!("policy `{}`: {error:#}\n", policy.name);
+                    let json = json!({
+                        "code": "TG1015", "severity": "error",
+                        "file": path.display().to_string(), "line": 0, "column": 0,
+                        "message": format!("{error:#}"),
+                        "hint": "a relative path begins at the folder of the configuration file",
+                    });
+                    found.push(Found { is_error: true, text, json });
+                    continue;
+                }
+            },
+        };
+        let loaded = Policy::load(&policy.name, &text, &known);
+        found.extend(loaded.problems.iter().map(|problem| {
+            let mut json = json!(problem);
+            json["file"] = shown.as_str().into();
+            let is_error = problem.severity == Severity::Error;
+            Found { is_error, text: problem.render(&shown, &text), json }
+        }));
+        let results = loaded.policy.map(|policy| policy.run_tests().results).unwrap_or_default();
+        found.extend(results.into_iter().filter_map(|result| {
+            let message = format!("test `{}` fails: {}", result.name, result.failure?);
+            let text = format!("{shown}:{}: error: {message}\n", result.line);
+            let json = json!({
+                "code": "test_failed", "severity": "error", "file": shown,
+                "line": result.line, "column": 1, "message": message,
+                "hint": "mend the rule, or the test",
+            });
+            Some(Found { is_error: true, text, json })
+        }));
+    }
+    found
 }
 
 fn summary(file: &Path, valid: bool, count: usize) -> String {

@@ -15,7 +15,7 @@ use toolgate_session::{Entry, import};
 
 use crate::args::ImportArgs;
 use crate::exit::Done;
-use crate::policy::{replace, visible};
+use crate::policy::{number, replace, visible};
 use crate::print;
 use crate::serve::take_over;
 
@@ -70,7 +70,9 @@ fn keep(args: &ImportArgs, config: &Config, entries: &[Entry]) -> anyhow::Result
     let tools: usize = entries.iter().map(|entry| entry.tools.len()).sum();
     let (folder, new, left_out) = take_over(args.data.as_deref(), config, entries)?;
     print::err(&visible(&format!(
-        "{tools} tools of the tools cache are looked at, {new} entries are new to the showcase in {}\n",
+        "looked at {} of the tools cache; {} new to the showcase in {}\n",
+        number(tools, "tool"),
+        if new == 1 { "1 entry is".to_owned() } else { format!("{new} entries are") },
         folder.display()
     )));
     if left_out > 0 {

@@ -242,7 +242,12 @@ fn lower(raw: RawConfig, reader: &mut Reader<'_>) -> Config {
         .collect();
     let known = Known {
         servers: names.iter().map(String::as_str).collect(),
-        policies: policies.iter().map(|policy| policy.name.as_str()).collect(),
+        // The built-in one is there without anybody having written it.
+        policies: policies
+            .iter()
+            .map(|policy| policy.name.as_str())
+            .chain(["recommended"])
+            .collect(),
     };
     let grants = value(raw.grants).into_iter();
     let grants: Vec<_> =

@@ -89,7 +89,8 @@ impl Reader<'_> {
 
     /// A path relative to the folder of the file.
     pub(crate) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
-        self.folder.join(path)
+        // As people write it: without the `.` that may stand between the two.
+        self.folder.join(path).components().collect()
     }
 
     fn push(

@@ -10,6 +10,7 @@ pub mod agents;
 mod body;
 pub mod child;
 pub mod guard;
+mod linger;
 pub mod listen;
 pub mod people;
 pub mod remote;

@@ -26,6 +26,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::linger::Lingering;
 use crate::repoll::Repoll;
 use crate::tls::{Stream, Tls};
 
@@ -123,7 +124,9 @@ pub async fn serve<S, B>(
                 () = stop.cancelled() => None,
             };
             let Some(stream) = shaken else { return };
-            let connection = http.serve_connection(TokioIo::new(stream), service).with_upgrades();
+            let connection = http
+                .serve_connection(TokioIo::new(Lingering::new(stream)), service)
+                .with_upgrades();
             let mut connection = std::pin::pin!(connection);
             let ended = tokio::select! {
                 ended = connection.as_mut() => ended,

@@ -307,7 +307,8 @@ impl Admission {
         draft.kind = RowKind::Denied;
         draft.error_code = Some(refused.code().into());
         draft.rule = refused.rule().cloned();
-        draft.message = Some(refused.text().into());
+        draft.decision = refused.decision();
+        draft.message = Some(refused.said().into());
         let written = self.store.deny(draft).await;
         written.map_err(|error| Refused::not_audited(wanted.call_id, &error.to_string()))
     }

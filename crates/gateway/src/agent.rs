@@ -356,8 +356,9 @@ impl AgentSession {
         let grant = self.grant();
         let hides = grant.may_hide().then(|| (&grant, self.admission.now()));
         let newer = self.standing.is_some();
-        let (changes, mapped, withheld) = (&[], false, false);
-        let ask = Ask { session: self.key, request, changes, mapped, withheld, newer, hides };
+        let (session, changes) = (self.key, &[] as &[_]);
+        let (mapped, withheld, call_id) = (false, false, None);
+        let ask = Ask { session, request, changes, mapped, withheld, call_id, newer, hides };
         forward(self, link, &ask, None, outlet)
     }
 

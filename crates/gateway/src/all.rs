@@ -22,7 +22,7 @@ use crate::agent::AgentSession;
 use crate::builtin::{self, BuiltIn};
 use crate::call::Work;
 use crate::failure::Expects;
-use crate::forward::{forward, wanted};
+use crate::forward::{BOTH, forward, wanted};
 use crate::link::{Ask, Link};
 use crate::lists::Kind;
 use crate::names::{server_of_name, server_of_uri};
@@ -101,6 +101,7 @@ pub(crate) fn start(
                 changes: &changes,
                 mapped: true,
                 withheld: false,
+                call_id: None,
                 newer: session.standing().is_some(),
                 hides: None,
             };
@@ -258,7 +259,8 @@ fn by_reference<'a>(session: &AgentSession, request: &Request<'a>) -> Result<Rou
     };
     let [name, uri] = members(reference, ["name", "uri"])?;
     match (name, uri) {
-        (_, Some(_)) => by_uri(session, request, Some(reference)),
+        (Some(_), Some(_)) => Ok(Routed::Nowhere(invalid(request.id, BOTH))),
+        (None, Some(_)) => by_uri(session, request, Some(reference)),
         (Some(_), None) => {
             by_name(session, &Request { params: Some(reference), ..request.clone() }, Kind::Prompts)
         }

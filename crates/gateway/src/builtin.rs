@@ -18,7 +18,7 @@ use std::sync::{Arc, OnceLock};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use toolgate_audit::{Effect, Outcome};
+use toolgate_audit::{CallId, Effect, Outcome};
 use toolgate_mcp::{Refusal, Request, write};
 use toolgate_policy::Class;
 use toolgate_store::Ending;
@@ -106,7 +106,7 @@ pub(crate) fn start(
         let mut ending = Ending::new(outcome, effect, admission.now());
         ending.error_code = done.as_ref().err().map(|failed| failed.code.into());
         ending.total_ms = u64::try_from(began.elapsed().as_millis()).ok();
-        outlet.answer(write::result(&id, &result(done)), None);
+        outlet.answer(write::result(&id, &result(done, wanted.call_id)), None);
         ticket.finish(ending);
     }))
 }
@@ -134,7 +134,7 @@ impl Failed {
     }
 }
 
-fn result(done: Result<String, Failed>) -> String {
+fn result(done: Result<String, Failed>, call_id: CallId) -> String {
     match done {
         Ok(structured) => {
             let text = write::quote(&structured);
@@ -145,7 +145,11 @@ fn result(done: Result<String, Failed>) -> String {
         Err(Failed { code, text }) => json!({
             "content": [{"type": "text", "text": text}],
             "isError": true,
-            "_meta": {"error_code": code, "effect": "not_started"},
+            "_meta": {
+                "error_code": code,
+                "effect": "not_started",
+                "call_id": call_id.to_string(),
+            },
         })
         .to_string(),
     }

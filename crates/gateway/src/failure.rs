@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
+use toolgate_audit::CallId;
 use toolgate_mcp::{code, method, write};
 
 use crate::channel::SendError;
@@ -145,13 +146,25 @@ impl Failure {
                 "It may or may not have taken effect: check before you repeat it.".to_owned()
             }
         };
-        format!("[UPSTREAM] {what}. {advice}")
+        let stop = if what.ends_with(['?', '.', '!']) { "" } else { "." };
+        format!("[UPSTREAM] {what}{stop} {advice}")
     }
 
     /// The message that answers the agent's request `id`.
-    pub(crate) fn answer(&self, server: &str, id: &str, expects: Expects) -> Bytes {
+    /// `call` is under what the audit has it.
+    pub(crate) fn answer(
+        &self,
+        server: &str,
+        id: &str,
+        expects: Expects,
+        call: Option<CallId>,
+    ) -> Bytes {
         let text = self.text(server);
-        let meta = Value::Object(self.meta());
+        let mut meta = self.meta();
+        if let Some(call) = call {
+            meta.insert("call_id".into(), call.to_string().into());
+        }
+        let meta = Value::Object(meta);
         match expects {
             Expects::ToolResult => {
                 let result = json!({

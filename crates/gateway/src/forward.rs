@@ -57,7 +57,8 @@ pub(crate) fn forward(
     if let Some((_, newer)) = &legs {
         check_heads(link, &wanted, &newer.heads)?;
     }
-    let pending = link.pending(&Ask { withheld, ..*ask }, outlet)?;
+    let call_id = Some(wanted.call_id);
+    let pending = link.pending(&Ask { withheld, call_id, ..*ask }, outlet)?;
     let (pending, steps) = match legs {
         Some((steps, newer)) => (pending.with_newer(newer), Some(steps)),
         None => (pending, None),
@@ -109,7 +110,8 @@ fn contained(mut work: Work) -> Work {
     }))
 }
 
-/// What a request that can do something is about.
+/// What a request that can do something is about. What a policy decides by must be there in the
+/// form it has: a server may read a word where there is none (a list of one name, say).
 pub(crate) fn wanted(
     session: &AgentSession,
     server: &str,
@@ -118,30 +120,38 @@ pub(crate) fn wanted(
     class: impl FnOnce(&str) -> toolgate_policy::Class,
 ) -> Result<Wanted, Refusal> {
     let params = request.params.unwrap_or("{}");
+    if !params.starts_with('{') {
+        return Err(unreadable(request, "`params` must be an object"));
+    }
     let [name, arguments] = members(params, ["name", "arguments"])?;
-    let owned = |raw: &str| text(raw).map(std::borrow::Cow::into_owned);
-    let part = |path: &[&str]| -> Result<Option<String>, Refusal> {
-        Ok(peek(params, path)?.and_then(owned))
-    };
+    let is_call = request.method == method::TOOLS_CALL;
+    if is_call && arguments.is_some_and(|raw| !raw.starts_with('{') && raw != "null") {
+        return Err(unreadable(request, "`params.arguments` must be an object"));
+    }
     // A server may have something to say of a request without a name; a policy says it first.
-    let named = |found: Option<String>| -> Arc<str> {
-        own.map_or_else(|| found.unwrap_or_default().into(), Into::into)
+    let named = |found: Option<&str>, what: &str| -> Result<Arc<str>, Refusal> {
+        let word = found.map(|raw| {
+            text(raw).ok_or_else(|| unreadable(request, &format!("`{what}` must be a string")))
+        });
+        let word = word.transpose()?.unwrap_or_default();
+        Ok(own.map_or_else(|| word.into(), Into::into))
     };
-    let name = || name.and_then(owned);
     let what = match request.method.as_ref() {
         method::TOOLS_CALL => {
-            let tool = named(name());
+            let tool = named(name, "params.name")?;
             let class = class(&tool);
             What::Tool(tool, class)
         }
-        method::PROMPTS_GET => What::Prompt(named(name())),
-        method::COMPLETION_COMPLETE => match part(&["ref", "uri"])? {
-            uri @ Some(_) => What::Resource(named(uri)),
-            None => What::Prompt(named(part(&["ref", "name"])?)),
-        },
-        _ => What::Resource(named(part(&["uri"])?)),
+        method::PROMPTS_GET => What::Prompt(named(name, "params.name")?),
+        method::COMPLETION_COMPLETE => {
+            match (peek(params, &["ref", "name"])?, peek(params, &["ref", "uri"])?) {
+                (Some(_), Some(_)) => return Err(unreadable(request, BOTH)),
+                (None, uri @ Some(_)) => What::Resource(named(uri, "params.ref.uri")?),
+                (name, None) => What::Prompt(named(name, "params.ref.name")?),
+            }
+        }
+        _ => What::Resource(named(peek(params, &["uri"])?, "params.uri")?),
     };
-    let is_call = request.method == method::TOOLS_CALL;
     let began = session.admission().now();
     let call_id = session.admission().call_id(began).ok_or_else(|| Refusal {
         code: code::INTERNAL_ERROR,
@@ -153,11 +163,19 @@ pub(crate) fn wanted(
         server: server.into(),
         what,
         session: None,
-        method: (!is_call).then(|| request.method.as_ref().into()),
+        method: Some(request.method.as_ref().into()),
         arguments: arguments.unwrap_or("{}").to_owned(),
         call_id,
         began,
     })
+}
+
+/// What is refused because a policy decides by it, and a server might read it otherwise.
+pub(crate) const BOTH: &str = "`params.ref` has both `name` and `uri`; send the one that is meant";
+
+fn unreadable(request: &Request<'_>, why: &str) -> Refusal {
+    let id = Some(request.id.to_owned());
+    Refusal { code: code::INVALID_PARAMS, message: why.to_owned(), id }
 }
 
 /// Admits, sends, records; leg by leg, if its client is asked something meanwhile.

@@ -256,6 +256,14 @@ impl Link {
         matches!(self.parties, Parties::Many(_))
     }
 
+    /// Whoever speaks through it.
+    fn sessions(&self) -> Vec<Arc<AgentSession>> {
+        match &self.parties {
+            Parties::One(session) => session.upgrade().into_iter().collect(),
+            Parties::Many(sessions) => sessions.lock().iter().filter_map(Weak::upgrade).collect(),
+        }
+    }
+
     /// Adds an agent session to a shared link.
     pub(crate) fn join(&self, session: &Arc<AgentSession>) {
         if let Parties::Many(sessions) = &self.parties {
@@ -280,8 +288,10 @@ impl Link {
     /// Whether, of those who share it, others than this agent session follow a resource. For
     /// itself it follows it no longer.
     pub(crate) fn is_left_to_others(&self, session: u64, uri: &str) -> bool {
-        let Parties::Many(sessions) = &self.parties else { return false };
-        let sessions: Vec<_> = sessions.lock().iter().filter_map(Weak::upgrade).collect();
+        if !self.is_shared() {
+            return false;
+        }
+        let sessions = self.sessions();
         let follows = |other: &Arc<AgentSession>| {
             other.key() != session && other.wishes.subscribed(self.server.name(), uri)
         };

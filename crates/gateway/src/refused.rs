@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
-use toolgate_audit::CallId;
+use toolgate_audit::{CallId, Decision};
 use toolgate_mcp::{code, write};
 use toolgate_policy::{Effect, Verdict};
 
@@ -22,6 +22,10 @@ pub(crate) struct Refused {
     retry_after: Option<u64>,
     call_id: CallId,
     hidden: bool,
+    /// What the policy said, for the row; none if no policy was asked.
+    decision: Option<Decision>,
+    /// The text without what it begins with, if the row has it so.
+    said: Option<Arc<str>>,
 }
 
 impl Refused {
@@ -35,6 +39,11 @@ impl Refused {
             retry_after: verdict.retry_after,
             call_id,
             hidden: verdict.effect == Effect::Hide,
+            decision: Some(match verdict.effect {
+                Effect::Hide => Decision::Hide,
+                _ => Decision::Deny,
+            }),
+            said: Some(verdict.message.as_str().into()),
         }
     }
 
@@ -45,8 +54,12 @@ impl Refused {
              person; do not retry, ask the operator",
             verdict.message
         );
-        let rule = verdict.rule.clone();
-        Self { rule, ..Self::new("approval_required", text, call_id) }
+        Self {
+            rule: verdict.rule.clone(),
+            decision: Some(Decision::Hold),
+            said: Some(verdict.message.as_str().into()),
+            ..Self::new("approval_required", text, call_id)
+        }
     }
 
     /// A person has stopped it.
@@ -89,8 +102,13 @@ impl Refused {
         self.rule.as_ref()
     }
 
-    pub(crate) fn text(&self) -> &str {
-        &self.text
+    /// What its row says.
+    pub(crate) fn said(&self) -> &str {
+        self.said.as_deref().unwrap_or(&self.text)
+    }
+
+    pub(crate) fn decision(&self) -> Option<Decision> {
+        self.decision
     }
 
     /// The message that answers the agent's request `id`.
@@ -119,7 +137,8 @@ impl Refused {
     }
 
     fn new(code: &'static str, text: String, call_id: CallId) -> Self {
-        Self { code, text, rule: None, retry_after: None, call_id, hidden: false }
+        let (rule, retry_after, decision, said) = (None, None, None, None);
+        Self { code, text, rule, retry_after, call_id, hidden: false, decision, said }
     }
 
     fn meta(&self) -> Map<String, Value> {

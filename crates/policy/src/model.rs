@@ -364,7 +364,8 @@ pub(crate) struct TestCall {
     pub(crate) server: Option<String>,
     pub(crate) tool: String,
     pub(crate) class: Option<Class>,
-    pub(crate) args: String,
+    /// None stands for whatever arguments.
+    pub(crate) args: Option<String>,
     pub(crate) grant: Option<String>,
     pub(crate) identity: Option<String>,
     pub(crate) groups: Vec<String>,

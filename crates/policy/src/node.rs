@@ -118,7 +118,12 @@ impl Builder<'_, '_> {
             }
         }
         if self.root.is_none() {
-            self.syntax(Span::default(), "the document is empty");
+            self.findings.add(
+                Code::Syntax,
+                Span::default(),
+                "the document is empty",
+                "a policy begins with `version: \"1\"` and `default: deny`",
+            );
         }
         self.root
     }

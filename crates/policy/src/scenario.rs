@@ -133,6 +133,7 @@ impl Policy {
             .as_deref()
             .or_else(|| (!call.groups.is_empty()).then_some("test"))
             .map(|name| Identity { name, groups: &call.groups });
+        let is_any = call.args.is_none();
         let call = Call {
             grant: call.grant.as_deref().unwrap_or("test"),
             identity,
@@ -144,14 +145,19 @@ impl Policy {
                 server,
                 tool,
                 call.class.unwrap_or_else(|| Class::by_name(tool)),
-                &call.args,
+                call.args.as_deref().unwrap_or("{}"),
             )
         };
         let verdict = decide(self, &call, ledger, now);
         let decisive = verdict.shadow.as_ref().map(|w| &w.rule).or(verdict.rule.as_ref());
         reached.extend(decisive.map(ToString::to_string));
+        let mut taken = verdict.reservations.clone();
+        if is_any {
+            // Whatever arguments are not the same arguments again.
+            taken.retain(|one| one.rule != self.words.repeat);
+        }
         if verdict.effect == Effect::Allow
-            && let Ok(receipt) = ledger.admit(&verdict.reservations, now)
+            && let Ok(receipt) = ledger.admit(&taken, now)
         {
             ledger.settle(receipt);
         }

@@ -119,6 +119,14 @@ impl fmt::Display for Window {
     }
 }
 
+impl Window {
+    /// As a length: `one minute`, `90 seconds`.
+    pub(crate) fn spelled(self) -> String {
+        let text = self.to_string();
+        if text.starts_with(|c: char| c.is_ascii_digit()) { text } else { format!("one {text}") }
+    }
+}
+
 /// One calendar window: `start` belongs to it, `end` to the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Period {

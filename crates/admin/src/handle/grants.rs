@@ -159,7 +159,12 @@ pub(crate) async fn patch(ask: Ask) -> Answer {
     }
     if let Some(servers) = changes.servers {
         check_known(&view, None, servers.as_deref())?;
-        what.push(format!("servers {}", servers.as_ref().map_or("all".into(), |s| s.join(", "))));
+        let names = match servers.as_deref() {
+            None => "all".to_owned(),
+            Some([]) => "none".to_owned(),
+            Some(some) => some.join(", "),
+        };
+        what.push(format!("servers {names}"));
         grant.servers = servers;
     }
     if let Some(sessions) = changes.sessions {
@@ -174,7 +179,8 @@ pub(crate) async fn patch(ask: Ask) -> Answer {
         let why = "nothing to change; give `policy`, `servers`, `sessions` or `expires`";
         return Err(Fault::bad_request(why));
     }
-    let row = about(&ask, &grant, &format!("changed ({}) the grant", what.join("; ")));
+    let mut row = about(&ask, &grant, "changed the grant");
+    row.message = row.message.map(|said| format!("{said}: {}", what.join("; ")).into());
     let id = grant.id.to_string();
     ask.change(Change::PutGrant(Box::new(grant)), row).await?;
     let view = ask.admin.view();

@@ -107,7 +107,7 @@ pub(crate) async fn revoke(ask: Ask) -> Answer {
     let change = match item.source {
         Place::Store => Change::RevokePerson(item.id.as_str().into()),
         Place::File => Change::PutPerson(Box::new(tombstone(item, &ask))),
-        Place::Data => {
+        Place::Data | Place::BuiltIn => {
             refuse_others(item)?;
             return done();
         }
@@ -141,7 +141,7 @@ fn refuse_others(item: &PersonItem) -> Result<(), Fault> {
     let why = match item.source {
         Place::Store => return Ok(()),
         Place::File => "comes from toolgate.yaml; change the token there",
-        Place::Data => {
+        Place::Data | Place::BuiltIn => {
             "has the token in the file `admin.token` of the data folder; to replace it, stop \
              toolgate, remove the file and start again"
         }

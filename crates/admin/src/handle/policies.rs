@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
+use toolgate_audit::Kind;
 use toolgate_gateway::InForce;
 use toolgate_policy::{
     Call, Class, Explanation, Identity, Known, LimitState, Policy, Problem, SessionFacts, Severity,
@@ -78,7 +79,7 @@ pub(crate) async fn put(ask: Ask) -> Answer {
     check_name(name)?;
     let _turn = ask.admin.turn.lock().await;
     let view = ask.admin.view();
-    refuse_file(&view, name)?;
+    refuse_fixed(&view, name)?;
     let text = std::str::from_utf8(&ask.body)
         .map_err(|_| Fault::bad_request("the document is not UTF-8"))?;
     let known = Known {
@@ -87,6 +88,7 @@ pub(crate) async fn put(ask: Ask) -> Answer {
     };
     let policy = checked(name, text, &known)?;
     let mut row = ask.row(&format!("put the policy `{name}`"));
+    row.kind = Kind::Policy;
     row.policy = Some(name.into());
     row.policy_hash = toolgate_audit::Hash::parse(policy.hash()).ok();
     let change = Change::PutPolicy { name: name.into(), document: text.into() };
@@ -99,7 +101,7 @@ pub(crate) async fn remove(ask: Ask) -> Answer {
     let _turn = ask.admin.turn.lock().await;
     let view = ask.admin.view();
     find(&view, name)?;
-    refuse_file(&view, name)?;
+    refuse_fixed(&view, name)?;
     let names = |policy: &Option<String>| policy.as_deref() == Some(name);
     let user = view.grants.iter().find(|grant| grant.revoked.is_none() && names(&grant.policy));
     if let Some(grant) = user {
@@ -107,6 +109,7 @@ pub(crate) async fn remove(ask: Ask) -> Answer {
         return Err(Fault::conflict(why));
     }
     let mut row = ask.row(&format!("took the policy `{name}` away"));
+    row.kind = Kind::Policy;
     row.policy = Some(name.into());
     ask.change(Change::RemovePolicy(name.into()), row).await?;
     done()
@@ -208,13 +211,14 @@ fn find<'v>(view: &'v View, name: &str) -> Result<&'v PolicyText, Fault> {
     found.ok_or_else(|| Fault::not_found(format!("there is no policy `{name}`")))
 }
 
-fn refuse_file(view: &View, name: &str) -> Result<(), Fault> {
-    let mut policies = view.policies.iter().map(|policy| &policy.item);
-    if policies.any(|policy| policy.name == name && policy.source == Place::File) {
-        let why = "comes from toolgate.yaml; change it there";
-        return Err(Fault::conflict(format!("the policy `{name}` {why}")));
-    }
-    Ok(())
+fn refuse_fixed(view: &View, name: &str) -> Result<(), Fault> {
+    let found = view.policies.iter().find(|policy| policy.item.name == name);
+    let why = match found.map(|policy| policy.item.source) {
+        Some(Place::File) => "comes from toolgate.yaml; change it there",
+        Some(Place::BuiltIn) => "is built in; choose another name for yours",
+        Some(Place::Store | Place::Data) | None => return Ok(()),
+    };
+    Err(Fault::conflict(format!("the policy `{name}` {why}")))
 }
 
 fn check_name(name: &str) -> Result<(), Fault> {

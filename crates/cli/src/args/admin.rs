@@ -121,6 +121,9 @@ pub(crate) enum PersonVerb {
     Revoke(RevokeArgs),
 }
 
+/// What people may be.
+const ROLES: [&str; 4] = ["viewer", "approver", "policy_manager", "admin"];
+
 #[derive(Debug, clap::Args)]
 pub(crate) struct PersonCreateArgs {
     #[command(flatten)]
@@ -128,8 +131,8 @@ pub(crate) struct PersonCreateArgs {
     /// Their name, unique for ever
     #[arg(value_name = "NAME")]
     pub(crate) name: String,
-    /// viewer, approver, policy_manager or admin; may be given several times
-    #[arg(long = "role", value_name = "ROLE", required = true)]
+    /// What they may do; may be given several times
+    #[arg(long = "role", value_name = "ROLE", required = true, value_parser = ROLES)]
     pub(crate) roles: Vec<String>,
     /// A group they are in; may be given several times
     #[arg(long = "group", value_name = "NAME")]

@@ -71,12 +71,15 @@ fn tell(row: &Row, documents: &Documents) -> String {
 
 fn asked(d: &Draft, became: &str, documents: &Documents) -> Vec<String> {
     let name = |field: &Option<Arc<str>>| field.as_deref().unwrap_or("?").to_owned();
-    let mut said = vec![format!("Grant {} asked by {}.", name(&d.grant), name(&d.via))];
+    let mut said = vec![format!("Grant {} asked at {}.", name(&d.grant), name(&d.via))];
     said.extend(d.identity.iter().map(|identity| format!("It stands for {identity}.")));
     said.extend(d.client.iter().map(|client| format!("The client calls itself {client}.")));
     let method = d.method.as_deref().unwrap_or("tools/call");
     said.push(format!("It wanted {method} {} of server {}.", name(&d.tool), name(&d.server)));
-    said.extend(d.argument_keys.iter().map(|keys| format!("Names of its arguments: {keys}.")));
+    said.extend(d.argument_keys.iter().map(|keys| match keys.as_ref() {
+        "[]" => "It had no arguments.".to_owned(),
+        keys => format!("Names of its arguments: {keys}."),
+    }));
     said.extend(d.arguments.iter().map(|values| format!("What is kept of them: {values}.")));
     said.push(format!("The call {became}."));
     if let Some(decision) = d.decision {

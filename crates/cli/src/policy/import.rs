@@ -1,6 +1,6 @@
 //! `toolgate policy import`: an Intercept file becomes a policy, and nothing changes silently.
 
-use toolgate_policy::{format, import_intercept};
+use toolgate_policy::{Imported, Known, format, import_intercept};
 
 use super::source::Source;
 use super::{problems, write};
@@ -8,10 +8,16 @@ use crate::args::PolicyImportArgs;
 use crate::exit::Done;
 use crate::print;
 
+const NOTHING: &str = "nothing: this is a policy already, and can be used as it is";
+
 pub(super) fn run(args: &PolicyImportArgs) -> anyhow::Result<Done> {
     let source = Source::read(&args.file)?;
     let imported = match import_intercept(&source.text) {
         Ok(imported) => imported,
+        // A document of this language, or PolicyLayer's JSON, is read as it is.
+        Err(_) if source.load(&Known::default()).policy.is_some() => {
+            Imported { document: source.text.clone(), changes: vec![NOTHING.to_owned()] }
+        }
         Err(found) => {
             problems::refuse(&source, &found);
             return Ok(Done::Finding);

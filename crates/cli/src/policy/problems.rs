@@ -52,7 +52,7 @@ impl<'a> Judgement<'a> {
 }
 
 /// `1 test`, `2 tests`.
-pub(super) fn number(count: usize, what: &str) -> String {
+pub(crate) fn number(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
 }
 

@@ -23,6 +23,9 @@ use super::sessions;
 /// Whoever calls without a token in local mode.
 const LOCAL: &str = "local";
 
+/// The policy that is there without anybody having written it.
+pub(crate) const BUILT_IN: &str = "recommended";
+
 /// The files that policies are in, and what they held when they were read.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(crate) struct PolicyFiles(Vec<(PathBuf, Option<Vec<u8>>)>);
@@ -50,7 +53,14 @@ impl PolicyFiles {
     fn text(&self, path: &Path) -> Result<String, String> {
         let found = self.0.iter().find(|(other, _)| other == path);
         let bytes = found.and_then(|(_, bytes)| bytes.clone());
-        let bytes = bytes.ok_or_else(|| format!("cannot read the policy `{}`", path.display()))?;
+        let bytes = bytes.ok_or_else(|| {
+            let why = match std::fs::metadata(path) {
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => "no such file",
+                Ok(found) if found.is_dir() => "it is a folder",
+                _ => "it cannot be opened",
+            };
+            format!("cannot read the policy `{}`: {why}", path.display())
+        })?;
         String::from_utf8(bytes)
             .map_err(|_| format!("the policy `{}` is not UTF-8", path.display()))
     }
@@ -149,6 +159,11 @@ pub(crate) fn policies(
             }
         }
     }
+    if !made.by_name.contains_key(BUILT_IN) {
+        let built_in =
+            made.compiled.compile(before, BUILT_IN, None, BUILT_IN, RECOMMENDED, &known)?;
+        made.by_name.insert(BUILT_IN.to_owned(), built_in);
+    }
     Ok(made)
 }
 
@@ -215,8 +230,8 @@ fn local_policy(
     compiled: &mut Compiled,
 ) -> Result<Arc<InForce>, String> {
     let Some(path) = &file.local_policy else {
-        let (name, text) = ("recommended", format!("mode: shadow\n{RECOMMENDED}"));
-        return compiled.compile(before, name, None, name, &text, known);
+        let text = format!("mode: shadow\n{RECOMMENDED}");
+        return compiled.compile(before, BUILT_IN, None, BUILT_IN, &text, known);
     };
     let name = path.file_stem().map_or(LOCAL.into(), |stem| stem.to_string_lossy());
     let text = file.policies.text(path)?;

@@ -51,13 +51,15 @@ impl Drop for Announced {
 /// what names an address instead.
 pub(crate) fn announced(folder: &Path, flag: &str) -> anyhow::Result<String> {
     let path = folder.join(ANNOUNCED);
-    std::fs::read_to_string(&path).with_context(|| {
-        format!(
-            "no gateway runs on the data folder `{}`; start one with `toolgate serve`, name \
-             another folder with --data, or an address with {flag}",
-            folder.display()
-        )
-    })
+    let line = std::fs::read_to_string(&path);
+    let none = line.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+    anyhow::ensure!(
+        !none,
+        "no gateway runs on the data folder `{}`; start one with `toolgate serve`, name another \
+         folder with --data, or an address with {flag}",
+        folder.display()
+    );
+    line.with_context(|| format!("cannot read `{}`", path.display()))
 }
 
 /// A client for the gateway whose line this is.

@@ -54,20 +54,37 @@ impl Client {
         found
     }
 
-    fn line(self, server: &str, url: &str) -> String {
+    /// What to paste; `token` is whether it needs one.
+    fn line(self, server: &str, url: &str, token: bool) -> String {
+        let header = "Bearer <token of a grant>";
         match self {
             Self::ClaudeCode => {
-                format!("Claude Code: claude mcp add --transport http {server} {url}")
+                let more = if token {
+                    format!(" --header \"Authorization: {header}\"")
+                } else {
+                    String::new()
+                };
+                format!("Claude Code: claude mcp add --transport http {server} {url}{more}")
             }
             Self::Cursor => format!(
                 "Cursor:      in ~/.cursor/mcp.json under \"mcpServers\": \
-                 \"{server}\": {{\"url\": \"{url}\"}}"
+                 \"{server}\": {{\"url\": \"{url}\"{}}}",
+                in_json(token, header)
             ),
             Self::VsCode => format!(
                 "VS Code:     code --add-mcp '{{\"name\":\"{server}\",\"type\":\"http\",\
-                 \"url\":\"{url}\"}}'"
+                 \"url\":\"{url}\"{}}}'",
+                in_json(token, header)
             ),
         }
+    }
+}
+
+fn in_json(token: bool, header: &str) -> String {
+    if token {
+        format!(", \"headers\": {{\"Authorization\": \"{header}\"}}")
+    } else {
+        String::new()
     }
 }
 
@@ -96,6 +113,7 @@ pub(crate) fn text(start: &Start<'_>) -> String {
         line(words);
     }
     line(OTHERS.to_owned());
+    line(SAME_USER.to_owned());
     text
 }
 
@@ -116,11 +134,9 @@ fn paste(start: &Start<'_>, mcp: &str, line: &mut dyn FnMut(String)) {
     };
     line(String::new());
     line("To use it, paste:".to_owned());
+    let token = matches!(start.door, Door::Granted(_) | Door::Closed);
     for client in clients {
-        line(format!("  {}", client.line("toolgate", &format!("{mcp}/mcp"))));
-    }
-    if matches!(start.door, Door::Granted(_)) {
-        line("and give it the header `Authorization: Bearer <token of a grant>`.".to_owned());
+        line(format!("  {}", client.line("toolgate", &format!("{mcp}/mcp"), token)));
     }
 }
 
@@ -146,10 +162,13 @@ impl Door {
                 format!("the policy {} decides, and everything is written down.", policy.display()),
                 end.to_owned(),
             ],
-            Self::Granted(count) => vec![format!(
-                "Open: to the tokens of {count} grant(s), each under its policy. \
-                 Denied: calls without a token."
-            )],
+            Self::Granted(count) => {
+                let whom = match count {
+                    1 => "to the token of one grant, under its policy".to_owned(),
+                    count => format!("to the tokens of {count} grants, each under its policy"),
+                };
+                vec![format!("Open: {whom}. Denied: calls without a token.")]
+            }
             Self::Closed => vec![
                 "Denied: every call. `local` is off and there are no grants; make one with \
                  `toolgate grant create`, or configure `grants` in toolgate.yaml."
@@ -160,3 +179,6 @@ impl Door {
 }
 
 const OTHERS: &str = "Denied: other machines, unless a listener says otherwise, and pages of browsers from elsewhere.";
+
+/// What toolgate cannot do.
+const SAME_USER: &str = "Whoever can read the admin token can change all of this, an agent that runs as your own user too:\nthen toolgate guards against mistakes, not against an attack. Run it as a user of its own.";

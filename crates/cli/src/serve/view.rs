@@ -13,9 +13,10 @@ use toolgate_audit::Hash;
 use toolgate_config::{
     Config, Glob, GrantConfig, PersonConfig, ServerConfig, SessionFilter, Transport,
 };
+use toolgate_policy::RECOMMENDED;
 use toolgate_store::{self as store, Frozen, Snapshot};
 
-use super::access::{FileSide, Policies};
+use super::access::{BUILT_IN, FileSide, Policies};
 
 /// What ids of things of the file begin with, in the store's rows about their revocation too.
 const OF_FILE: &str = "file:";
@@ -216,7 +217,14 @@ fn policy_texts(snapshot: &Snapshot, policies: &Policies) -> Vec<PolicyText> {
         item: item(&kept.name, Place::Store, Some(kept.version), Some(kept.created.to_string())),
         document: kept.document.to_string(),
     });
-    in_file.chain(in_store).collect()
+    let mut texts: Vec<_> = in_file.chain(in_store).collect();
+    if !texts.iter().any(|text| text.item.name == BUILT_IN) {
+        texts.push(PolicyText {
+            item: item(BUILT_IN, Place::BuiltIn, None, None),
+            document: RECOMMENDED.to_owned(),
+        });
+    }
+    texts
 }
 
 fn freeze_item(freeze: &store::Freeze) -> FreezeItem {

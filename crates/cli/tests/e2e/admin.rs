@@ -221,10 +221,10 @@ fn a_grant_is_made_used_given_a_new_token_and_revoked() {
 
     let expected = [
         "admin: made the grant `laptop`",
-        "admin: changed (policy none) the grant `laptop`",
-        "admin: changed (policy open; expires 2999-01-01T00:00:00Z) the grant `laptop`",
-        "admin: changed (servers ) the grant `laptop`",
-        "admin: changed (servers all) the grant `laptop`",
+        "admin: changed the grant `laptop`: policy none",
+        "admin: changed the grant `laptop`: policy open; expires 2999-01-01T00:00:00Z",
+        "admin: changed the grant `laptop`: servers none",
+        "admin: changed the grant `laptop`: servers all",
         "admin: gave a new token to the grant `laptop`",
         "admin: revoked the grant `laptop`",
     ];
@@ -365,6 +365,47 @@ fn policies_are_put_explained_and_taken_away() {
     api.expect(204, "DELETE", "grants/one", "");
     api.expect(204, "DELETE", "policies/mine", "");
     api.expect(404, "DELETE", "policies/mine", "");
+    let rows = api.get("audit?limit=1000");
+    let told: Vec<_> = rows["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|row| row["kind"] == "policy")
+        .map(|row| (row["person"].as_str().unwrap(), row["message"].as_str().unwrap()))
+        .collect();
+    let put = ("admin", "put the policy `mine`");
+    assert_eq!(told, [put, put, ("admin", "took the policy `mine` away")]);
+}
+
+/// `recommended` is there without anybody having written it: grants can name it, nobody changes it.
+#[test]
+fn the_built_in_policy_can_be_attached() {
+    let (gate, peer) = gate_with_peer("", "", "");
+    let api = Api::admin(&gate);
+    let listed = &api.get("policies")["items"][0];
+    assert_eq!((&listed["name"], &listed["source"]), (&"recommended".into(), &"built-in".into()));
+    assert!(api.get("policies/recommended")["document"].as_str().unwrap().contains("classes:"));
+    for method in ["PUT", "DELETE"] {
+        let body = "version: '1'\ndefault: allow\n";
+        let refused = api.expect(409, method, "policies/recommended", body);
+        assert!(refused["error"]["message"].as_str().unwrap().contains("built in"), "{refused}");
+    }
+    let made = api.expect(201, "POST", "grants", r#"{"label":"one","policy":"recommended"}"#);
+    let agent = Agent::open_with(&gate, "peer", made["token"].as_str().unwrap());
+    assert_eq!(verdict(&agent, "echo"), "sent");
+    assert_eq!(verdict(&agent, "delete_all"), "approval_required");
+    drop((gate, peer));
+
+    // A file of one's own under that name counts.
+    let (gate, _peer) = gate_with_peer(
+        "policies: { recommended: { version: '1', default: deny } }\n\
+         grants: [{ label: two, token_sha256: 0000000000000000000000000000000000000000000000000000000000000000, policy: recommended }]",
+        "",
+        "",
+    );
+    let listed = Api::admin(&gate).get("policies");
+    assert_eq!(listed["items"].as_array().unwrap().len(), 1, "{listed}");
+    assert_eq!(listed["items"][0]["source"], "file");
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn it_is_read_while_the_gateway_runs_and_after() {
         let call = intent["call_id"].as_str().unwrap();
         let (code, story, _) = run(&gate.home, &["show", call]);
         assert_eq!(code, Some(0));
-        for words in ["Grant local asked by ", "echo of server files", "from 0 to 1", "ended: ok"] {
+        for words in ["Grant local asked at ", "echo of server files", "from 0 to 1", "ended: ok"] {
             assert!(story.contains(words), "{words}: {story}");
         }
     }

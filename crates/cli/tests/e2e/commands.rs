@@ -33,6 +33,7 @@ fn wrong_usage_is_64() {
         (&["grant", "create"], "<LABEL>"),
         (&["grant", "create", "x", "--group", "g"], "--identity"),
         (&["person", "create", "x"], "--role"),
+        (&["person", "create", "x", "--role", "boss"], "policy_manager"),
         (&["server", "add", "x"], "--url"),
         (&["server", "add", "x", "--url", "u", "--", "c"], "--url"),
         (&["freeze"], "--grant"),
@@ -161,8 +162,66 @@ fn config_check_in_words() {
         }
     }
     let (code, _, stderr) = run(&home, &["config", "check", "missing.yaml"]);
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(2));
     assert!(stderr.contains("missing.yaml: error[TG1001]: no such file"), "{stderr}");
+}
+
+/// A file is as good as the policies in it: `serve` would not use it either.
+#[test]
+fn config_check_looks_into_policies() {
+    let home = Home::new();
+    let cases = [
+        ("{ a: { version: '1', default: deny } }", "", 0, vec![]),
+        (
+            "{ a: { version: '1', defalt: deny } }",
+            "",
+            1,
+            vec![("TG0010", "toolgate.yaml", 2), ("TG0005", "toolgate.yaml", 2)],
+        ),
+        ("{ a: { file: none.yaml } }", "", 1, vec![("TG1015", "none.yaml", 0)]),
+        ("{ a: { file: p.yaml } }", "version: '1'\ndefault: deny\n", 0, vec![]),
+        (
+            "{ a: { file: p.yaml } }",
+            "version: '1'\n\ndefault: dny\n",
+            1,
+            vec![("TG0008", "p.yaml", 3)],
+        ),
+        (
+            "{ a: { file: p.yaml } }",
+            "version: '1'\ndefault: deny\ntools: { x: { limits: [{ counter: c, window: minute, max: 1, scope: session }] } }\n",
+            0,
+            vec![("TG0107", "p.yaml", 3)],
+        ),
+        (
+            "{ a: { file: p.yaml } }",
+            "version: '1'\ndefault: deny\ntests:\n  - { call: { tool: x }, expect: allow }\n",
+            1,
+            vec![("test_failed", "p.yaml", 4)],
+        ),
+    ];
+    for (policies, file, expected, found) in cases {
+        home.configure(&format!("version: 1\npolicies: {policies}\n"));
+        std::fs::write(home.path("p.yaml"), file).unwrap();
+        let (code, stdout, _) = run(&home, &["config", "check", "-o", "json"]);
+        let judged: Value = serde_json::from_str(&stdout).unwrap();
+        assert_eq!((code, &judged["valid"]), (Some(expected), &(expected == 0).into()), "{judged}");
+        let told: Vec<_> = judged["problems"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|problem| {
+                let file = problem["file"].as_str().unwrap().rsplit('/').next().unwrap();
+                (problem["code"].as_str().unwrap(), file, problem["line"].as_u64().unwrap())
+            })
+            .collect();
+        assert_eq!(told, found, "{policies} {file}");
+        let (code, _, stderr) = run(&home, &["config", "check"]);
+        assert_eq!(code, Some(expected));
+        for (code, file, _) in found {
+            let says = stderr.contains(file);
+            assert!(says && (stderr.contains(code) || !code.starts_with("TG00")), "{stderr}");
+        }
+    }
 }
 
 #[test]

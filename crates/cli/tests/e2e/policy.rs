@@ -309,6 +309,20 @@ fn formatting_in_place() {
     assert_eq!(output.status.code(), Some(2));
 }
 
+/// PolicyLayer's JSON is read as it is, so there is nothing to turn into anything.
+#[test]
+fn what_is_a_policy_already_is_imported_as_it_is() {
+    let home = Home::new();
+    let document = r#"{"version":"1","default":"deny","hide":["a"],"all_tools":{"limits":[{"counter":"calls","window":"minute","max":5,"scope":"grant"}]},"tools":{"t":{"deny_if":[{"conditions":[],"on_deny":"Requires human approval."}]}}}"#;
+    let output = policy(&home, &["import", "-"], Some(document.as_bytes()));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("this is a policy already"), "{said}");
+    let imported = String::from_utf8(output.stdout).unwrap();
+    let checked = policy(&home, &["check", "-"], Some(imported.as_bytes()));
+    assert_eq!(checked.status.code(), Some(0), "{imported}");
+}
+
 #[test]
 fn an_import_is_a_valid_policy() {
     let home = home();

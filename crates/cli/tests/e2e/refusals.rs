@@ -222,6 +222,34 @@ fn bodies_that_are_too_large() {
     assert!(agent.works());
 }
 
+/// Most clients send all that they have before they read anything.
+#[test]
+fn whoever_sends_everything_first_finds_the_answer() {
+    let (gate, _) = gate_with_peer("", "", "");
+    let (agents, people) = (gate.address("mcp"), gate.address("admin"));
+    let body = format!("{{\"a\":\"{}\"}}", "x".repeat(16 * 1024 * 1024));
+    let headers = "Content-Type: application/json\r\nAccept: application/json, text/event-stream";
+    let evil = format!("{headers}\r\nOrigin: http://evil.example");
+    let cases = [
+        (&agents, "/mcp/peer", headers, 413),
+        (&agents, "/mcp/none", headers, 404),
+        (&agents, "/mcp/peer", "Content-Type: text/plain", 415),
+        (&agents, "/mcp/peer", evil.as_str(), 403),
+        (&people, "/api/v1/grants", headers, 401),
+        (&people, "/none", headers, 404),
+    ];
+    for (address, path, headers, status) in cases {
+        let mut connection = Connection::open(address);
+        let length = body.len();
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: {address}\r\n{headers}\r\nContent-Length: {length}\r\n\r\n"
+        );
+        connection.send(head.as_bytes());
+        connection.send(body.as_bytes());
+        assert_eq!(connection.reply().status, status, "{path} {headers}");
+    }
+}
+
 #[test]
 fn a_body_that_breaks_off_disturbs_nobody() {
     let (gate, peer) = gate_with_peer("", "", "");

@@ -37,6 +37,7 @@ mod showcase;
 /// The error code of a result that is one.
 pub(crate) fn code(result: &Value) -> &str {
     assert_eq!(result["isError"], true, "{result}");
+    assert!(result["_meta"]["call_id"].is_string(), "it does not name its rows: {result}");
     result["_meta"]["error_code"].as_str().unwrap_or_default()
 }
 

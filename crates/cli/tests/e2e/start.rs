@@ -109,6 +109,28 @@ fn the_start_text_says_what_to_paste() {
 }
 
 #[test]
+fn the_start_text_says_who_may_call() {
+    let one = "policies: { open: { version: '1', default: allow } }\n\
+        grants:\n- { label: a, token_sha256: 0000000000000000000000000000000000000000000000000000000000000000, policy: open }\n";
+    let two = one.to_owned()
+        + "- { label: b, token_sha256: 1111111111111111111111111111111111111111111111111111111111111111, policy: open }\n";
+    let paste = "/mcp --header \"Authorization: Bearer <token of a grant>\"";
+    let cases = [
+        ("", vec!["Open: every user and every program of this machine", "/mcp\n"]),
+        (one, vec!["Open: to the token of one grant, under its policy. Denied: calls", paste]),
+        (&two, vec!["Open: to the tokens of 2 grants, each under its policy.", paste]),
+        ("local: off", vec!["Denied: every call."]),
+    ];
+    for (config, words) in cases {
+        let gate = Gate::start(config);
+        for words in words {
+            gate.log.wait_for(words);
+        }
+        gate.log.wait_for("Whoever can read the admin token can change all of this");
+    }
+}
+
+#[test]
 fn where_the_data_folder_is() {
     type Case = (&'static str, &'static [&'static str], &'static [&'static str], &'static str);
     let cases: &[Case] = &[

@@ -161,6 +161,7 @@ fn a_gateway_that_is_not_there() {
     let (code, _, why) = said(&home.run(&["grant", "list"]));
     assert_eq!(code, Some(2));
     assert!(why.contains("no gateway runs on the data folder"), "{why}");
+    assert!(!why.contains("os error"), "{why}");
 
     let gate = Gate::start("");
     let url = gate.ready()["admin"].as_str().unwrap().to_owned();

@@ -25,6 +25,7 @@ use super::socket::{self, Socket};
 use super::switchboard::Switchboard;
 use super::tokens::Tokens;
 use crate::guard::Guard;
+use crate::linger::Lingering;
 use crate::tls::Stream;
 
 /// How long a connection may take to become a socket once it was told so.
@@ -125,8 +126,9 @@ impl Inner {
     ) {
         let Ok(Ok(upgraded)) = timeout(UPGRADING, upgrade).await else { return };
         // Cannot fail: all listeners serve such.
-        let Ok(parts) = upgraded.downcast::<TokioIo<Stream>>() else { return };
-        let socket = Socket { stream: parts.io.into_inner(), early: parts.read_buf, frame };
+        let Ok(parts) = upgraded.downcast::<TokioIo<Lingering<Stream>>>() else { return };
+        let socket =
+            Socket { stream: parts.io.into_inner().into_inner(), early: parts.read_buf, frame };
         if let Some(token) = admitted {
             socket::serve(Arc::clone(&self.board), socket, token).await;
         } else {

@@ -66,7 +66,7 @@ impl Gateway {
             Ok(Opened::Yes(answer)) => Ok(welcome(session, request, &answer, &server)),
             Ok(Opened::No(answer)) => Err(NotOpened::Answer(with_id(&answer, request.id))),
             Err(failure) => {
-                let answer = failure.answer(server.name(), request.id, Expects::Other);
+                let answer = failure.answer(server.name(), request.id, Expects::Other, None);
                 Err(NotOpened::Answer(answer))
             }
         }

@@ -1,6 +1,7 @@
 //! How a link comes up: connect, `initialize` (or `server/discover`, see `link/discover.rs`), and
 //! after a loss all of it again.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use toolgate_mcp::{Incoming, Limits, Message, Payload, method, parse_server, pee
 use super::discover::Discovered;
 use super::hear::Ear;
 use super::waiting::Waiting;
-use super::{Link, Parties, Unanswered};
+use super::{Link, Unanswered};
 use crate::backoff::Backoff;
 use crate::channel::{Channel, Heads, Outbound, SendError};
 use crate::era::Era;
@@ -107,13 +108,20 @@ impl Link {
         Some(up)
     }
 
-    /// What the agent asked of the server before it was lost: to hear of resources, and of how much.
+    /// What agents asked of the server before it was lost: to hear of resources, and of how much.
     fn renew_wishes(self: &Arc<Self>) {
-        let Parties::One(session) = &self.parties else { return };
-        let Some(session) = session.upgrade() else { return };
-        let label = &session.grant().label;
-        let may_follow = |uri: &str| session.admission().may_follow(label, self.server.name(), uri);
-        let wishes = session.wishes.of(&self.server, &self.offer(), may_follow);
+        let mut wishes = BTreeSet::new();
+        for session in self.sessions() {
+            let label = &session.grant().label;
+            let may_follow =
+                |uri: &str| session.admission().may_follow(label, self.server.name(), uri);
+            wishes.extend(session.wishes.of(&self.server, &self.offer(), may_follow));
+        }
+        // Of several levels nobody knows which was the last.
+        let is_level = |(method, _): &(&str, String)| *method == method::LOGGING_SET_LEVEL;
+        if wishes.iter().filter(|wish| is_level(wish)).count() > 1 {
+            wishes.retain(|wish| !is_level(wish));
+        }
         if wishes.is_empty() {
             return;
         }

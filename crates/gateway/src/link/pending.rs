@@ -12,7 +12,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
-use toolgate_audit::Effect;
+use toolgate_audit::{CallId, Effect};
 use toolgate_mcp::modern::without_claims;
 use toolgate_mcp::{Payload, Refusal, Request, code, method, peek, text, write};
 
@@ -42,6 +42,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) mapped: bool,
     /// Whether the answer is to be written down before the agent may have it.
     pub(crate) withheld: bool,
+    /// Under what the audit has it, if it does.
+    pub(crate) call_id: Option<CallId>,
     /// Whether the request is of protocol 2026-07-28.
     pub(crate) newer: bool,
     /// From whom some of the entries of a list are hidden.
@@ -93,6 +95,7 @@ impl Link {
             id: request.id.into(),
             token: token.map(Into::into),
             expects: Expects::of(&request.method),
+            call_id: ask.call_id,
             epoch: None,
             cancelled: false,
             newer: None,

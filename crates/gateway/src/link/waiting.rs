@@ -14,7 +14,7 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
-use toolgate_audit::Effect;
+use toolgate_audit::{CallId, Effect};
 
 use crate::access::Grant;
 use crate::ended::Ended;
@@ -50,6 +50,8 @@ pub(super) struct AgentWaiting {
     pub(super) id: Box<str>,
     pub(super) token: Option<Box<str>>,
     pub(super) expects: Expects,
+    /// Under what the audit has it, if it does.
+    pub(super) call_id: Option<CallId>,
     /// Whether URIs in the answer are to be shown as on `/mcp`.
     pub(super) mapped: bool,
     /// Whether the answer is to be written down before the agent may have it.
@@ -326,7 +328,8 @@ impl Waiting {
                     Failure::Lost { .. } => server.metrics.lost.inc(),
                     _ => server.metrics.unavailable.inc(),
                 };
-                let answer = failure.answer(server.name(), &waiting.id, waiting.expects);
+                let answer =
+                    failure.answer(server.name(), &waiting.id, waiting.expects, waiting.call_id);
                 waiting.outlet.answer(answer, None);
                 drop(waiting.answered.send(Ended::failed(failure)));
             }

@@ -78,7 +78,7 @@ async fn welcome_of_one(session: &Arc<AgentSession>, id: &str) -> Result<Bytes, 
             Some(Payload::Error(error)) => with_error(id, error),
             _ => no_handshake(id),
         }),
-        Err(failure) => Err(failure.answer(link.server().name(), id, Expects::Other)),
+        Err(failure) => Err(failure.answer(link.server().name(), id, Expects::Other, None)),
     }
 }
 

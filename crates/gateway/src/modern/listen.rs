@@ -266,7 +266,7 @@ async fn can_tell(session: &Arc<AgentSession>, wanted: &Wants, id: &str) -> Resu
         let welcome = match link.opened().await {
             Ok(Opened::Yes(welcome) | Opened::No(welcome)) => welcome,
             Err(failure) => {
-                return Err(failure.answer(link.server().name(), id, Expects::Other));
+                return Err(failure.answer(link.server().name(), id, Expects::Other, None));
             }
         };
         let welcome = String::from_utf8_lossy(&welcome);

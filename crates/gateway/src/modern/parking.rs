@@ -251,7 +251,7 @@ fn lost(session: &AgentSession, request: &Request<'_>) -> Bytes {
     let failure =
         Failure::Lost { why: "toolgate was restarted while it waited for you".to_owned() };
     let server = session.endpoint().to_string();
-    failure.answer(&server, request.id, Expects::of(&request.method))
+    failure.answer(&server, request.id, Expects::of(&request.method), None)
 }
 
 fn refusal(why: &str) -> Refusal {

@@ -6,8 +6,9 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::time::Instant;
-use toolgate_audit::{Effect, Outcome};
+use toolgate_audit::{CallId, Effect, Outcome};
 use toolgate_mcp::{Refusal, Request, peek, write};
 use toolgate_session::{self as session, Answer, Failure, Target};
 use toolgate_store::Ending;
@@ -77,7 +78,10 @@ impl SessionCall {
         let written =
             admission.unroutable(&self.wanted, failure.error_code(), &failure.text()).await;
         let answer = match written {
-            Ok(()) => write::result(&self.id, &failure.result(*has_output_schema).to_string()),
+            Ok(()) => {
+                let told = told(failure, *has_output_schema, self.wanted.call_id);
+                write::result(&self.id, &told)
+            }
             Err(refused) => refused.answer(&self.id, Expects::ToolResult),
         };
         self.desk.metrics.unavailable.inc();
@@ -102,7 +106,8 @@ impl SessionCall {
             Ended::taken_back()
         } else {
             let sending = Sending::new(target, permit);
-            Ended::of(wait(&self.desk, sending, &entered.taken_back).await, has_output_schema)
+            let answer = wait(&self.desk, sending, &entered.taken_back).await;
+            Ended::of(answer, has_output_schema, wanted.call_id)
         };
         drop(entered);
         let mut ending = Ending::new(ended.outcome, ended.effect, admission.now());
@@ -141,6 +146,15 @@ async fn wait(
     sent.answer.await.map_err(|_| gone())
 }
 
+/// What the agent is told of a failure; it names the rows that tell of it.
+fn told(failure: &Failure, has_output_schema: bool, call_id: CallId) -> String {
+    let mut result = failure.result(has_output_schema);
+    if let Some(meta) = result.get_mut("_meta").and_then(Value::as_object_mut) {
+        meta.insert("call_id".to_owned(), call_id.to_string().into());
+    }
+    result.to_string()
+}
+
 /// How a call ended: for the record, and for the agent.
 struct Ended {
     outcome: Outcome,
@@ -151,7 +165,7 @@ struct Ended {
 }
 
 impl Ended {
-    fn of(answer: Result<Answer, Failure>, has_output_schema: bool) -> Self {
+    fn of(answer: Result<Answer, Failure>, has_output_schema: bool, call_id: CallId) -> Self {
         let (result, cancelled) = match answer {
             Ok(answer) => (answer.result, answer.cancelled),
             Err(failure) => (Err(failure), false),
@@ -176,7 +190,7 @@ impl Ended {
             _ if effect == Effect::NotStarted => Outcome::Unavailable,
             _ => Outcome::Unknown,
         };
-        let result = Some(failure.result(has_output_schema).to_string());
+        let result = Some(told(&failure, has_output_schema, call_id));
         Self { outcome, effect, code: Some(failure.error_code()), result }
     }
 

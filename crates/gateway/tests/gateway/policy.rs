@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use toolgate_gateway::{Access, Grant};
+use toolgate_gateway::{Access, Grant, refused};
 use toolgate_mcp::peek;
 
-use crate::bed::{Agent, Bed, INITIALIZE, settings};
+use crate::bed::{Agent, Bed, INITIALIZE, Reply, settings};
 use crate::office::policy;
 use crate::player::Player;
 use crate::script::settle;
@@ -122,6 +122,59 @@ async fn what_is_hidden_is_in_no_list_and_looks_like_what_is_not_there() {
     assert!(!player.heard().iter().any(|body| body.contains("secret\"")));
 }
 
+/// What a policy goes by must be a word, or a server might read one where the policy saw none.
+#[tokio::test(start_paused = true)]
+async fn what_a_policy_cannot_read_goes_no_further() {
+    let (bed, player) = bed(
+        "version: \"1\"\ndefault: allow\nhide: [delete_*]\nresources: { hide: [\"demo://secret*\"] }\nprompts: { hide: [inner] }\n",
+    );
+    for method in ["resources/read", "resources/subscribe", "prompts/get", "completion/complete"] {
+        player.set(method, "{}");
+    }
+    let cases = [
+        ("tools/call", r#"{"name":["delete_a"]}"#, "`params.name` must be a string"),
+        ("tools/call", r#"{"name":{"toString":"delete_a"}}"#, "`params.name` must be a string"),
+        ("tools/call", r#"{"name":7}"#, "`params.name` must be a string"),
+        ("tools/call", r#"{"name":null}"#, "`params.name` must be a string"),
+        ("tools/call", r#"["delete_a",{}]"#, "`params` must be an object"),
+        ("tools/call", r#"{"name":"N","arguments":"{}"}"#, "`params.arguments` must be an object"),
+        ("tools/call", r#"{"name":"N","arguments":[1]}"#, "`params.arguments` must be an object"),
+        ("prompts/get", r#"{"name":["inner"]}"#, "`params.name` must be a string"),
+        ("resources/read", r#"{"uri":["demo://secret"]}"#, "uri` must be a string"),
+        ("resources/subscribe", r#"{"uri":7}"#, "uri` must be a string"),
+        (
+            "completion/complete",
+            r#"{"ref":{"type":"ref/prompt","name":"inner","uri":"demo://open"}}"#,
+            "`params.ref` has both `name` and `uri`",
+        ),
+        (
+            "completion/complete",
+            r#"{"ref":{"type":"ref/prompt","name":["inner"]}}"#,
+            "name` must be a string",
+        ),
+    ];
+    for (agent, prefix) in both(&bed).await {
+        player.heard();
+        for (method, params, why) in cases {
+            let params = params.replace("\"N\"", &format!("\"{prefix}read_a\""));
+            let answered = match agent.try_call(&ask(method, &params)) {
+                Ok(call) => Reply::of(&agent.session, call).answer().await,
+                Err(refusal) => String::from_utf8(refused(&refusal).to_vec()).unwrap(),
+            };
+            assert!(answered.contains(r#""id":1"#), "{prefix} {params}: {answered}");
+            assert!(answered.contains(r#""code":-32602"#), "{prefix} {params}: {answered}");
+            let message = peek(&answered, &["error", "message"]).unwrap().unwrap_or_default();
+            // On `/mcp` the way is found first, and that has words of its own.
+            assert!(message.contains(why) || !prefix.is_empty(), "{prefix} {params}: {answered}");
+            assert_eq!(player.heard(), [] as [&str; 0], "{prefix} {method} {params}");
+        }
+        // Null stands for no arguments, and bytes pass as they came.
+        let null = format!(r#"{{"name":"{prefix}read_a","arguments":null}}"#);
+        assert!(answer(&agent, &ask("tools/call", &null)).await.contains("result"));
+        assert_eq!(player.heard().len(), 1);
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_limit_of_n_admits_n_and_the_next_window_opens() {
     let (bed, player) = bed(
@@ -184,9 +237,45 @@ async fn what_never_left_is_given_back() {
     answer(&agent, &ask("tools/list", "{}")).await;
     player.die(1);
     settle().await;
-    assert_eq!(verdict(&agent, "files__close").await, "upstream_unavailable -");
+    let failed = answer(&agent, &call("files__close")).await;
+    assert!(failed.contains(r#""error_code":"upstream_unavailable""#), "{failed}");
     assert_eq!(verdict(&agent, "files__close").await, "sent");
     assert!(verdict(&agent, "files__close").await.starts_with("rate_limited"));
+    // A failure names the rows that tell of it, as a refusal does.
+    let rows = bed.office.rows_by(1).await;
+    let call_id = rows[0].draft.call_id.unwrap().to_string();
+    assert!(failed.contains(&format!(r#""call_id":"{call_id}""#)), "{failed}");
+}
+
+/// A name that the policy refuses is written down alike whether there is such a tool or not.
+#[tokio::test(start_paused = true)]
+async fn rows_of_refused_names_say_what_was_decided() {
+    let (bed, _player) = bed(
+        "version: \"1\"\ndefault: deny\nhide: [\"delete_*\"]\ntools: { read_a: { approve: {} } }\n",
+    );
+    let agent = bed.open_all(INITIALIZE).await;
+    for name in ["files__close", "none", "files__delete_a", "delete_none", "files__read_a"] {
+        verdict(&agent, name).await;
+    }
+    let rows = bed.office.rows_by(5).await;
+    let told: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            let draft = &row.draft;
+            let decision = draft.decision.map_or("-", |decision| decision.as_str());
+            let method = draft.method.as_deref().unwrap_or("-");
+            assert!(!draft.message.as_deref().unwrap().starts_with('['), "{:?}", draft.message);
+            format!("{} {method} {} {decision}", draft.kind, draft.tool.as_deref().unwrap_or("-"))
+        })
+        .collect();
+    let expected = [
+        "denied tools/call close deny",
+        "denied tools/call none deny",
+        "denied tools/call delete_a hide",
+        "denied tools/call delete_none hide",
+        "denied tools/call read_a hold",
+    ];
+    assert_eq!(told, expected);
 }
 
 #[tokio::test(start_paused = true)]

@@ -254,3 +254,46 @@ async fn a_handshake_that_was_broken_off_leaves_nothing_behind() {
     bed.gateway.sweep();
     line.until_closed().await;
 }
+
+/// What agents follow is asked for again, once for all of them, and of whoever has left nothing.
+#[tokio::test(start_paused = true)]
+async fn what_agents_follow_is_renewed_after_a_loss() {
+    let (bed, mut peer, [one, two], mut line) = two().await;
+    let three = bed.agent().await;
+    let ask = |what: &str, uri: &str| {
+        let params = format!(r#"{{"uri":"file:///{uri}"}}"#);
+        format!(r#"{{"jsonrpc":"2.0","id":1,"method":"resources/{what}","params":{params}}}"#)
+    };
+    let follows = [(&one, "a"), (&two, "a"), (&two, "b"), (&one, "c"), (&three, "d")];
+    for (agent, uri) in follows {
+        let reply = agent.ask(&ask("subscribe", uri));
+        line.next().await.answer("{}");
+        reply.answer().await;
+    }
+    let reply = one.ask(&ask("unsubscribe", "c"));
+    line.next().await.answer("{}");
+    reply.answer().await;
+    bed.gateway.end(&three.session);
+    settle().await;
+    line.break_off("it crashed");
+    settle().await;
+
+    let reply = two.ask(ASK);
+    let mut again = peer.line().await;
+    let mut asked = Vec::new();
+    for _ in 0..3 {
+        let sent = again.next().await;
+        if sent.method() == "resources/subscribe" {
+            asked.push(sent.part(&["params", "uri"]).unwrap_or_default().to_owned());
+        }
+        sent.answer("{}");
+    }
+    reply.answer().await;
+    assert_eq!(asked, [r#""file:///a""#, r#""file:///b""#]);
+    assert!(again.rest().await.is_empty());
+    let (mut first, mut second) = (one.listen(), two.listen());
+    for (uri, heard) in [("a", [1, 1]), ("b", [0, 1])] {
+        again.say(&note("resources/updated", &format!(r#"{{"uri":"file:///{uri}"}}"#)));
+        assert_eq!([first.so_far().await.len(), second.so_far().await.len()], heard, "{uri}");
+    }
+}

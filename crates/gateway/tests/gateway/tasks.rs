@@ -96,3 +96,34 @@ async fn tasks_of_older_servers_are_listed_together() {
     let result = ask("tasks/result", &format!(r#""taskId":"{}""#, ids[1])).answer().await;
     assert!(result.contains(&format!(r#"related-task":{{"taskId":"{}"}}"#, ids[1])), "{result}");
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_becomes_of_a_task_is_told_under_the_id_that_was_shown() {
+    let (one, two) = (Player::welcoming(KEEPS, &["t"]), Player::welcoming(KEEPS, &["t"]));
+    for player in [&one, &two] {
+        player.set("tools/call", r#"{"task":{"taskId":"t1","status":"working"}}"#);
+    }
+    let bed = Bed::new();
+    bed.apply([bed.played(settings("one"), &one), bed.played(settings("two"), &two)]);
+    let agent = bed.open_all(INITIALIZE).await;
+    let mut general = agent.listen();
+    let call = |server: &str| {
+        let params = format!(r#"{{"name":"{server}__t","task":{{}}}}"#);
+        agent.ask(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{params}}}"#))
+    };
+    let told = |id: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{{"taskId":"{id}","status":"completed","x":1.0}}}}"#
+        )
+    };
+    for (server, player) in [("two", &two), ("one", &one)] {
+        let made = call(server).answer().await;
+        let shown = part(&made, &["result", "task", "taskId"]);
+        assert_ne!(shown, "t1");
+        player.say(&told("t1"));
+        assert_eq!(general.message().await, told(&shown), "of {server}");
+    }
+    // What names no task is nobody's.
+    one.say(r#"{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"x":1}}"#);
+    assert!(general.so_far().await.is_empty());
+}

@@ -89,8 +89,9 @@ impl<'p> Engine<'p, '_, '_> {
                 let (tool, window) = (self.call.tool, repeat.window);
                 self.say(false, &rule, Effect::Deny, |words| {
                     let text = words.of(|| format!(
-                        "you have made this very call of `{tool}` {max} times within one {window}: \
-                         you are in a loop; stop, do not repeat it, and try something else or ask the person"
+                        "you have made this very call of `{tool}` {max} times within {}: \
+                         you are in a loop; stop, do not repeat it, and try something else or ask the person",
+                        window.spelled()
                     ));
                     Said::limited(&rule, text, retry)
                 });
@@ -167,10 +168,7 @@ impl<'p> Engine<'p, '_, '_> {
                 Err(Failure::Spent(retry)) => {
                     let (max, tool) = (limit.max, self.call.tool);
                     self.say(shadow, &limit.rule, Effect::Deny, |words| {
-                        let text = words.of(|| format!(
-                            "`{tool}` is limited to {max} calls at a time and {max} are running; \
-                             wait for one of them to end, then retry"
-                        ));
+                        let text = words.of(|| in_flight_text(tool, max));
                         Said::limited(&limit.rule, text, retry)
                     });
                 }
@@ -213,6 +211,19 @@ impl<'p> Engine<'p, '_, '_> {
             self.say(self.shadow(entry), rule, Effect::Deny, |words| unreadable(rule, words));
         }
     }
+}
+
+fn in_flight_text(tool: &str, max: u64) -> String {
+    if max == 1 {
+        return format!(
+            "`{tool}` is limited to 1 call at a time and one is running; wait for it to end, then \
+             retry"
+        );
+    }
+    format!(
+        "`{tool}` is limited to {max} calls at a time and {max} are running; wait for one of them \
+         to end, then retry"
+    )
 }
 
 fn spent_text(limit: &Limit, tool: &str, retry: Option<u64>) -> String {

@@ -182,20 +182,7 @@ impl Reader<'_, '_> {
         let Some(members) = self.members(node, "classes") else { return Vec::new() };
         let mut classes = Vec::new();
         for (key, node) in members {
-            let Some(class) = Class::parse(&key.text) else {
-                let names = Class::ALL.map(Class::as_str);
-                let hint = match nearest(&key.text, names) {
-                    Some(name) => format!("did you mean `{name}`?"),
-                    None => format!("classes are {}", super::quoted(&names)),
-                };
-                self.findings.add(
-                    Code::UnknownClass,
-                    key.span,
-                    format!("unknown risk class `{}`", key.text),
-                    hint,
-                );
-                continue;
-            };
+            let Some(class) = self.class(&key.text, key.span) else { continue };
             let pointer = pointer("/classes", &key.text);
             if let Some(entry) = self.entry(node, &pointer, super::entry::Place::Class) {
                 classes.push((class, entry));

@@ -4,7 +4,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::{Reader, find, pointer};
 use crate::{
-    Code, host,
+    Class, Code, host,
     model::{Condition, Op, Operand, Predicate, Scalar, Test},
     node::{Key, Kind, Node},
     path::{Path, Root},
@@ -93,12 +93,39 @@ impl Reader<'_, '_> {
         let op = find(fields, "op").and_then(|n| self.op(n));
         let value = find(fields, "value")?;
         let (path, op) = (path?, op?);
+        if path.root == Root::RiskClass && matches!(op, Op::Eq | Op::Neq | Op::In | Op::NotIn) {
+            self.known_classes(value);
+        }
         let operand = if path.root == Root::TimeWeekday {
             self.weekdays(op, value)?
         } else {
             self.operand(op, value)?
         };
         Some(Condition { path, op, operand, span: node.span })
+    }
+
+    /// A class that nothing has would never match, and leave a door open.
+    fn known_classes(&mut self, value: &Node) {
+        match &value.kind {
+            Kind::String(word) => drop(self.class(word, value.span)),
+            Kind::List(words) => words.iter().for_each(|word| self.known_classes(word)),
+            _ => {}
+        }
+    }
+
+    /// The risk class of that name.
+    pub(super) fn class(&mut self, word: &str, span: Span) -> Option<Class> {
+        let class = Class::parse(word);
+        if class.is_none() {
+            let names = Class::ALL.map(Class::as_str);
+            let hint = match nearest(&word.to_lowercase(), names) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => format!("classes are {}", super::quoted(&names)),
+            };
+            let message = format!("unknown risk class `{word}`");
+            self.findings.add(Code::UnknownClass, span, message, hint);
+        }
+        class
     }
 
     fn path(&mut self, node: &Node) -> Option<Path> {

@@ -145,12 +145,12 @@ impl Reader<'_, '_> {
             call.host_id = text("host_id");
         }
         call.args = match find(fields, "args") {
-            Some(node @ Node { kind: Kind::Map(_), .. }) => node.to_json(),
+            Some(node @ Node { kind: Kind::Map(_), .. }) => Some(node.to_json()),
             Some(node) => {
                 self.wrong_type(node, "args", "a mapping");
                 return None;
             }
-            None => "{}".to_owned(),
+            None => None,
         };
         if let Some(node) = find(fields, "times") {
             call.times = self.whole(node, "times", 1)?;

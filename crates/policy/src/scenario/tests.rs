@@ -55,3 +55,18 @@ fn a_document_in_shadow_is_tested_as_if_enforced() {
     let shadow = DOCUMENT.replace("default: deny", "default: deny\nmode: shadow");
     assert!(load(&shadow).run_tests().passed());
 }
+
+/// `times` without `args` are so many calls with whatever arguments, so that a limit above the
+/// `max` of `loop` can be tried; with `args` they are the same call again.
+#[test]
+fn calls_without_arguments_are_no_loop() {
+    let looped = DOCUMENT.replace("hide:", "loop: { max: 3, window: minute }\nhide:");
+    let report = load(&looped).run_tests();
+    assert!(report.passed(), "{report:#?}");
+    let same = looped.replace(
+        "{ tool: unknown }\n    expect: { deny: (default deny) }",
+        "{ tool: close, args: { id: 7 }, times: 4 }\n    expect: [{ allow: 3 }, { deny: /loop }]",
+    );
+    let report = load(&same).run_tests();
+    assert!(report.passed(), "{report:#?}");
+}

@@ -39,6 +39,7 @@ fn wait(room: &WaitingRoom, session: u64, id: &str) -> (u64, Arc<Outlet>) {
         outlet: Arc::clone(&outlet),
         id: id.into(),
         token: Some("\"t\"".into()),
+        call_id: None,
         expects: Expects::Other,
         mapped: false,
         withheld: false,

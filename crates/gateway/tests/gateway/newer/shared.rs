@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::{CALL, DISCOVERED, called, meta, older, older_call};
 use crate::bed::{Bed, shared};
 use crate::client::{Client, ask};
-use crate::script::{Kind, Peer, WELCOME};
+use crate::script::{Connect, Kind, Peer, WELCOME};
+use toolgate_gateway::channel::SendError;
 use toolgate_mcp::peek;
 
 const ABLE: &str = "io.modelcontextprotocol/clientCapabilities";
@@ -69,4 +70,28 @@ async fn what_a_shared_server_refuses_is_remembered() {
     let _reply = agent.ask(&older_call("7"));
     let mut line = peer.line().await;
     assert_eq!(line.next().await.method(), "initialize", "it is not asked again");
+}
+
+/// What cannot be started may be another server by the time it can.
+#[tokio::test(start_paused = true)]
+async fn a_shared_server_that_failed_to_start_is_probed_again() {
+    let (bed, mut peer) = Bed::of(shared("files"), Peer::silent(Kind::Child));
+    let opening = bed.opening("files");
+    let mut line = peer.line().await;
+    line.next().await.say_error(-32601, "no such method");
+    line.next().await.answer(WELCOME);
+    let agent = opening.await.unwrap().unwrap();
+    line.break_off("it crashed");
+    peer.next_connect(Connect::Refuse(SendError::NotSent("no such program".to_owned())));
+    let failed = agent.ask(&older_call("7")).answer().await;
+    assert!(failed.contains("upstream_unavailable"), "{failed}");
+
+    tokio::time::advance(Duration::from_mins(10)).await;
+    let reply = agent.ask(&older_call("8"));
+    let mut line = peer.line().await;
+    let probe = line.next().await;
+    assert_eq!(probe.method(), "server/discover", "nothing is taken for granted any more");
+    probe.answer(DISCOVERED);
+    called(&mut line).await.answer(r#"{"resultType":"complete","x":1.0}"#);
+    assert!(reply.answer().await.ends_with(r#""result":{"x":1.0}}"#));
 }

@@ -272,6 +272,9 @@ fn operand(rng: &mut Rng, path: &str, op: &'static str) -> J {
         "in" | "not_in" if path == "time.weekday" => {
             J::List(vec![J::Num(100, "1".into()), J::Num(300, "3".into())])
         }
+        "in" | "not_in" if path == "risk.class" => {
+            J::List((0..3).map(|_| J::Str(rng.pick(&CLASSES).into())).collect())
+        }
         "in" | "not_in" => J::List((0..3).map(|_| scalar(rng)).collect()),
         "lt" | "lte" | "gt" | "gte" => {
             let n = rng.pick(&NUMBERS);

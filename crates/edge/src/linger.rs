@@ -1,0 +1,165 @@
+//! Closing a connection whose client is still sending.
+//!
+//! A request may be answered before all of it was read: it is too large, or nobody may send it.
+//! Many clients send everything before they read anything, and a connection that is closed over
+//! bytes that were not read takes the answer with it. So what still comes is thrown away for a
+//! while, and the client finds its answer.
+//!
+//! Invariant: what is thrown away is bounded in size and time, none of it is kept, and a
+//! connection on which nothing comes is closed at once.
+
+use std::future::Future;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+
+/// How long it is listened to what nobody wants.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How much of it.
+const MOST: usize = 64 * 1024 * 1024;
+
+/// A connection that is closed like that.
+pub(crate) struct Lingering<S> {
+    stream: S,
+    end: Option<Box<End>>,
+}
+
+/// The end of a connection: nothing is written any more.
+struct End {
+    patience: Pin<Box<Sleep>>,
+    thrown_away: usize,
+    buffer: [u8; 16 * 1024],
+}
+
+impl<S> Lingering<S> {
+    pub(crate) fn new(stream: S) -> Self {
+        Self { stream, end: None }
+    }
+
+    pub(crate) fn into_inner(self) -> S {
+        self.stream
+    }
+}
+
+impl<S: AsyncRead + Unpin> Lingering<S> {
+    /// Ready when nothing more comes, or enough has come.
+    fn poll_throw_away(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        let Some(end) = &mut self.end else { return Poll::Ready(()) };
+        while end.thrown_away < MOST {
+            let mut buffer = ReadBuf::new(&mut end.buffer);
+            match Pin::new(&mut self.stream).poll_read(context, &mut buffer) {
+                Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
+                    end.thrown_away += buffer.filled().len();
+                }
+                Poll::Ready(_) => return Poll::Ready(()),
+                Poll::Pending if end.thrown_away == 0 => return Poll::Ready(()),
+                Poll::Pending => return end.patience.as_mut().poll(context),
+            }
+        }
+        Poll::Ready(())
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Lingering<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().stream).poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.get_mut().stream).poll_write_vectored(context, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.get_mut().stream).poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        if this.end.is_none() {
+            ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
+            let patience = Box::pin(sleep(PATIENCE));
+            let buffer = [0; 16 * 1024];
+            this.end = Some(Box::new(End { patience, thrown_away: 0, buffer }));
+        }
+        this.poll_throw_away(context).map(Ok)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_is_still_sending_finds_the_answer() {
+        let (ours, mut theirs) = duplex(1024);
+        let mut ours = Lingering::new(ours);
+        let client = tokio::spawn(async move {
+            theirs.write_all(&[7; 1024 * 1024]).await.unwrap();
+            let mut answer = String::new();
+            theirs.read_to_string(&mut answer).await.unwrap();
+            answer
+        });
+        ours.read_exact(&mut [0; 10]).await.unwrap();
+        ours.write_all(b"too large").await.unwrap();
+        ours.shutdown().await.unwrap();
+        drop(ours);
+        assert_eq!(client.await.unwrap(), "too large");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_says_nothing_is_not_waited_for_and_who_stops_not_for_long() {
+        for (said, waited) in [(0, Duration::ZERO), (100, PATIENCE)] {
+            let (ours, mut theirs) = duplex(1024);
+            let mut ours = Lingering::new(ours);
+            theirs.write_all(&vec![7; said]).await.unwrap();
+            let began = tokio::time::Instant::now();
+            ours.shutdown().await.unwrap();
+            assert!(began.elapsed() >= waited && began.elapsed() <= waited * 2, "{said}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_is_listened_to_without_end() {
+        let (ours, mut theirs) = duplex(1024 * 1024);
+        let mut ours = Lingering::new(ours);
+        let client = tokio::spawn(async move {
+            let mut sent = 0;
+            while theirs.write_all(&[7; 64 * 1024]).await.is_ok() {
+                sent += 64 * 1024;
+            }
+            sent
+        });
+        tokio::task::yield_now().await;
+        ours.shutdown().await.unwrap();
+        drop(ours);
+        assert!(client.await.unwrap() <= MOST + 3 * 1024 * 1024);
+    }
+}
