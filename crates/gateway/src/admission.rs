@@ -27,7 +27,7 @@ use toolgate_store::{Admitted, Answer, Asking, Leg, Store};
 
 use crate::access::{Access, Grant, InForce};
 use crate::gateway::Ids;
-use crate::patience::{PATIENCE, in_time};
+use crate::patience::{PATIENCE, in_time, written_in_time};
 use crate::refused::Refused;
 
 /// What time it is, by the wall clock.
@@ -308,7 +308,7 @@ impl Admission {
         draft.error_code = Some(refused.code().into());
         draft.rule = refused.rule().cloned();
         draft.message = Some(refused.text().into());
-        let written = self.store.deny(draft).await;
+        let written = written_in_time(self.store.deny(draft)).await;
         written.map_err(|error| Refused::not_audited(wanted.call_id, &error.to_string()))
     }
 
