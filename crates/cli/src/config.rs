@@ -85,7 +85,9 @@ fn policies(file: &Path, config: &Config) -> Vec<Found> {
         let loaded = Policy::load(&policy.name, &text, &known);
         found.extend(loaded.problems.iter().map(|problem| {
             let mut json = json!(problem);
-            json["file"] = shown.as_str().into();
+            if let Some(members) = json.as_object_mut() {
+                members.insert("file".to_owned(), shown.as_str().into());
+            }
             let is_error = problem.severity == Severity::Error;
             Found { is_error, text: problem.render(&shown, &text), json }
         }));

@@ -22,7 +22,7 @@ use futures_util::FutureExt as _;
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::Service;
-use toolgate_gateway::outlet::First;
+use toolgate_gateway::outlet::{Begun, First};
 use toolgate_gateway::{AgentSession, Endpoint, EventId, Gateway, Grant, NotOpened, refused};
 use toolgate_mcp::{
     Incoming as Body, Limits, Message, Pieces, Refusal, Version, code, method, parse_agent,
@@ -323,11 +323,12 @@ fn not_read(why: &NotRead, limit: usize) -> Response<Reply> {
 const SESSION_NOT_FOUND: i32 = -32001;
 
 async fn answer(session: &Arc<AgentSession>, mut call: toolgate_gateway::Call) -> Response<Reply> {
-    match call.first().await {
-        First::Answer(answer, status) => {
+    match call.begun().await {
+        Begun::All(First::Answer(answer, status)) => {
             json(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), answer)
         }
-        First::Stream => stream::reply(session.stream(&call), session.version()),
+        Begun::All(First::Stream) => stream::reply(session.stream(&call), session.version()),
+        Begun::Passing(passage) => reply::passing(passage),
     }
 }
 

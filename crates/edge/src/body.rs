@@ -1,6 +1,5 @@
-//! Bodies: reading requests within their limit, and the two kinds of response there are.
+//! Bodies: reading requests within their limit, and the kinds of response there are.
 
-use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -10,15 +9,18 @@ use futures_util::Stream;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use tokio::time::timeout;
+use toolgate_gateway::{BrokenOff, Passage};
 use toolgate_mcp::Pieces;
 
 /// How long a body may stand still.
 const STALL: Duration = Duration::from_secs(30);
 
-/// A response body: all there is, or events as they come.
+/// A response body: all there is, an answer while it comes in, or events as they come.
 pub enum Reply {
     /// The whole body.
     Whole(Pieces),
+    /// A body of which the rest still comes in. If it breaks off, so does the connection.
+    Passing(Passage),
     /// Server-sent events, encoded.
     Events(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
 }
@@ -76,13 +78,16 @@ where
 
 impl Body for Reply {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = BrokenOff;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
         match &mut *self {
+            Self::Passing(answer) => {
+                answer.poll_next(cx).map(|next| next.map(|piece| piece.map(Frame::data)))
+            }
             Self::Whole(body) => Poll::Ready(body.take_first().map(|body| Ok(Frame::data(body)))),
             Self::Events(events) => {
                 events.as_mut().poll_next(cx).map(|event| event.map(|event| Ok(Frame::data(event))))
@@ -91,12 +96,17 @@ impl Body for Reply {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self, Self::Whole(body) if body.is_empty())
+        match self {
+            Self::Whole(body) => body.is_empty(),
+            Self::Passing(answer) => answer.left() == 0,
+            Self::Events(_) => false,
+        }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(body) => SizeHint::with_exact(body.len() as u64),
+            Self::Passing(answer) => SizeHint::with_exact(answer.left() as u64),
             Self::Events(_) => SizeHint::default(),
         }
     }
@@ -104,6 +114,8 @@ impl Body for Reply {
 
 #[cfg(test)]
 mod tests {
+    use std::convert::Infallible;
+
     use futures_util::stream;
     use http_body_util::{Full, StreamBody};
 

@@ -27,7 +27,7 @@ use toolgate_store::{Admitted, Answer, Asking, Leg, Store};
 
 use crate::access::{Access, Grant, InForce};
 use crate::gateway::Ids;
-use crate::patience::{PATIENCE, in_time};
+use crate::patience::{PATIENCE, in_time, written_in_time};
 use crate::refused::Refused;
 
 /// What time it is, by the wall clock.
@@ -309,7 +309,7 @@ impl Admission {
         draft.rule = refused.rule().cloned();
         draft.decision = refused.decision();
         draft.message = Some(refused.said().into());
-        let written = self.store.deny(draft).await;
+        let written = written_in_time(self.store.deny(draft)).await;
         written.map_err(|error| Refused::not_audited(wanted.call_id, &error.to_string()))
     }
 

@@ -4,13 +4,13 @@
 //! dropping a [`Call`] leaves its work to a task of its own.
 //! Invariant: until it has ended a call is counted by the tracker, so that a stop waits for it.
 
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-use crate::outlet::{First, Outlet};
+use crate::outlet::{Begun, First, Outlet};
 use crate::pace::Pace;
 
 /// What a request comes down to: when it ends, everything is in its outlet.
@@ -40,21 +40,34 @@ impl Call {
     /// first, it is to be read as a stream.
     pub async fn first(&mut self) -> First {
         let (outlet, pace) = (Arc::clone(&self.outlet), Arc::clone(&self.pace));
-        let answer = async {
-            if let Some((work, _)) = &mut self.work {
-                tokio::select! {
-                    biased;
-                    () = work => self.work = None,
-                    first = outlet.first() => return first,
-                }
-            }
-            outlet.first().await
-        };
         tokio::select! {
             biased;
-            first = answer => first,
+            first = self.working(outlet.first()) => first,
             () = pace.a_while() => First::Stream,
         }
+    }
+
+    /// The same, but not waiting for the rest of an answer that has begun.
+    pub async fn begun(&mut self) -> Begun {
+        let (outlet, pace) = (Arc::clone(&self.outlet), Arc::clone(&self.pace));
+        tokio::select! {
+            biased;
+            begun = self.working(outlet.begun()) => begun,
+            () = pace.a_while() => outlet.no_longer(),
+        }
+    }
+
+    /// Waits for `seen`, and works meanwhile.
+    async fn working<T>(&mut self, seen: impl Future<Output = T>) -> T {
+        let mut seen = pin!(seen);
+        if let Some((work, _)) = &mut self.work {
+            tokio::select! {
+                biased;
+                () = work => self.work = None,
+                seen = &mut seen => return seen,
+            }
+        }
+        seen.await
     }
 
     pub(crate) fn outlet(&self) -> &Arc<Outlet> {

@@ -16,6 +16,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::passage::Onward;
+
 /// A boxed future, so that channels can be trait objects.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
@@ -82,6 +84,13 @@ impl Outbound {
 pub trait Inbox: Send + Sync + 'static {
     /// One JSON-RPC message (or a batch), as it came.
     fn message(&self, body: Bytes) -> Progress;
+
+    /// A large message begins like this, and all of it will have `size` bytes. If it is an answer
+    /// that may go on while it comes, where to; then its outline is the message to be heard.
+    fn begins(&self, beginning: &Bytes, size: usize) -> Option<Onward> {
+        let _ = (beginning, size);
+        None
+    }
 
     /// The server has ended its stream before the answer and wants to be asked again (SSE polling).
     /// The channel does so by itself; the exchange goes on.

@@ -30,6 +30,7 @@ use crate::legs::{self, Steps, Ticking};
 use crate::link::{Ask, Link, Pending};
 use crate::outlet::Outlet;
 use crate::pass::{Harmless, Pass};
+use crate::patience::finish_in_time;
 
 /// Starts a request to the server at the other end of `link`. `own` is what the request is about,
 /// if the server knows it under another name than the agent.
@@ -228,10 +229,10 @@ pub(crate) async fn record_first(ticket: Ticket, ending: Ending, withheld: Withh
         ticket.finish(ending);
         Ok(())
     } else {
-        ticket.finish_written(ending).await.map(drop)
+        finish_in_time(ticket, ending).await
     };
     if let Err(error) = written {
-        tracing::error!(%error, "who owns what a result gave could not be written; it belongs to nobody");
+        tracing::error!(%error, "who owns what a result gave is not written; until it is, it belongs to nobody");
     }
     withheld.outlet.answer(withheld.answer, None);
 }

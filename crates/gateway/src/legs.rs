@@ -16,6 +16,7 @@ use crate::admission::{Admission, Sender, Wanted};
 use crate::channel::Heads;
 use crate::link::{Newer, Retry};
 use crate::pass::Pass;
+use crate::patience::finish_in_time;
 use crate::refused::Refused;
 
 /// The client's end.
@@ -85,9 +86,9 @@ impl Ticking {
                 if let Some(ticket) = self.ticket.take() {
                     let (outcome, now) = (Outcome::InputRequired, self.admission.now());
                     let ending = Ending::new(outcome, Effect::Unknown, now);
-                    // The next leg finds the call only if this is written.
-                    if let Err(error) = ticket.finish_written(ending).await {
-                        tracing::error!(%error, "the end of a leg could not be written");
+                    // The next leg finds the call only if this is written by then.
+                    if let Err(error) = finish_in_time(ticket, ending).await {
+                        tracing::error!(%error, "the end of a leg is not written yet");
                     }
                 }
                 if done.send(()).is_err() {

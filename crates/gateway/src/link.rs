@@ -38,6 +38,7 @@ mod handshake;
 mod hear;
 mod newer;
 mod older;
+mod passing;
 mod pending;
 mod survey;
 mod waiting;

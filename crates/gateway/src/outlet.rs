@@ -20,6 +20,8 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use toolgate_mcp::Pieces;
 
+use crate::passage::Passage;
+
 #[cfg(test)]
 mod tests;
 
@@ -50,6 +52,8 @@ struct State {
     newer: bool,
     /// What the server asked for that its client did not declare: capabilities, raw JSON.
     lacks: Option<&'static str>,
+    /// Whether its only answer may be passed on while it comes.
+    passing: Passing,
     /// How many answers are still to come; an outlet with none due is open until it is ended.
     due: Option<usize>,
     ended: bool,
@@ -57,6 +61,20 @@ struct State {
     pause: Option<Pause>,
     /// Which reader is the current one.
     reader: u64,
+}
+
+/// What may become of an answer that comes piece by piece.
+#[derive(Debug, Default)]
+enum Passing {
+    /// It is awaited whole.
+    #[default]
+    No,
+    /// Whoever waits can do with a beginning.
+    Welcome,
+    /// It has begun, and nobody has seen it yet.
+    Begun(Passage),
+    /// Its reader has it.
+    Taken,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -84,6 +102,15 @@ pub enum First {
     Answer(Pieces, u16),
     /// There is more than one message, or it takes longer.
     Stream,
+}
+
+/// The same for whoever can do with the beginning of an answer.
+#[derive(Debug)]
+pub enum Begun {
+    /// As it will be.
+    All(First),
+    /// The answer has begun, and its rest follows.
+    Passing(Passage),
 }
 
 /// Reads one outlet.
@@ -195,6 +222,43 @@ impl Outlet {
         }
     }
 
+    /// The same for one who can do with the beginning of an answer.
+    pub(crate) async fn begun(&self) -> Begun {
+        loop {
+            let woken = self.wake.notified();
+            tokio::pin!(woken);
+            woken.as_mut().enable();
+            if let Some(begun) = self.state.lock().welcome() {
+                return Begun::Passing(begun);
+            }
+            if let Some(first) = self.look() {
+                return Begun::All(first);
+            }
+            woken.await;
+        }
+    }
+
+    /// It takes too long: whoever waited reads a stream from now on, unless the answer has begun.
+    pub(crate) fn no_longer(&self) -> Begun {
+        match self.state.lock().decline() {
+            Some(passage) => Begun::Passing(passage),
+            None => Begun::All(First::Stream),
+        }
+    }
+
+    /// Its only answer has begun. False if that is to wait until all of it is here.
+    pub(crate) fn begin(&self, passage: Passage) -> bool {
+        let mut state = self.state.lock();
+        let alone = !state.ended && state.due == Some(1) && state.last() == 0;
+        if !alone || !matches!(state.passing, Passing::Welcome) {
+            return false;
+        }
+        state.passing = Passing::Begun(passage);
+        drop(state);
+        self.wake.notify_waiters();
+        true
+    }
+
     /// Takes over reading: after message `after`, or after what was handed out before.
     pub fn read(self: &Arc<Self>, after: Option<u64>) -> Reader {
         let mut state = self.state.lock();
@@ -211,6 +275,10 @@ impl Outlet {
         let mut state = self.state.lock();
         if state.ended {
             return;
+        }
+        // What has begun to be an answer can be nothing else any more.
+        if let Passing::Begun(_) | Passing::Taken = state.passing {
+            return state.one_less_due();
         }
         state.bytes += body.len();
         state.events.push_back(body);
@@ -239,6 +307,26 @@ impl Outlet {
 }
 
 impl State {
+    /// The answer that has begun; if there is none, one is welcome.
+    fn welcome(&mut self) -> Option<Passage> {
+        match std::mem::replace(&mut self.passing, Passing::Welcome) {
+            Passing::Begun(passage) => {
+                self.passing = Passing::Taken;
+                Some(passage)
+            }
+            _ => None,
+        }
+    }
+
+    /// The answer that has begun; if there is none, none is welcome any more.
+    fn decline(&mut self) -> Option<Passage> {
+        let begun = self.welcome();
+        if begun.is_none() {
+            self.passing = Passing::No;
+        }
+        begun
+    }
+
     fn one_less_due(&mut self) {
         let due = self.due.unwrap_or(1).saturating_sub(1);
         self.due = Some(due);

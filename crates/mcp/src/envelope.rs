@@ -14,6 +14,7 @@ mod skim;
 
 use std::borrow::Cow;
 
+pub(crate) use self::members::is_id;
 use self::members::{Elements, Members};
 use crate::edit::offset;
 use crate::fold::imitates;

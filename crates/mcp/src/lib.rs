@@ -17,6 +17,7 @@ pub mod limits;
 pub mod line;
 pub mod method;
 pub mod modern;
+pub mod outline;
 pub mod peek;
 pub mod pieces;
 pub mod refusal;
@@ -34,6 +35,7 @@ pub use envelope::{
 pub use fold::imitates;
 pub use limits::{Limits, TooLarge};
 pub use line::LineDecoder;
+pub use outline::Outline;
 pub use peek::{entries, items, members, peek, text};
 pub use pieces::Pieces;
 pub use refusal::Refusal;

@@ -1,8 +1,8 @@
 //! Finds where a JSON string, object or array ends, without judging its syntax.
 //!
-//! Large results are skipped over, never read. Of an object or array, for each block of 64 bytes four bit masks are made
-//! (quotes, backslashes, opening and closing brackets); brackets inside strings are masked out and
-//! the rest is counted. That is several times as fast as walking token by token, and safe. Inside a
+//! Large results are skipped over, never read. Of an object or array, for each block of 64 bytes
+//! four bit masks are made (quotes, backslashes, opening and closing brackets); brackets inside
+//! strings are masked out and the rest is counted. That is several times as fast as walking token by token, and safe. Inside a
 //! long text the next quote or backslash is jumped to.
 //!
 //! Invariant: for valid JSON the end found is the end. What is not valid JSON may be measured
@@ -20,20 +20,53 @@ const BLOCK: usize = 64;
 /// The length of the object or array with which `json` begins, or `None` if it does not end.
 pub fn nested_len(json: &[u8]) -> Option<usize> {
     let mut scan = Scan::default();
-    let mut at = 0;
-    while let Some(block) = json.get(at..).and_then(|rest| rest.first_chunk::<BLOCK>()) {
-        if let Some(end) = scan.block(block) {
-            return Some(at + end);
-        }
-        at += BLOCK;
-        if scan.in_text {
-            at += memchr2(b'"', b'\\', json.get(at..)?)?;
-        }
+    let (read, end) = scan.blocks(json);
+    if end.is_some() {
+        return end;
     }
-    let rest = json.get(at..)?;
+    let rest = json.get(read..)?;
     let mut last = [b' '; BLOCK];
     last.get_mut(..rest.len())?.copy_from_slice(rest);
-    scan.block(&last).map(|end| at + end)
+    scan.block(&last).map(|end| read + end)
+}
+
+/// Follows an object or array that comes in pieces to its end.
+#[derive(Debug, Default)]
+pub(crate) struct Follow {
+    scan: Scan,
+    /// Less than a block, which was not read yet.
+    rest: Vec<u8>,
+}
+
+impl Follow {
+    /// Takes in the next piece. What stands behind the end, if this has it.
+    pub(crate) fn piece(&mut self, mut piece: &[u8]) -> Option<Vec<u8>> {
+        if !self.rest.is_empty() {
+            let missing = BLOCK - self.rest.len();
+            let (first, others) = piece.split_at_checked(missing).unwrap_or((piece, &[]));
+            self.rest.extend_from_slice(first);
+            piece = others;
+            let block = *self.rest.first_chunk::<BLOCK>()?;
+            self.rest.clear();
+            if let Some(end) = self.scan.block(&block) {
+                return Some([block.get(end..)?, piece].concat());
+            }
+        }
+        let (read, end) = self.scan.blocks(piece);
+        if let Some(end) = end {
+            return piece.get(end..).map(<[u8]>::to_vec);
+        }
+        self.rest.extend_from_slice(piece.get(read..)?);
+        None
+    }
+
+    /// There are no more pieces. What stands behind the end, if that was in the last one.
+    pub(crate) fn last(mut self) -> Option<Vec<u8>> {
+        let mut last = [b' '; BLOCK];
+        last.get_mut(..self.rest.len())?.copy_from_slice(&self.rest);
+        let end = self.scan.block(&last)?;
+        self.rest.get(end..).map(<[u8]>::to_vec)
+    }
 }
 
 /// The length of the string with which `json` begins, quotes included, and whether it has escapes;
@@ -70,7 +103,7 @@ pub(crate) fn quote_or_backslash(text: &[u8]) -> Option<usize> {
 }
 
 /// What is carried from block to block.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Scan {
     /// 1 if a backslash in the block before escapes the first byte of the next.
     escaped: u64,
@@ -83,19 +116,41 @@ struct Scan {
 }
 
 impl Scan {
+    /// Reads as many whole blocks as there are: how many bytes they are, and where the outermost
+    /// bracket closes, if it does.
+    fn blocks(&mut self, json: &[u8]) -> (usize, Option<usize>) {
+        let mut at = 0;
+        while let Some(block) = json.get(at..).and_then(|rest| rest.first_chunk::<BLOCK>()) {
+            if let Some(end) = self.block(block) {
+                return (at, Some(at + end));
+            }
+            at += BLOCK;
+            if self.in_text {
+                let rest = json.get(at..).unwrap_or_default();
+                at += memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+            }
+        }
+        (at, None)
+    }
+
     /// Where in the block the outermost bracket closes, if it does.
     #[inline]
     fn block(&mut self, block: &[u8; BLOCK]) -> Option<usize> {
         let block = lanes(block);
         let quotes = mask(&block, b'"');
         let backslashes = mask(&block, b'\\');
+        self.in_text = self.in_string != 0 && quotes | backslashes | self.escaped == 0;
+        if self.in_text {
+            return None;
+        }
         // `[` and `{`, and `]` and `}`, differ in one bit.
         let folded = block.map(|lane| lane | u8x16::splat(0x20));
-        let opens = mask(&folded, b'{');
-        let closes = mask(&folded, b'}');
-        let strings = self.strings(quotes, backslashes);
-        self.in_text = strings == u64::MAX && backslashes == 0 && quotes == 0;
-        let (opens, closes) = (opens & !strings, closes & !strings);
+        let outside = !self.strings(quotes, backslashes);
+        let opens = mask(&folded, b'{') & outside;
+        let closes = mask(&folded, b'}') & outside;
+        if opens | closes == 0 {
+            return None;
+        }
         let closing = u64::from(closes.count_ones());
         if self.depth > closing {
             self.depth = self.depth + u64::from(opens.count_ones()) - closing;

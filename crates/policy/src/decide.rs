@@ -26,6 +26,26 @@ use say::Said;
 
 /// Decides one call. Time and usage are arguments; nothing else is looked at.
 pub fn decide(policy: &Policy, call: &Call<'_>, usage: &dyn Usage, now: Timestamp) -> Verdict {
+    weigh(policy, call, usage, now, !policy.is_shadow(now))
+}
+
+/// The same as if the document were not in shadow.
+pub(crate) fn as_if_enforced(
+    policy: &Policy,
+    call: &Call<'_>,
+    usage: &dyn Usage,
+    now: Timestamp,
+) -> Verdict {
+    weigh(policy, call, usage, now, true)
+}
+
+fn weigh(
+    policy: &Policy,
+    call: &Call<'_>,
+    usage: &dyn Usage,
+    now: Timestamp,
+    enforced: bool,
+) -> Verdict {
     let facts = Facts::new(call, usage, now, &policy.document.zone);
     let entries = policy.entries(call.server, call.tool, call.class);
     let engine = Engine {
@@ -35,6 +55,7 @@ pub fn decide(policy: &Policy, call: &Call<'_>, usage: &dyn Usage, now: Timestam
         now,
         facts: &facts,
         entries: &entries,
+        enforced,
         said: None,
         would: None,
         rules: smallvec::SmallVec::new(),
@@ -63,6 +84,8 @@ struct Engine<'p, 'a, 'f> {
     facts: &'f Facts<'a>,
     /// Borrowed, so that steps can walk over them while they change the rest.
     entries: &'f [&'p Entry],
+    /// Whether the document is enforced; in shadow it is decided alike and let pass.
+    enforced: bool,
     /// The first thing an enforced rule said.
     said: Option<Said>,
     /// The first thing a rule in shadow said.
@@ -99,7 +122,6 @@ impl Engine<'_, '_, '_> {
 
     /// Puts the verdict together.
     fn finish(mut self) -> Verdict {
-        let document_shadow = self.policy.is_shadow(self.now);
         let mut verdict = match self.said.take() {
             Some(said) => said.into_verdict(),
             None => Verdict::allowed(),
@@ -112,16 +134,11 @@ impl Engine<'_, '_, '_> {
         if verdict.effect == Effect::Hold {
             verdict.hold = say::merge_holds(&self.holds).map(Box::new);
         }
-        if document_shadow {
+        if !self.enforced {
             return let_pass(verdict);
         }
         verdict.shadow = self.would.filter(|would| would.word() > word(&verdict)).map(|would| {
-            Box::new(Shadowed {
-                effect: would.effect,
-                refusal: would.refusal,
-                rule: would.rule,
-                message: would.message,
-            })
+            Box::new(Shadowed { effect: would.effect, refusal: would.refusal, rule: would.rule })
         });
         verdict
     }
@@ -139,8 +156,8 @@ fn let_pass(verdict: Verdict) -> Verdict {
         passed.lifted = verdict.lifted;
     }
     if let Some(rule) = verdict.rule {
-        let Verdict { effect, refusal, message, .. } = verdict;
-        passed.shadow = Some(Box::new(Shadowed { effect, refusal, rule, message }));
+        let Verdict { effect, refusal, .. } = verdict;
+        passed.shadow = Some(Box::new(Shadowed { effect, refusal, rule }));
     }
     passed
 }

@@ -4,7 +4,9 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use crate::{
-    Amount, Call, Class, Effect, Policy, Usage, Verdict, decide, limit,
+    Amount, Call, Class, Effect, Policy, Usage, Verdict,
+    decide::as_if_enforced,
+    limit,
     node::{self, Kind, Node},
     problem::Findings,
     truth::Facts,
@@ -55,31 +57,18 @@ fn rfc3339<S: serde::Serializer>(at: &Option<Timestamp>, serializer: S) -> Resul
     at.map(|at| at.to_string()).serialize(serializer)
 }
 
-/// Decides a call and says why.
+/// Decides a call and says why; of a document in shadow, what it would do.
 pub fn explain(policy: &Policy, call: &Call<'_>, usage: &dyn Usage, now: Timestamp) -> Explanation {
-    let verdict = decide(policy, call, usage, now);
+    let verdict = as_if_enforced(policy, call, usage, now);
     let rules = verdict
         .rules
         .iter()
         .map(|c| ExplainedRule { rule: c.rule.to_string(), effect: c.effect })
         .collect();
     let class = call.class;
-    match verdict {
-        Verdict { shadow: Some(would), .. } if policy.is_shadow(now) => Explanation {
-            effect: would.effect,
-            rule: would.rule.to_string(),
-            message: would.message,
-            rules,
-            class,
-        },
-        Verdict { effect, rule, message, .. } => Explanation {
-            effect,
-            rule: rule.map(|r| r.to_string()).unwrap_or_default(),
-            message,
-            rules,
-            class,
-        },
-    }
+    let Verdict { effect, rule, message, .. } = verdict;
+    let rule = rule.map(|rule| rule.to_string()).unwrap_or_default();
+    Explanation { effect, rule, message, rules, class }
 }
 
 /// The limits that apply to a call and what is used of them.

@@ -32,8 +32,8 @@ impl Policy {
         if !self.is_shadow(now) {
             return verdict;
         }
-        let Verdict { effect, refusal, rule, message, rules, .. } = verdict;
-        let shadow = rule.map(|rule| Box::new(Shadowed { effect, refusal, rule, message }));
+        let Verdict { effect, refusal, rule, rules, .. } = verdict;
+        let shadow = rule.map(|rule| Box::new(Shadowed { effect, refusal, rule }));
         Verdict { rules, shadow, ..Verdict::allowed() }
     }
 }

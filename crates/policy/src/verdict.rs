@@ -86,8 +86,6 @@ pub struct Shadowed {
     pub refusal: Option<Refusal>,
     /// By which rule.
     pub rule: Arc<str>,
-    /// In which words.
-    pub message: String,
 }
 
 /// How a held call asks for a person.

@@ -1,1 +1,1 @@
-INSERT INTO open (call_id, owner, seq) VALUES (?1, ?2, ?3)
+INSERT OR IGNORE INTO open (call_id, owner, seq) VALUES (?1, ?2, ?3)

@@ -1,2 +1,5 @@
 SELECT seq, v, time, kind, call_id, method, grant, identity, person, agent_session, client, via, server, session_id, tool, fingerprint, risk, decision, error_code, rule, policy, policy_version, policy_hash, argument_keys, arguments, counters, approval_id, outcome, effect, upstream_ms, total_ms, message, count, hash
-FROM audit WHERE call_id = ?1 ORDER BY seq
+FROM audit WHERE call_id = ?1 AND seq IN (
+  SELECT seq FROM story WHERE call_id = ?1
+  UNION ALL SELECT seq FROM audit WHERE seq > (SELECT told FROM state) AND call_id = ?1
+) ORDER BY seq

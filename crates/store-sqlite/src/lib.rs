@@ -1,6 +1,6 @@
 //! A store in SQLite: one file in the data folder, which several processes of one machine may open.
 //!
-//! [`open`] makes or opens a data folder and gives a [`toolgate_store::Engine`] over it;
+//! [`open()`] makes or opens a data folder and gives a [`toolgate_store::Engine`] over it;
 //! [`Audit`] reads and [`verify()`] checks the audit of a folder, with or without a running gateway.
 //!
 //! Invariant: every write is one `BEGIN IMMEDIATE` that reads counters and the head of the chain
@@ -8,12 +8,13 @@
 //! Invariant: SQLite's own files are never opened or closed by hand, for closing one drops the
 //! locks of the whole process; the `-wal` file is, once, to sync it: SQLite never locks that one.
 //!
-//! Start reading at [`open`], then `write` (one transaction), `sync` (durability), `owner` (which
-//! processes live). Statements are in `sql/`, the schema in `sql/migrations/`.
+//! Start reading at [`open()`], then `write` (one transaction), `sync` (durability), `owner` (which
+//! processes live), `open` (which calls have not ended). Statements are in `sql/`, the schema in `sql/migrations/`.
 
 mod audit;
 mod fault;
 mod keys;
+mod open;
 mod outside;
 mod owner;
 mod read;
@@ -21,6 +22,7 @@ mod row;
 mod schema;
 mod sql;
 mod sync;
+mod taking;
 mod things;
 mod time;
 mod usage;

@@ -38,7 +38,7 @@ impl Outside {
         now: Timestamp,
         look: impl FnOnce(&dyn Usage, Timestamp) -> T,
     ) -> Result<T, Fault> {
-        let now = now.max(self.0.status()?.mark);
+        let now = now.max(self.0.mark()?);
         Ok(look(&self.0, now))
     }
 }

@@ -7,6 +7,7 @@ use toolgate_store::{Fault, Kept, Page, Snapshot, Status, backend::Reader};
 
 use crate::{
     fault::{OrFault as _, damaged},
+    open,
     row::{self, number},
     sql, things,
     time::{mark, timestamp},
@@ -54,10 +55,14 @@ impl Reader for Reading {
             head: head(&transaction)?,
             checkpoint: last_checkpoint(&transaction)?,
             mark: mark(at),
-            open: Used(&transaction).open()?,
+            open: open::count(&transaction)?,
         };
         transaction.finish().or_fault()?;
         Ok(status)
+    }
+
+    fn mark(&mut self) -> Result<jiff::Timestamp, Fault> {
+        self.0.query_row(sql::STATE, [], |row| row.get(0)).or_fault().map(mark)
     }
 
     fn usage(&self) -> &dyn Usage {

@@ -15,45 +15,57 @@ use crate::time::{micros, timestamp};
 /// Binds a row to the statement `append` and runs it.
 pub(crate) fn append(statement: &mut CachedStatement<'_>, row: &Row) -> rusqlite::Result<()> {
     let d = &row.draft;
-    let counters = d.counters_json();
     let blob = |hash: &Option<Hash>| hash.map(|hash| hash.0);
-    let values: [&dyn ToSql; 34] = [
-        &number(row.seq),
-        &number(VERSION),
-        &micros(d.time),
-        &d.kind.as_str(),
-        &d.call_id.map(|id| id.0),
-        &d.method.as_deref(),
-        &d.grant.as_deref(),
-        &d.identity.as_deref(),
-        &d.person.as_deref(),
-        &d.agent_session.as_deref(),
-        &d.client.as_deref(),
-        &d.via.as_deref(),
-        &d.server.as_deref(),
-        &d.session_id.as_deref(),
-        &d.tool.as_deref(),
-        &blob(&d.fingerprint),
-        &d.risk.as_deref(),
-        &d.decision.map(Decision::as_str),
-        &d.error_code.as_deref(),
-        &d.rule.as_deref(),
-        &d.policy.as_deref(),
-        &d.policy_version.map(number),
-        &blob(&d.policy_hash),
-        &d.argument_keys.as_deref(),
-        &d.arguments.as_deref(),
-        &counters,
-        &d.approval_id.as_deref(),
-        &d.outcome.map(Outcome::as_str),
-        &d.effect.map(Effect::as_str),
-        &d.upstream_ms.map(number),
-        &d.total_ms.map(number),
-        &d.message.as_deref(),
-        &d.count.map(number),
-        &row.hash.0,
-    ];
-    statement.execute(values.as_slice()).map(drop)
+    let mut bind = Binding { statement, last: 0 };
+    bind.next(Some(number(row.seq)))?;
+    bind.next(Some(number(VERSION)))?;
+    bind.next(Some(micros(d.time)))?;
+    bind.next(Some(d.kind.as_str()))?;
+    bind.next(d.call_id.map(|id| id.0))?;
+    bind.next(d.method.as_deref())?;
+    bind.next(d.grant.as_deref())?;
+    bind.next(d.identity.as_deref())?;
+    bind.next(d.person.as_deref())?;
+    bind.next(d.agent_session.as_deref())?;
+    bind.next(d.client.as_deref())?;
+    bind.next(d.via.as_deref())?;
+    bind.next(d.server.as_deref())?;
+    bind.next(d.session_id.as_deref())?;
+    bind.next(d.tool.as_deref())?;
+    bind.next(blob(&d.fingerprint))?;
+    bind.next(d.risk.as_deref())?;
+    bind.next(d.decision.map(Decision::as_str))?;
+    bind.next(d.error_code.as_deref())?;
+    bind.next(d.rule.as_deref())?;
+    bind.next(d.policy.as_deref())?;
+    bind.next(d.policy_version.map(number))?;
+    bind.next(blob(&d.policy_hash))?;
+    bind.next(d.argument_keys.as_deref())?;
+    bind.next(d.arguments.as_deref())?;
+    bind.next(d.counters_json())?;
+    bind.next(d.approval_id.as_deref())?;
+    bind.next(d.outcome.map(Outcome::as_str))?;
+    bind.next(d.effect.map(Effect::as_str))?;
+    bind.next(d.upstream_ms.map(number))?;
+    bind.next(d.total_ms.map(number))?;
+    bind.next(d.message.as_deref())?;
+    bind.next(d.count.map(number))?;
+    bind.next(Some(row.hash.0))?;
+    statement.raw_execute().map(drop)
+}
+
+/// Binds values in their order. Half of a row is absent: nothing is bound for that, and a statement
+/// of the cache comes without bindings.
+struct Binding<'a, 'c> {
+    statement: &'a mut CachedStatement<'c>,
+    last: usize,
+}
+
+impl Binding<'_, '_> {
+    fn next(&mut self, value: Option<impl ToSql>) -> rusqlite::Result<()> {
+        self.last += 1;
+        value.map_or(Ok(()), |value| self.statement.raw_bind_parameter(self.last, value))
+    }
 }
 
 /// The columns `seq` and `hash` as they are, and the rest if it can be decoded.

@@ -18,7 +18,10 @@ use crate::{
 };
 
 /// Each migration makes the next version; they are never edited once released.
-const MIGRATIONS: [&str; 1] = [include_str!("../sql/migrations/0001_first.sql")];
+const MIGRATIONS: [&str; 2] = [
+    include_str!("../sql/migrations/0001_first.sql"),
+    include_str!("../sql/migrations/0002_less_for_each_call.sql"),
+];
 
 /// The version this program reads and writes.
 pub const VERSION: usize = MIGRATIONS.len();

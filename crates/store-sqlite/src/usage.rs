@@ -85,21 +85,11 @@ impl Used<'_> {
         let until = timestamp(until).ok_or_else(|| damaged("owned"))?;
         Ok(Some(Owned { grants, identity, until }))
     }
-
-    /// Calls that have not ended.
-    pub(crate) fn open(&self) -> Result<u64, Fault> {
-        let mut statement = self.0.prepare_cached(sql::OPEN_COUNT).or_fault()?;
-        let count: i64 = statement.query_row([], |row| row.get(0)).or_fault()?;
-        Ok(u64::try_from(count).unwrap_or_default())
-    }
 }
 
 impl Usage for Used<'_> {
     fn used(&self, counter: &str, period: Period) -> Result<Amount, Unavailable> {
-        Ok(match self.counter(counter).map_err(|_| Unavailable)? {
-            Some((stored, used)) if stored.start >= period.start => used,
-            _ => Amount::ZERO,
-        })
+        Ok(used_of(self.counter(counter).map_err(|_| Unavailable)?, period))
     }
 
     fn taken(&self, counter: &str, after: Timestamp) -> Result<Vec<Taken>, Unavailable> {
@@ -121,6 +111,14 @@ impl Usage for Used<'_> {
             let mine = owned.grants.iter().any(|grant| grant == claim.grant);
             owned.until > claim.now && (mine || same)
         }))
+    }
+}
+
+/// What of a calendar counter is used in a window.
+pub(crate) fn used_of(stored: Option<(Period, Amount)>, period: Period) -> Amount {
+    match stored {
+        Some((stored, used)) if stored.start >= period.start => used,
+        _ => Amount::ZERO,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The writing side: one transaction at a time.
 
 use std::{
+    cell::RefCell,
     collections::HashMap,
     fmt,
     path::{Path, PathBuf},
@@ -12,8 +13,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
 use toolgate_audit::{CallId, Checkpoint, Draft, Hash, Head, Kind, Row};
 use toolgate_policy::{
-    Amount, Claim, Ended, Ownership, Period, Reservation, Take, Taken, Unavailable, Usage, Window,
-    Yielded,
+    Amount, Claim, Ended, Ownership, Period, Reservation, Take, Taken, Unavailable, Usage, Yielded,
 };
 use toolgate_store::{
     Backend, Change, Fault, FaultKind,
@@ -24,18 +24,22 @@ use toolgate_store::{
 use crate::{
     Durability, SyncFile,
     fault::{OrFault as _, damaged},
+    open::Marks,
     owner::Owner,
-    read::{self, Reading},
+    read::Reading,
     row::{self, number},
     schema, sql,
     sync::{Syncer, Watch},
+    taking::{Receipt, Stored},
     things,
-    time::{mark, micros},
-    usage::{Used, seconds},
+    time::{mark, micros, timestamp},
+    usage::{Used, used_of},
 };
 
 /// At most so many abandoned calls are ended in one transaction.
 const ABANDONED: i64 = 1_000;
+/// So many rows are told to `story` at once.
+const STORY: u64 = 256;
 
 /// A database that is written to.
 pub(crate) struct Sqlite {
@@ -48,14 +52,7 @@ pub(crate) struct Sqlite {
     syncer: Option<JoinHandle<()>>,
     /// What this process's open calls took, to give it back.
     receipts: HashMap<CallId, Receipt>,
-}
-
-/// What a call took.
-struct Receipt {
-    at: Timestamp,
-    taken: Vec<(String, Take)>,
-    /// When the call had been seen before, if it had.
-    seen_before: Option<(String, Timestamp, Window)>,
+    marks: Marks,
 }
 
 impl Sqlite {
@@ -71,8 +68,8 @@ impl Sqlite {
         let folder = folder.to_owned();
         let thread = (folder.clone(), Arc::clone(&watch));
         let syncer = Syncer { folder: thread.0, durability, watch: thread.1, sync }.start()?;
-        let (syncer, receipts) = (Some(syncer), HashMap::new());
-        Ok(Self { folder, durability, connection, owner, watch, syncer, receipts })
+        let (syncer, receipts, marks) = (Some(syncer), HashMap::new(), Marks::default());
+        Ok(Self { folder, durability, connection, owner, watch, syncer, receipts, marks })
     }
 
     fn connection(&mut self) -> Result<&Connection, Fault> {
@@ -93,17 +90,30 @@ impl Sqlite {
             receipts: &self.receipts,
             opened: Vec::new(),
             settled: Vec::new(),
+            noted: Vec::new(),
+            marks: self.marks,
+            is_last_owner: false,
+            head: 0,
+            told: 0,
+            counter: RefCell::new(None),
             wrote: false,
         };
         work(&mut transaction)?;
-        let Writing { opened, settled, wrote, .. } = transaction;
+        transaction.tell()?;
+        let Writing { opened, settled, noted, marks, wrote, .. } = transaction;
         reach(Point::BeforeCommit);
         execute(connection, "COMMIT", &[])?;
         reach(Point::AfterCommit);
         if wrote {
             self.watch.written();
         }
+        self.marks = marks;
         self.receipts.extend(opened);
+        for call in noted {
+            if let Some(receipt) = self.receipts.get_mut(&call) {
+                receipt.noted = true;
+            }
+        }
         for call in settled {
             self.receipts.remove(&call);
         }
@@ -153,13 +163,24 @@ impl fmt::Debug for Sqlite {
 }
 
 /// One transaction.
-struct Writing<'a> {
-    connection: &'a Connection,
-    owner: &'a Owner,
+pub(crate) struct Writing<'a> {
+    pub(crate) connection: &'a Connection,
+    pub(crate) owner: &'a Owner,
     watch: &'a Watch,
-    receipts: &'a HashMap<CallId, Receipt>,
-    opened: Vec<(CallId, Receipt)>,
-    settled: Vec<CallId>,
+    pub(crate) receipts: &'a HashMap<CallId, Receipt>,
+    pub(crate) opened: Vec<(CallId, Receipt)>,
+    pub(crate) settled: Vec<CallId>,
+    /// Calls that it has put into `open`.
+    pub(crate) noted: Vec<CallId>,
+    pub(crate) marks: Marks,
+    /// The last span is this process's.
+    pub(crate) is_last_owner: bool,
+    /// Place of the last row.
+    pub(crate) head: u64,
+    /// Place of the last row that `story` knows.
+    told: u64,
+    /// The calendar counter that was read last: it is asked for several times.
+    pub(crate) counter: RefCell<Option<(String, Stored)>>,
     wrote: bool,
 }
 
@@ -173,73 +194,22 @@ pub(crate) fn execute(
 }
 
 impl Writing<'_> {
-    fn execute(&mut self, sql: &str, values: &[&dyn ToSql]) -> Result<usize, Fault> {
+    pub(crate) fn execute(&mut self, sql: &str, values: &[&dyn ToSql]) -> Result<usize, Fault> {
         self.wrote = true;
         execute(self.connection, sql, values)
     }
 
-    fn used(&self) -> Used<'_> {
+    pub(crate) fn used(&self) -> Used<'_> {
         Used(self.connection)
     }
 
-    /// Takes one share; answers what the mark of a repeat was before.
-    fn take(
-        &mut self,
-        call: CallId,
-        key: &str,
-        take: &Take,
-        now: Timestamp,
-    ) -> Result<Option<(Timestamp, Window)>, Fault> {
-        match *take {
-            Take::Calendar { period, amount, .. } => {
-                let stored = self.used().counter(key)?;
-                let stored = stored.filter(|(stored, _)| stored.start >= period.start);
-                let (period, used) = stored.unwrap_or((period, Amount::ZERO));
-                self.set_counter(key, period, used.plus(amount).unwrap_or(Amount::MAX))?;
-            }
-            Take::Sliding { window, amount, .. } => {
-                self.execute(sql::SLIDING_FORGET, &[&key, &micros(window.before(now))])?;
-                let (at, until) = (micros(now), micros(window.after(now)));
-                let amount = amount.to_string();
-                self.execute(sql::SLIDING_ADD, &[&key, &at, &call.0, &until, &amount])?;
-            }
-            Take::InFlight { .. } => {
-                self.execute(sql::FLIGHT_ADD, &[&key, &call.0])?;
-            }
-            Take::Seen { within } => {
-                let before = self.used().seen(key)?;
-                let longest = before.map_or(within, |(_, before)| before.max(within));
-                self.execute(sql::SEEN_WRITE, &[&key, &micros(now), &seconds(longest)])?;
-                return Ok(before);
-            }
+    /// Puts rows into `story`, once there are many.
+    fn tell(&mut self) -> Result<(), Fault> {
+        if self.head.saturating_sub(self.told) < STORY {
+            return Ok(());
         }
-        Ok(None)
-    }
-
-    fn give_back(&mut self, call: CallId, receipt: &Receipt) -> Result<(), Fault> {
-        for (key, take) in &receipt.taken {
-            match *take {
-                Take::Calendar { period, amount, .. } => {
-                    if let Some((stored, used)) = self.used().counter(key)?
-                        && stored.start == period.start
-                    {
-                        self.set_counter(key, stored, used.minus(amount))?;
-                    }
-                }
-                Take::Sliding { .. } => {
-                    let at = micros(receipt.at);
-                    self.execute(sql::SLIDING_BACK, &[key, &at, &call.0])?;
-                }
-                Take::InFlight { .. } => {}
-                Take::Seen { .. } => {
-                    self.execute(sql::SEEN_BACK, &[key])?;
-                }
-            }
-        }
-        if let Some((key, at, within)) = &receipt.seen_before {
-            self.execute(sql::SEEN_WRITE, &[key, &micros(*at), &seconds(*within)])?;
-        }
-        Ok(())
+        self.execute(sql::STORY_ADD, &[&number(self.told)])?;
+        self.execute(sql::STORY_TOLD, &[&number(self.head)]).map(drop)
     }
 
     /// Open calls, with their intents.
@@ -259,25 +229,34 @@ impl Writing<'_> {
         };
         calls.into_iter().map(with_intent).collect()
     }
-
-    fn set_counter(&mut self, key: &str, period: Period, used: Amount) -> Result<(), Fault> {
-        let (start, until, used) = (micros(period.start), micros(period.end), used.to_string());
-        self.execute(sql::COUNTER_WRITE, &[&key, &start, &until, &used]).map(drop)
-    }
 }
 
 impl Transaction for Writing<'_> {
     fn state(&mut self) -> Result<State, Fault> {
-        let mut statement = self.connection.prepare_cached(sql::STATE).or_fault()?;
-        let (at, generation): (i64, i64) =
-            statement.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).or_fault()?;
-        let head = read::head(self.connection)?;
-        let checkpoint = read::last_checkpoint(self.connection)?;
+        let mut statement = self.connection.prepare_cached(sql::BEGIN).or_fault()?;
+        let mut rows = statement.query([]).or_fault()?;
+        let Some(row) = rows.next().or_fault()? else { return Err(damaged("state")) };
+        let whole = |number: i64| u64::try_from(number).unwrap_or_default();
+        let owner: Option<i64> = row.get(3).or_fault()?;
+        self.is_last_owner = owner == Some(self.owner.id);
+        let head = match row.get::<_, Option<i64>>(4).or_fault()? {
+            Some(seq) => to_head(seq, row.get_ref(5).or_fault()?.as_blob().unwrap_or_default())?,
+            None => Head::default(),
+        };
+        self.head = head.seq;
+        self.told = whole(row.get(2).or_fault()?).min(head.seq);
+        let checkpoint = match row.get::<_, Option<i64>>(6).or_fault()? {
+            Some(seq) => {
+                let time = timestamp(row.get(7).or_fault()?);
+                Some((whole(seq), time.ok_or_else(|| damaged("checkpoint"))?))
+            }
+            None => None,
+        };
         Ok(State {
             head,
-            mark: mark(at),
-            generation: u64::try_from(generation).unwrap_or_default(),
-            checkpoint: checkpoint.map(|checkpoint| (checkpoint.seq, checkpoint.time)),
+            mark: mark(row.get(0).or_fault()?),
+            generation: whole(row.get(1).or_fault()?),
+            checkpoint,
         })
     }
 
@@ -288,7 +267,9 @@ impl Transaction for Writing<'_> {
     fn append(&mut self, row: &Row) -> Result<(), Fault> {
         self.wrote = true;
         let mut statement = self.connection.prepare_cached(sql::APPEND).or_fault()?;
-        row::append(&mut statement, row).or_fault()
+        row::append(&mut statement, row).or_fault()?;
+        self.head = row.seq;
+        Ok(())
     }
 
     fn set_mark(&mut self, mark: Timestamp) -> Result<(), Fault> {
@@ -309,7 +290,10 @@ impl Transaction for Writing<'_> {
         reservations: &[Reservation],
         now: Timestamp,
     ) -> Result<(), Fault> {
-        let mut receipt = Receipt { at: now, taken: Vec::new(), seen_before: None };
+        self.begin(seq)?;
+        let ticks = self.marks.ticks;
+        let (noted, taken, seen_before) = (false, Vec::new(), None);
+        let mut receipt = Receipt { seq, ticks, noted, at: now, taken, seen_before };
         for Reservation { key, take, .. } in reservations {
             let before = self.take(call, key, take, now)?;
             if let (Some((at, within)), None) = (before, &receipt.seen_before) {
@@ -317,17 +301,17 @@ impl Transaction for Writing<'_> {
             }
             receipt.taken.push((key.clone(), take.clone()));
         }
-        self.execute(sql::OPEN_ADD, &[&call.0, &self.owner.id, &number(seq)])?;
         self.opened.push((call, receipt));
         Ok(())
     }
 
     fn settle(&mut self, call: CallId, back: GiveBack) -> Result<(), Fault> {
-        if self.execute(sql::OPEN_END, &[&call.0])? == 0 {
-            return Ok(());
-        }
         let receipts = self.receipts;
         let receipt = receipts.get(&call);
+        let noted = receipt.is_none_or(|receipt| receipt.noted) || self.noted.contains(&call);
+        if noted && self.execute(sql::OPEN_END, &[&call.0])? == 0 {
+            return Ok(());
+        }
         let flies = |receipt: &Receipt| {
             receipt.taken.iter().any(|(_, take)| matches!(take, Take::InFlight { .. }))
         };
@@ -378,6 +362,7 @@ impl Transaction for Writing<'_> {
 
     fn change(&mut self, change: &Change, now: Timestamp) -> Result<Changed, Fault> {
         self.wrote = true;
+        self.counter.take();
         let changed = things::change(self.connection, change, now)?;
         if changed == Changed::Made && change.is_setup() {
             self.execute(sql::GROW_GENERATION, &[])?;
@@ -390,6 +375,7 @@ impl Transaction for Writing<'_> {
     }
 
     fn abandoned(&mut self) -> Result<Vec<Abandoned>, Fault> {
+        self.bring_to_light()?;
         let mut statement = self.connection.prepare_cached(sql::OPEN_OWNERS).or_fault()?;
         let owners = statement.query_map([self.owner.id], |row| row.get(0)).or_fault()?;
         let owners: Vec<i64> = owners.collect::<Result<_, _>>().or_fault()?;
@@ -403,7 +389,14 @@ impl Transaction for Writing<'_> {
     fn park(&mut self, call: CallId, now: Timestamp) -> Result<(), Fault> {
         // Without its receipt nothing can be given back.
         self.settled.push(call);
-        self.execute(sql::OPEN_PARK, &[&call.0, &micros(now)]).map(drop)
+        let (receipts, now) = (self.receipts, micros(now));
+        match receipts.get(&call) {
+            Some(receipt) => {
+                let (me, seq) = (self.owner.id, number(receipt.seq));
+                self.execute(sql::OPEN_WAIT, &[&call.0, &me, &seq, &now]).map(drop)
+            }
+            None => self.execute(sql::OPEN_PARK, &[&call.0, &now]).map(drop),
+        }
     }
 
     fn resume(&mut self, call: CallId) -> Result<Option<u64>, Fault> {
@@ -419,17 +412,22 @@ impl Transaction for Writing<'_> {
     }
 
     fn prune(&mut self, now: Timestamp) -> Result<(), Fault> {
+        self.counter.take();
         let now = micros(now);
         for sql in [sql::COUNTER_PRUNE, sql::SLIDING_PRUNE, sql::SEEN_PRUNE, sql::OWNED_PRUNE] {
             self.execute(sql, &[&now])?;
         }
-        Ok(())
+        self.execute(sql::SPAN_PRUNE, &[]).map(drop)
+    }
+
+    fn note(&mut self) -> Result<(), Fault> {
+        self.note_open()
     }
 }
 
 impl Usage for Writing<'_> {
     fn used(&self, counter: &str, period: Period) -> Result<Amount, Unavailable> {
-        Usage::used(&Used(self.connection), counter, period)
+        Ok(used_of(self.counter(counter).map_err(|_| Unavailable)?, period))
     }
     fn taken(&self, counter: &str, after: Timestamp) -> Result<Vec<Taken>, Unavailable> {
         Used(self.connection).taken(counter, after)

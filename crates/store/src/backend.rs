@@ -103,6 +103,10 @@ pub trait Transaction: Usage {
     fn abandoned(&mut self) -> Result<Vec<Abandoned>, Fault>;
     /// Forgets what can no longer count.
     fn prune(&mut self, now: Timestamp) -> Result<(), Fault>;
+    /// Time has passed: what is open for longer is kept where it is found soon.
+    fn note(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
 }
 
 /// Whether counters go back to the window they were taken from.
@@ -139,6 +143,8 @@ pub trait Reader: Usage + Send {
     fn checkpoints(&mut self) -> Result<Vec<Checkpoint>, Fault>;
     /// See [`crate::Store::status`].
     fn status(&mut self) -> Result<Status, Fault>;
+    /// The latest time that was counted with.
+    fn mark(&mut self) -> Result<Timestamp, Fault>;
     /// As a [`Usage`].
     fn usage(&self) -> &dyn Usage;
 }

@@ -238,7 +238,7 @@ impl Store for Engine {
 
     fn look(&self, now: Timestamp, look: Box<Look>) -> BoxFuture<'static, Result<(), NotReadable>> {
         self.ask(move |reader| {
-            let now = now.max(reader.status()?.mark);
+            let now = now.max(reader.mark()?);
             look(reader.usage(), now);
             Ok(())
         })

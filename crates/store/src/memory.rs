@@ -373,6 +373,10 @@ impl Reader for Memory {
         })
     }
 
+    fn mark(&mut self) -> Result<Timestamp, Fault> {
+        Ok(self.data().state.mark)
+    }
+
     fn usage(&self) -> &dyn Usage {
         self
     }

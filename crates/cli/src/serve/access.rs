@@ -101,9 +101,10 @@ pub(crate) struct Policies {
 
 impl Policies {
     /// What those of the file, and that of the command line, mean.
-    pub(crate) fn meanings(&self) -> Meanings {
+    pub(crate) fn meanings(&self, file: &FileSide) -> Meanings {
         let of_file = self.of_file.iter().filter_map(|(name, _)| self.by_name.get(name));
-        let all = of_file.chain(&self.local).map(|in_force| &in_force.policy);
+        let local = self.local.iter().filter(|_| file.local_policy.is_some());
+        let all = of_file.chain(local).map(|in_force| &in_force.policy);
         all.map(|policy| (policy.name().to_owned(), policy.hash().to_owned())).collect()
     }
 }

@@ -1,6 +1,8 @@
-//! What an edit of the file changes, as rows of the audit: written before it takes effect.
+//! What an edit of the file changes, as rows of the audit: written before it takes effect, also if
+//! the edit was made while nobody served.
 //!
-//! Who edited the file is for the system to know, so these rows name no person.
+//! Which policies were last written down is kept in the store, so that a start writes only what is
+//! new. Who edited the file is for the system to know, so these rows name no person.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,47 +10,78 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use toolgate_audit::{Draft, Hash, Kind};
 use toolgate_config::Config;
+use toolgate_store::{Change, Kept};
 
 /// Policies of the file, and of the command line, by name: the hash of what each means.
 pub(super) type Meanings = BTreeMap<String, String>;
+
+/// Where it is kept which meaning of a policy was last written down.
+pub(super) const SPACE: &str = "file_policies";
+
+/// A row, and what is to be kept with it.
+pub(super) type Edit = (Option<Change>, Draft);
+
+/// What was last written down.
+pub(super) fn written(kept: &[Kept]) -> Meanings {
+    let meaning =
+        |kept: &Kept| (kept.key.as_ref().to_owned(), kept.json.trim_matches('"').to_owned());
+    kept.iter().map(meaning).collect()
+}
+
+/// One row for each policy of the file that is not what was last written down.
+pub(super) fn since_last_start(
+    written: &Meanings,
+    now_in_force: &Meanings,
+    now: Timestamp,
+) -> Vec<Edit> {
+    let mut edits = Vec::new();
+    for (name, meaning) in now_in_force {
+        match written.get(name) {
+            None => edits.push(policy(name, Some(meaning), "has a new policy", now)),
+            Some(other) if other != meaning => {
+                edits.push(policy(name, Some(meaning), "has another text for the policy", now));
+            }
+            Some(_) => {}
+        }
+    }
+    let gone = written.keys().filter(|name| !now_in_force.contains_key(*name));
+    edits.extend(gone.map(|name| policy(name, None, "no longer has the policy", now)));
+    edits
+}
 
 /// One row for each policy that means something else, and one for all the rest.
 pub(super) fn rows(
     (old, before): (&Config, &Meanings),
     (new, after): (&Config, &Meanings),
     now: Timestamp,
-) -> Vec<Draft> {
-    let mut rows = Vec::new();
+) -> Vec<Edit> {
     // The policy of local mode comes and goes with that, and not by an edit.
-    let has = |config: &Config, name: &String| config.policies.iter().any(|it| it.name == *name);
-    for (name, meaning) in after {
-        match before.get(name) {
-            None if has(new, name) => {
-                rows.push(policy(name, Some(meaning), "has a new policy", now));
-            }
-            Some(other) if other != meaning => {
-                rows.push(policy(name, Some(meaning), "has another text for the policy", now));
-            }
-            _ => {}
-        }
-    }
-    let gone = before.keys().filter(|name| !after.contains_key(*name) && has(old, name));
-    rows.extend(gone.map(|name| policy(name, None, "no longer has the policy", now)));
+    let comes_or_goes = |name: &str| {
+        let has = |config: &Config| config.policies.iter().any(|it| it.name == name);
+        !(has(old) || has(new)) && before.contains_key(name) != after.contains_key(name)
+    };
+    let mut edits = since_last_start(before, after, now);
+    edits.retain(|(_, row)| !row.policy.as_deref().is_some_and(comes_or_goes));
     let said = rest(old, new);
     if !said.is_empty() {
         let mut row = Draft::new(Kind::Admin, now);
         row.message = Some(format!("toolgate.yaml was edited: {}", said.join(", ")).into());
-        rows.push(row);
+        edits.push((None, row));
     }
-    rows
+    edits
 }
 
-fn policy(name: &str, meaning: Option<&String>, what: &str, now: Timestamp) -> Draft {
+fn policy(name: &str, meaning: Option<&String>, what: &str, now: Timestamp) -> Edit {
+    let (space, key): (Arc<str>, Arc<str>) = (SPACE.into(), name.into());
+    let change = match meaning {
+        Some(hash) => Change::Keep(Kept { space, key, json: format!("\"{hash}\"").into() }),
+        None => Change::Rewrite { space, keep: Vec::new(), forget: vec![key] },
+    };
     let mut row = Draft::new(Kind::Policy, now);
     row.policy = Some(Arc::from(name));
     row.policy_hash = meaning.and_then(|hash| Hash::parse(hash).ok());
     row.message = Some(format!("the configuration {what} `{name}`").into());
-    row
+    (Some(change), row)
 }
 
 /// Everything that is not the text of a policy.
@@ -132,7 +165,8 @@ mod tests {
         let rows = rows((&old, &before), (&new, &after), Timestamp::UNIX_EPOCH);
         let said: Vec<_> = rows
             .iter()
-            .map(|row| {
+            .map(|(change, row)| {
+                assert_eq!(change.is_some(), row.kind == Kind::Policy);
                 let hash = row.policy_hash.map(|hash| hash.0[0]);
                 (row.kind, row.policy.as_deref(), hash, row.message.as_deref().unwrap())
             })
@@ -164,5 +198,23 @@ mod tests {
         );
         let same = super::rows((&old, &before), (&old, &before), Timestamp::UNIX_EPOCH);
         assert!(same.is_empty(), "{same:?}");
+    }
+
+    #[test]
+    fn a_start_tells_what_was_not_told_before() {
+        let written = meanings(&[("same", 1), ("other", 2), ("gone", 3)]);
+        let in_force = meanings(&[("same", 1), ("other", 4), ("new", 5)]);
+        let edits = since_last_start(&written, &in_force, Timestamp::UNIX_EPOCH);
+        let mut kept = written.clone();
+        for (change, row) in edits {
+            let name = row.policy.as_deref().unwrap().to_owned();
+            match change.unwrap() {
+                Change::Keep(new) => kept.extend(super::written(&[new])),
+                Change::Rewrite { forget, .. } => drop(kept.remove(&*forget[0])),
+                other => panic!("{name}: {other:?}"),
+            }
+        }
+        assert_eq!(kept, in_force);
+        assert!(since_last_start(&in_force, &in_force, Timestamp::UNIX_EPOCH).is_empty());
     }
 }

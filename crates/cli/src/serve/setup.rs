@@ -22,7 +22,7 @@ use toolgate_gateway::{Gateway, Server};
 use toolgate_store::{Kept, Snapshot, Store};
 
 use super::access::{Compiled, FileSide, access, may_be_local, policies};
-use super::edits::{self, Meanings};
+use super::edits::{self, Edit, Meanings};
 use super::entries::KeptServers;
 use super::view::{people, view};
 use super::wire::{self, Wiring};
@@ -124,7 +124,7 @@ impl Setup {
         let grants = valid().count();
         let kept_grants = valid().any(|grant| grant.source == Place::Store);
 
-        let meanings = policies.meanings();
+        let meanings = policies.meanings(&file);
         self.write_down(state, &file, &meanings).await?;
         if ends_local {
             self.end_local_mode().await;
@@ -145,23 +145,37 @@ impl Setup {
         Ok(())
     }
 
-    /// An edit of the file is in the audit before it takes effect.
+    /// An edit of the file is in the audit before it takes effect, and so is one that was made
+    /// while nobody served.
     async fn write_down(
         &self,
         state: &State,
         file: &FileSide,
         meanings: &Meanings,
     ) -> Result<(), String> {
-        let Some(before) = &state.file else { return Ok(()) };
-        let old = (&before.config, &state.meanings);
-        for row in edits::rows(old, (&file.config, meanings), Timestamp::now()) {
-            let written = timeout(PATIENCE, self.store.record(row)).await;
-            let written = written.map_err(|_| "the disk does not answer".to_owned());
+        let now = Timestamp::now();
+        let edits = if let Some(before) = &state.file {
+            let old = (&before.config, &state.meanings);
+            edits::rows(old, (&file.config, meanings), now)
+        } else {
+            let kept = self.store.kept(edits::SPACE).await.map_err(|error| error.to_string())?;
+            edits::since_last_start(&edits::written(&kept), meanings, now)
+        };
+        for edit in edits {
+            let written = timeout(PATIENCE, self.write_edit(edit)).await;
             written
-                .and_then(|written| written.map(drop).map_err(|error| error.to_string()))
+                .unwrap_or_else(|_| Err("the disk does not answer".to_owned()))
                 .map_err(|why| format!("the change cannot be written down: {why}"))?;
         }
         Ok(())
+    }
+
+    async fn write_edit(&self, (change, row): Edit) -> Result<(), String> {
+        if let Some(change) = change {
+            let changed = self.store.change(change, row).await;
+            return changed.map(drop).map_err(|error| error.to_string());
+        }
+        self.store.record(row).await.map(drop).map_err(|error| error.to_string())
     }
 
     async fn read(&self) -> Result<StoreSide, String> {

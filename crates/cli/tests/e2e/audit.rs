@@ -123,7 +123,9 @@ fn a_rule_is_told_with_the_line_it_stands_on() {
     fs::write(gate.home.path("strict.yaml"), "version: '1'\n\ndefault: deny\ntools:\n  echo: {}\n")
         .unwrap();
     let edit = eventually("the edit is written down", || {
-        rows(&gate.home).into_iter().find(|row| row["kind"] == "policy")
+        let mut rows = rows(&gate.home).into_iter().rev();
+        let text = "the configuration has another text for the policy `strict`";
+        rows.find(|row| row["kind"] == "policy" && row["message"] == text)
     });
     assert_eq!((&edit["policy"], edit["policy_hash"].is_string()), (&json!("strict"), true));
     let changed = story(&refused[0], &[]);
@@ -137,6 +139,50 @@ fn a_rule_is_told_with_the_line_it_stands_on() {
     .unwrap();
     let found = story(&refused[0], &["--policy", "kept/strict.yaml"]);
     assert!(found.contains("(kept/strict.yaml:2:11)"), "{found}");
+}
+
+/// What is in force at the start is written down once, and what was edited meanwhile before it is.
+#[test]
+fn policies_of_the_file_are_written_down_at_the_start() {
+    let home = Home::new();
+    let file = home.path("one.yaml");
+    fs::write(&file, "version: '1'\ndefault: deny\n").unwrap();
+    let both = "policies: { one: { file: one.yaml }, two: { version: '1', default: allow } }\n";
+    let one = "policies: { one: { file: one.yaml } }\n";
+    let told = |home: &Home| -> Vec<(String, bool)> {
+        let rows = rows(home).into_iter().filter(|row| row["kind"] == "policy");
+        rows.map(|row| {
+            let said = row["message"].as_str().unwrap().trim_start_matches("the configuration ");
+            (said.to_owned(), row["policy_hash"].is_string())
+        })
+        .collect()
+    };
+    let mut expected = vec![
+        ("has a new policy `one`".to_owned(), true),
+        ("has a new policy `two`".to_owned(), true),
+    ];
+    let again = |mut gate: Gate, config: &str| {
+        assert_eq!(gate.stop().0, Some(0));
+        Gate::start_in(gate.into_home(), config)
+    };
+    let gate = Gate::start_in(home, both);
+    assert_eq!(told(&gate.home), expected, "before it was ready");
+    let gate = again(gate, both);
+    assert_eq!(told(&gate.home), expected, "nothing has changed");
+    // While it runs, and while it does not.
+    fs::write(&file, "version: '1'\ndefault: allow\n").unwrap();
+    let other = ("has another text for the policy `one`".to_owned(), true);
+    expected.push(other.clone());
+    eventually("the edit is written down", || (told(&gate.home) == expected).then_some(()));
+    let mut gate = again(gate, both);
+    assert_eq!(told(&gate.home), expected, "it was written down");
+    assert_eq!(gate.stop().0, Some(0));
+    fs::write(&file, "version: '1'\ndefault: deny\n").unwrap();
+    let gate = Gate::start_in(gate.into_home(), one);
+    expected.extend([other, ("no longer has the policy `two`".to_owned(), false)]);
+    assert_eq!(told(&gate.home), expected);
+    let gate = again(gate, one);
+    assert_eq!(told(&gate.home), expected, "it was written down");
 }
 
 #[test]

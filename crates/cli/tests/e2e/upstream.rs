@@ -78,7 +78,7 @@ fn serve(stream: &TcpStream, shared: &Shared) {
     }
 }
 
-fn read(reader: &mut BufReader<&TcpStream>) -> Option<(String, String)> {
+pub(crate) fn read(reader: &mut BufReader<&TcpStream>) -> Option<(String, String)> {
     let mut head = String::new();
     let mut length = 0;
     loop {

@@ -139,6 +139,15 @@ impl Connection {
         rest
     }
 
+    /// Everything up to the end of a connection that may also be reset.
+    pub(crate) fn until_closed(&mut self) -> Vec<u8> {
+        let mut rest = Vec::new();
+        if let Err(error) = self.stream.read_to_end(&mut rest) {
+            assert_ne!(error.kind(), std::io::ErrorKind::WouldBlock, "it was never closed");
+        }
+        rest
+    }
+
     /// The next chunk; none at the end, also at an end that comes too early.
     fn chunk(&mut self) -> Option<Vec<u8>> {
         let size = usize::from_str_radix(&self.line()?, 16).unwrap();

@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
+use toolgate_gateway::Passage;
 use toolgate_mcp::{Pieces, code, write};
 
 use super::{empty, head, whole};
@@ -15,6 +16,13 @@ const PLAIN: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8")
 pub(super) fn json(status: StatusCode, body: impl Into<Pieces>) -> Response<Reply> {
     let mut response = Response::new(whole(body));
     *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, JSON);
+    response
+}
+
+/// A JSON body that still comes in.
+pub(super) fn passing(answer: Passage) -> Response<Reply> {
+    let mut response = Response::new(Reply::Passing(answer));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response
 }

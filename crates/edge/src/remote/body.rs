@@ -9,33 +9,48 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use tokio::time::{Instant, timeout_at};
+use toolgate_gateway::channel::Inbox;
+use toolgate_gateway::{Held, Onward};
 
 use super::spare::Spare;
 
 /// Buffers start no larger than this, whatever length the server announces; growing means copying.
 const FIRST_BUFFER: usize = 16 * 1024 * 1024;
 
+/// From this announced size on an answer may go on while it comes. A smaller one is here before its
+/// beginning would be gone.
+const PASSED_ON: usize = 1024 * 1024;
+
 /// Why a body was not read to its end.
 #[derive(Debug)]
 pub(super) enum Unread {
     TooLarge,
+    /// What was passed on was no message.
+    NoMessage,
     Broken(hyper::Error),
 }
 
-/// The whole body; what came in one piece is not copied.
+/// The whole body; what came in one piece is not copied. A large one goes on piece by piece to where
+/// `inbox` says, if it does, and what comes back is its outline and what is held of it.
 pub(super) async fn collect(
     mut body: Incoming,
     limit: usize,
     spare: &Arc<Spare>,
-) -> Result<Bytes, Unread> {
+    inbox: &dyn Inbox,
+) -> Result<(Bytes, Option<Held>), Unread> {
     if body.size_hint().lower() > limit as u64 {
         return Err(Unread::TooLarge);
     }
-    let Some(first) = next(&mut body).await? else { return Ok(Bytes::new()) };
+    let size = body.size_hint().exact().and_then(|size| usize::try_from(size).ok());
+    let Some(first) = next(&mut body).await? else { return Ok((Bytes::new(), None)) };
     if first.len() > limit {
         return Err(Unread::TooLarge);
     }
-    let Some(second) = next(&mut body).await? else { return Ok(first) };
+    let large = size.filter(|size| *size >= PASSED_ON);
+    if let Some(onward) = large.and_then(|size| inbox.begins(&first, size)) {
+        return pass_on(body, onward).await;
+    }
+    let Some(second) = next(&mut body).await? else { return Ok((first, None)) };
     let rest = usize::try_from(body.size_hint().lower()).unwrap_or(limit);
     let wanted = (first.len() + second.len()).saturating_add(rest);
     let mut whole = spare.take(wanted.min(FIRST_BUFFER).max(first.len()));
@@ -48,7 +63,16 @@ pub(super) async fn collect(
         whole.extend_from_slice(&data);
         piece = next(&mut body).await?;
     }
-    Ok(spare.lend(whole))
+    Ok((spare.lend(whole), None))
+}
+
+/// The rest of a body whose size was announced.
+async fn pass_on(mut body: Incoming, mut onward: Onward) -> Result<(Bytes, Option<Held>), Unread> {
+    while let Some(piece) = next(&mut body).await? {
+        onward.push(piece);
+    }
+    let (outline, held) = onward.finish().ok_or(Unread::NoMessage)?;
+    Ok((outline, Some(held)))
 }
 
 /// As much of the body as fits and comes in time, for people to read.

@@ -72,10 +72,13 @@ impl RemoteChannel {
         expects_answer: bool,
         inbox: &Arc<dyn Inbox>,
     ) -> Result<(), SendError> {
-        let body = body::collect(response.into_body(), self.max_body, &self.spare)
-            .await
-            .map_err(|unread| SendError::Lost(self.unread(&unread)))?;
+        let collected =
+            body::collect(response.into_body(), self.max_body, &self.spare, inbox.as_ref()).await;
+        let (body, held) = collected.map_err(|unread| SendError::Lost(self.unread(&unread)))?;
         let progress = if body.is_empty() { Progress::Expecting } else { inbox.message(body) };
+        if let (Some(held), Progress::Answered) = (held, progress) {
+            held.let_go();
+        }
         if expects_answer && progress == Progress::Expecting {
             return Err(self.lost("answered with something else than the answer"));
         }
@@ -131,7 +134,7 @@ impl RemoteChannel {
                     return Ok(Ended::Early(why));
                 }
                 Err(unread @ Unread::Broken(_)) => return Ok(Ended::Early(self.unread(&unread))),
-                Err(unread @ Unread::TooLarge) => {
+                Err(unread @ (Unread::TooLarge | Unread::NoMessage)) => {
                     return Err(SendError::Lost(self.unread(&unread)));
                 }
             }

@@ -49,6 +49,7 @@ pub(super) fn unread(server: &str, origin: &str, limit: usize, unread: &Unread) 
         Unread::TooLarge => {
             format!("`{server}` answered with more than {limit} bytes, the limit for one message")
         }
+        Unread::NoMessage => format!("`{server}` answered with something that is no JSON message"),
         Unread::Broken(error) => broken(origin, error),
     }
 }

@@ -22,6 +22,7 @@ use crate::ended::{Ended, Withheld};
 use crate::lists::Kind;
 use crate::modern;
 use crate::outlet::Outlet;
+use crate::passage::Onward;
 use crate::rewrite::{push, with_error};
 
 /// Hears one exchange, or (without a call) everything that belongs to none.
@@ -39,6 +40,10 @@ impl Inbox for Ear {
             Some(link) => link.hear(&body, self.epoch, self.call),
             None => Progress::Answered,
         }
+    }
+
+    fn begins(&self, beginning: &Bytes, size: usize) -> Option<Onward> {
+        self.link.upgrade()?.begins(beginning, size, self.call?)
     }
 
     fn paused(&self, retry: Option<Duration>) {

@@ -24,6 +24,7 @@ use crate::channel::{Outbound, SendError};
 use crate::ended::Ended;
 use crate::era::Era;
 use crate::failure::{Expects, Failure};
+use crate::lists::Kind;
 use crate::outlet::Outlet;
 use crate::pass::Pass;
 use crate::refused::Refused;
@@ -88,6 +89,7 @@ impl Link {
             session: ask.session,
             mapped: ask.mapped,
             withheld: ask.withheld,
+            list: Kind::listed_by(&request.method),
             hides: ask.hides.and_then(|(grant, now)| Hides::of(&request.method, grant, now)),
             outlet: Arc::clone(outlet),
             id: request.id.into(),

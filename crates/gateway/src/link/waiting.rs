@@ -6,7 +6,7 @@
 //!
 //! Start at [`WaitingRoom::insert`]. Tested by `link/waiting/tests.rs`.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -29,7 +29,8 @@ mod tests;
 /// Everybody who waits for an answer over one link.
 pub(super) struct WaitingRoom {
     next: AtomicU64,
-    all: Mutex<HashMap<u64, Waiting>>,
+    /// Numbers grow and few wait at a time, so that a tree is quicker than to hash each number.
+    all: Mutex<BTreeMap<u64, Waiting>>,
 }
 
 /// Who waits for an answer of the server.
@@ -55,7 +56,9 @@ pub(super) struct AgentWaiting {
     pub(super) mapped: bool,
     /// Whether the answer is to be written down before the agent may have it.
     pub(super) withheld: bool,
-    /// What is asked for is a list, of which this grant must not see everything.
+    /// What is asked for, if it is a list.
+    pub(super) list: Option<Kind>,
+    /// This grant must not see everything of it.
     pub(super) hides: Option<Hides>,
     /// The epoch it was sent in; none while it has not been sent.
     pub(super) epoch: Option<u64>,
@@ -240,6 +243,16 @@ impl WaitingRoom {
         }
     }
 
+    /// The same if its answer may go on there while it comes in, and the agent's own id.
+    pub(super) fn passes(&self, number: u64) -> Option<(Arc<Outlet>, Box<str>)> {
+        match self.all.lock().get(&number) {
+            Some(Waiting::Agent(agent)) if agent.sees_list_as_it_is() => {
+                Some((Arc::clone(&agent.outlet), agent.id.clone()))
+            }
+            _ => None,
+        }
+    }
+
     /// Whose the request `number` is.
     pub(super) fn session_of(&self, number: u64) -> Option<u64> {
         match self.all.lock().get(&number) {
@@ -259,16 +272,14 @@ impl WaitingRoom {
     /// Where the newest of the requests that run is answered.
     pub(super) fn newest_outlet(&self) -> Option<Arc<Outlet>> {
         let all = self.all.lock();
-        let running = all.iter().filter_map(|(number, waiting)| Some((number, waiting.running()?)));
-        let newest = running.max_by_key(|(number, _)| **number);
-        newest.map(|(_, agent)| Arc::clone(&agent.outlet))
+        let newest = all.values().rev().find_map(Waiting::running);
+        newest.map(|agent| Arc::clone(&agent.outlet))
     }
 
     fn fail_where(&self, whom: impl Fn(&Waiting) -> bool, failure: &Failure, server: &Server) {
         // Taken out first: outlets wake readers, and the room is not to be locked meanwhile.
-        let failed: Vec<Waiting> =
-            self.all.lock().extract_if(|_, waiting| whom(waiting)).map(|(_, one)| one).collect();
-        for waiting in failed {
+        let failed: Vec<_> = self.all.lock().extract_if(.., |_, waiting| whom(waiting)).collect();
+        for (_, waiting) in failed {
             waiting.fail(failure, server);
         }
     }
@@ -277,6 +288,10 @@ impl WaitingRoom {
 // === impl AgentWaiting ===
 
 impl AgentWaiting {
+    fn sees_list_as_it_is(&self) -> bool {
+        self.list.is_some() && self.hides.is_none() && !self.mapped && self.newer.is_none()
+    }
+
     /// What may have happened although it has not been sent: parts of it may have run before.
     fn effect_unsent(&self) -> Effect {
         match self.newer {

@@ -1,6 +1,7 @@
 //! A gateway with scripted servers, and agents that use it as the edge does.
 
 use std::collections::HashMap;
+use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -9,10 +10,10 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
-use toolgate_gateway::outlet::{First, Next};
+use toolgate_gateway::outlet::{Begun, First, Next};
 use toolgate_gateway::{
-    AgentSession, AgentSessions, Attached, Call, Endpoint, Gateway, Grant, Ids, Instances, Metrics,
-    NotOpened, Server, ServerSettings,
+    AgentSession, AgentSessions, Attached, BrokenOff, Call, Endpoint, Gateway, Grant, Ids,
+    Instances, Metrics, NotOpened, Passage, Server, ServerSettings,
 };
 use toolgate_mcp::{Incoming, Limits, Message, Refusal, Request, parse_agent};
 
@@ -71,6 +72,10 @@ pub(crate) enum Seen {
     /// A message of a stream.
     Event(String),
     Pause(Option<Duration>),
+    /// An answer of so many bytes begins; its pieces; that it breaks off.
+    Begun(usize),
+    Piece(String),
+    BrokenOff,
 }
 
 /// A server that may take a minute for a call and ten seconds to start.
@@ -243,8 +248,8 @@ impl Agent {
     /// Sends messages of 2025-03-26 as a batch.
     pub(crate) async fn batch(&self, raw: &str) -> Option<Reply> {
         let Incoming::Batch(members) = parse(raw) else { panic!("not a batch: {raw}") };
-        let call = self.session.batch(&members).await?;
-        Some(Reply::of(&self.session, call))
+        let attached = self.session.stream(&self.session.batch(&members).await?);
+        Some(Reply::reading(|events| read(attached, events)))
     }
 
     /// Sends a notification or an answer.
@@ -270,14 +275,18 @@ impl Reply {
     pub(crate) fn of(session: &Arc<AgentSession>, mut call: Call) -> Self {
         let session = Arc::clone(session);
         Self::reading(|events| async move {
-            match call.first().await {
-                First::Answer(body, status) => {
+            match call.begun().await {
+                Begun::All(First::Answer(body, status)) => {
                     drop(events.send(Seen::Body(string(&body.into_bytes()), status)));
                 }
-                First::Stream => {
+                Begun::All(First::Stream) => {
                     let attached = session.stream(&call);
                     drop(call);
                     read(attached, events).await;
+                }
+                Begun::Passing(passage) => {
+                    drop(call);
+                    pass(passage, events).await;
                 }
             }
         })
@@ -331,8 +340,31 @@ impl Reply {
         seen.map(|seen| match seen {
             Seen::Body(body, _) | Seen::Event(body) => body,
             Seen::Pause(_) => "paused".to_owned(),
+            Seen::Begun(_) => "begun".to_owned(),
+            Seen::Piece(piece) => piece,
+            Seen::BrokenOff => "broken off".to_owned(),
         })
         .collect()
+    }
+}
+
+async fn pass(mut passage: Passage, events: mpsc::UnboundedSender<Seen>) {
+    let announced = passage.left();
+    drop(events.send(Seen::Begun(announced)));
+    loop {
+        let seen = tokio::select! {
+            next = poll_fn(|context| passage.poll_next(context)) => match next {
+                Some(Ok(piece)) => Seen::Piece(string(&piece)),
+                Some(Err(BrokenOff)) => Seen::BrokenOff,
+                None => return,
+            },
+            () = events.closed() => return,
+        };
+        let over = seen == Seen::BrokenOff;
+        drop(events.send(seen));
+        if over {
+            return;
+        }
     }
 }
 

@@ -10,10 +10,10 @@ use std::time::Duration;
 use toolgate_audit::Kind;
 use toolgate_gateway::{Server, ServerMetrics, ServerSettings};
 use toolgate_mcp::peek;
-use toolgate_store::Store;
+use toolgate_store::{Engine, Settings, Store};
 
 use crate::bed::{Bed, Counted, INITIALIZE, limits, settings};
-use crate::faulty::{Fault, FaultyConnector, FaultyIds, FaultyStore, Plan};
+use crate::faulty::{Fault, FaultyBackend, FaultyConnector, FaultyIds, FaultyStore, Plan};
 use crate::office::Office;
 use crate::player::Player;
 use crate::script::settle;
@@ -27,7 +27,7 @@ struct Case {
     rows: &'static str,
 }
 
-const CASES: [Case; 16] = [
+const CASES: [Case; 18] = [
     Case { fault: Fault::NoId, told: "-32603", sent: false, rows: "" },
     // The edge contains it (`agents::contained`).
     Case { fault: Fault::IdPanics, told: "panicked", sent: false, rows: "" },
@@ -95,7 +95,29 @@ const CASES: [Case; 16] = [
         sent: true,
         rows: "intent, outcome ok done",
     },
+    Case {
+        fault: Fault::RecordPanics,
+        told: "answered",
+        sent: true,
+        rows: "intent, outcome ok done",
+    },
+    Case {
+        fault: Fault::RecordHangs,
+        told: "answered",
+        sent: true,
+        rows: "intent, outcome ok done",
+    },
 ];
+
+/// The agent may have the answer before its outcome is written, or only then: so it is where the
+/// result gives the agent something to own.
+const POLICIES: [&str; 2] = [
+    "version: \"1\"\ndefault: allow\n",
+    "version: \"1\"\ndefault: allow\ntools: { bad: { yields: { job: result.id } } }\n",
+];
+
+/// What the tool answers.
+const RESULT: &str = r#"{"content":[],"structuredContent":{"id":"7"}}"#;
 
 fn call(name: &str, arguments: &str) -> String {
     let params = format!(r#"{{"name":"{name}","arguments":{arguments}}}"#);
@@ -113,29 +135,39 @@ fn told(answer: &str) -> String {
 async fn whatever_goes_wrong_nothing_is_sent_unwritten_and_neighbours_notice_nothing() {
     let mut complaints = Vec::new();
     for case in CASES {
-        complaints.extend(check(&case).await);
+        for policy in POLICIES {
+            complaints.extend(check(&case, policy).await);
+        }
     }
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
 }
 
 /// Everything that is not as it must be.
-async fn check(case: &Case) -> Vec<String> {
+async fn check(case: &Case, policy: &str) -> Vec<String> {
     let fault = case.fault;
     let mut complaints = Vec::new();
     let mut expect = |what: &str, found: &str, expected: &str| {
         if found != expected {
-            complaints.push(format!("{fault:?}: {what}: `{found}` instead of `{expected}`"));
+            complaints
+                .push(format!("{fault:?}: {what}: `{found}` instead of `{expected}`, {policy}"));
         }
     };
     let plan = Plan::default();
     let ids = Arc::new(FaultyIds(Arc::new(Counted::new()), plan.clone()));
     let between =
         |store: Arc<dyn Store>| -> Arc<dyn Store> { Arc::new(FaultyStore(store, plan.clone())) };
-    let office = Office::through(ids.clone(), between);
+    let start = |memory, now| {
+        let backend = FaultyBackend(memory, plan.clone());
+        // Who hangs must not hang here.
+        let start = if fault == Fault::RecordHangs { Engine::start } else { Engine::on_the_spot };
+        start(backend, Settings::default(), now).unwrap()
+    };
+    let office = Office::over(ids.clone(), start, between);
+    office.enforce(policy);
     let bed = Bed::with(ids, office, limits());
     let (files, other) = (Player::with_tools(&["bad"]), Player::with_tools(&["good"]));
     if fault != Fault::Lost {
-        files.set("tools/call", r#"{"content":[]}"#);
+        files.set("tools/call", RESULT);
     }
     let connector = Arc::new(FaultyConnector {
         inner: files.connector(),
@@ -170,7 +202,7 @@ async fn check(case: &Case) -> Vec<String> {
     waiting.answer(r#"{"content":[]}"#);
     expect("the neighbour heard", &told(&beside.answer().await), "answered");
     // What was broken works again for the next call.
-    files.set("tools/call", r#"{"content":[]}"#);
+    files.set("tools/call", RESULT);
     let again = agent.ask(&call("bad", r#"{"again":1}"#)).answer().await;
     expect("the next call was", &told(&again), "answered");
 

@@ -1,15 +1,18 @@
 //! Doubles that fail on purpose at one place of a call's way, and only for calls of the tool `bad`.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
+use tokio::runtime::Handle;
 use toolgate_audit::{CallId, Checkpoint, Draft, Row};
 use toolgate_gateway::Ids;
 use toolgate_gateway::channel::{BoxFuture, Channel, Connector, Inbox, Outbound, SendError};
+use toolgate_store::backend::{Reader, Work};
 use toolgate_store::{
-    Answer, Asking, Change, ChangeError, Fault as StoreFault, FaultKind, Kept, Look, Memory,
-    NotAudited, NotReadable, Page, Snapshot, Status, Store,
+    Answer, Asking, Backend, Change, ChangeError, Fault as StoreFault, FaultKind, Kept, Look,
+    Memory, NotAudited, NotReadable, Page, Snapshot, Status, Store,
 };
 
 use crate::script::Script;
@@ -35,19 +38,58 @@ pub(crate) enum Fault {
     SendHangs,
     /// It is sent and answered, and its outcome cannot be written for a while.
     NotRecorded,
+    /// The same, because writing it panics.
+    RecordPanics,
+    /// The same, because the disk does not answer.
+    RecordHangs,
 }
 
 /// Who fails, and how; cloned into every double.
-#[derive(Clone, Default)]
-pub(crate) struct Plan(Arc<Mutex<Option<Fault>>>);
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plan(Arc<Planned>);
+
+#[derive(Debug, Default)]
+struct Planned {
+    fault: Mutex<Option<Fault>>,
+    changed: Condvar,
+    /// The call is on its way, so that what is written next is its outcome.
+    sent: AtomicBool,
+}
 
 impl Plan {
     pub(crate) fn set(&self, fault: Option<Fault>) {
-        *self.0.lock() = fault;
+        *self.0.fault.lock() = fault;
+        self.0.changed.notify_all();
+    }
+
+    fn fault(&self) -> Option<Fault> {
+        *self.0.fault.lock()
     }
 
     fn is(&self, fault: Fault) -> bool {
-        *self.0.lock() == Some(fault)
+        self.fault() == Some(fault)
+    }
+}
+
+/// Data in memory whose next transaction after the call was sent fails.
+#[derive(Debug)]
+pub(crate) struct FaultyBackend(pub(crate) Memory, pub(crate) Plan);
+
+impl Backend for FaultyBackend {
+    fn transact(&mut self, work: &mut Work<'_>) -> Result<(), StoreFault> {
+        let plan = &self.1;
+        if plan.0.sent.swap(false, Ordering::SeqCst) {
+            assert!(!plan.is(Fault::RecordPanics), "on purpose");
+            let mut fault = plan.0.fault.lock();
+            while *fault == Some(Fault::RecordHangs) {
+                plan.0.changed.wait(&mut fault);
+            }
+        }
+        self.0.transact(work)
+    }
+
+    fn reader(&self) -> Result<Box<dyn Reader>, StoreFault> {
+        self.0.reader()
     }
 }
 
@@ -79,13 +121,20 @@ fn not_audited() -> NotAudited {
     NotAudited(StoreFault::new(FaultKind::Io, "told to fail"))
 }
 
+/// The clock of the test stands still until the store, which may use a thread, has answered.
+fn still<T: Send + 'static>(answer: BoxFuture<'static, T>) -> BoxFuture<'static, T> {
+    Box::pin(async {
+        let runtime = Handle::current();
+        tokio::task::spawn_blocking(move || runtime.block_on(answer)).await.unwrap()
+    })
+}
+
 impl Store for FaultyStore {
     fn admit(&self, mut asking: Asking) -> BoxFuture<'static, Result<Answer, NotAudited>> {
         if asking.draft.tool.as_deref() != Some("bad") {
-            return self.0.admit(asking);
+            return still(self.0.admit(asking));
         }
-        let fault = *self.1.0.lock();
-        match fault {
+        match self.1.fault() {
             Some(Fault::DecisionPanics) => {
                 asking.decide = Box::new(|_, _| panic!("on purpose"));
                 self.0.admit(asking)
@@ -110,7 +159,7 @@ impl Store for FaultyStore {
                     Err(not_audited())
                 })
             }
-            _ => self.0.admit(asking),
+            _ => still(self.0.admit(asking)),
         }
     }
 
@@ -168,8 +217,7 @@ pub(crate) struct FaultyConnector {
 impl Connector for FaultyConnector {
     fn connect(&self, inbox: Arc<dyn Inbox>) -> BoxFuture<'_, Result<Arc<dyn Channel>, SendError>> {
         Box::pin(async move {
-            let fault = *self.plan.0.lock();
-            match fault {
+            match self.plan.fault() {
                 Some(Fault::NoConnection) => {
                     return Err(SendError::NotSent("told to fail".to_owned()));
                 }
@@ -196,11 +244,11 @@ impl Channel for FaultyChannel {
         message: Outbound,
         exchange: Arc<dyn Inbox>,
     ) -> BoxFuture<'_, Result<(), SendError>> {
-        let fault = *self.plan.0.lock();
         if !message.body.windows(5).any(|part| part == b"\"bad\"") {
             return self.inner.send(message, exchange);
         }
-        match fault {
+        self.plan.0.sent.store(true, Ordering::SeqCst);
+        match self.plan.fault() {
             Some(Fault::NotSent) => {
                 Box::pin(async { Err(SendError::NotSent("told to fail".to_owned())) })
             }

@@ -31,6 +31,7 @@ mod modern_questions;
 mod newer;
 mod opening;
 mod pass;
+mod passing;
 mod policy;
 mod questions;
 mod reload;

@@ -93,6 +93,30 @@ async fn a_question_ends_the_request_and_the_next_one_goes_on_with_the_call() {
     }
 }
 
+/// The end of a leg is to be written before the client hears of it; on a full disk he hears of it
+/// all the same, and goes on once there is room.
+#[tokio::test(start_paused = true)]
+async fn a_question_does_not_wait_for_ever_for_the_disk() {
+    let (bed, mut peer) = Bed::one(Kind::Child);
+    let client = able(&bed);
+    let mut reply = client.ask(&call());
+    let mut line = peer.line().await;
+    let sent = line.next().await;
+    bed.office.memory.set_broken(true);
+    sent.say(ASKS);
+    let (key, state) = asked(&reply.message().await);
+    let refused = client.ask(&retry("2", CALL, &yes(&key), &state)).answer().await;
+    assert!(refused.contains("not_audited"), "{refused}");
+    bed.office.memory.set_broken(false);
+    let reply = client.ask(&retry("3", CALL, &yes(&key), &state));
+    assert_eq!(line.next().await.id(), "\"q\"");
+    sent.answer("{}");
+    reply.answer().await;
+    let rows = bed.office.rows_by(3).await;
+    let outcomes: Vec<_> = rows.iter().map(|row| row.draft.outcome).collect();
+    assert_eq!(outcomes, [None, Some(Outcome::InputRequired), Some(Outcome::Ok)]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_state_is_good_for_its_own_call_once() {
     let (bed, mut peer) = Bed::one(Kind::Child);

@@ -45,10 +45,19 @@ impl Office {
         ids: Arc<dyn Ids>,
         between: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
     ) -> Self {
+        let start = |memory, now| Engine::on_the_spot(memory, Settings::default(), now).unwrap();
+        Self::over(ids, start, between)
+    }
+
+    /// The same, with a store that is started otherwise.
+    pub(crate) fn over(
+        ids: Arc<dyn Ids>,
+        start: impl FnOnce(Memory, Timestamp) -> Engine,
+        between: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
+    ) -> Self {
         let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
         let memory = Memory::default();
-        let engine = Engine::on_the_spot(memory.clone(), Settings::default(), now).unwrap();
-        let store: Arc<dyn Store> = Arc::new(engine);
+        let store: Arc<dyn Store> = Arc::new(start(memory.clone(), now));
         let clock = Arc::new(Still(Mutex::new(now)));
         let writing = Writing { mode: ArgumentMode::Keys, secret: Secret([7; 32]) };
         let ticking: Arc<dyn Clock> = Arc::clone(&clock) as _;

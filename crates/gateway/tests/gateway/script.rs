@@ -13,6 +13,7 @@ use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use toolgate_gateway::Onward;
 use toolgate_gateway::channel::{
     BoxFuture, Channel, Connector, Heads, Inbox, Outbound, Progress, SendError,
 };
@@ -299,6 +300,22 @@ impl Sent {
                 progress
             }
         }
+    }
+
+    /// Begins an answer of so many bytes; where it goes on to, if it does.
+    pub(crate) fn begins(&self, beginning: &str, size: usize) -> Option<Onward> {
+        self.exchange.begins(&Bytes::copy_from_slice(beginning.as_bytes()), size)
+    }
+
+    /// An answer that went on while it came is here, as the edge does it.
+    pub(crate) fn passed(&self, onward: Onward) -> Progress {
+        let (outline, held) = onward.finish().expect("an outline");
+        let progress = self.exchange.message(outline);
+        if progress == Progress::Answered {
+            held.let_go();
+            self.end(Ok(()));
+        }
+        progress
     }
 
     pub(crate) fn answer(&self, result: &str) {

@@ -101,7 +101,7 @@ impl<'a> Members<'a> {
 
 /// Whether a raw value can be an id. A string with a lone surrogate cannot: two readers would not
 /// agree on whose answer it names.
-pub(super) fn is_id(raw: &str) -> bool {
+pub(crate) fn is_id(raw: &str) -> bool {
     match raw.as_bytes().first() {
         Some(b'"') => text(raw).is_some(),
         Some(b'-' | b'0'..=b'9') => true,

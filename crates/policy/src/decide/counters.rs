@@ -4,7 +4,7 @@ use std::{collections::HashMap, sync::Arc};
 
 use super::{
     Engine,
-    say::{Said, worded},
+    say::{Said, Words, worded},
     steps::CHANGE,
 };
 use crate::{
@@ -37,12 +37,12 @@ impl<'p> Engine<'p, '_, '_> {
             let until = last.map(|at| repeats.window.after(at)).filter(|end| *end > self.now);
             if let Some(until) = until.filter(|_| self.call.approval == Approval::None) {
                 let wait = seconds_until(self.now, until);
-                self.say(shadow, &repeats.rule, Effect::Deny, || {
-                    let text = format!(
+                self.say(shadow, &repeats.rule, Effect::Deny, |words| {
+                    let text = words.of(|| format!(
                         "the same call of `{tool}` was already made within the last {}; do not \
                          repeat it, use the earlier result (the same call is possible again in {wait} s)",
                         repeats.window
-                    );
+                    ));
                     Said { retry_after: Some(wait), ..Said::denied(&repeats.rule, text) }
                 });
             } else {
@@ -62,7 +62,7 @@ impl<'p> Engine<'p, '_, '_> {
         let rule = Arc::clone(&self.policy.words.repeat);
         let Some(digest) = self.digest() else {
             if self.call.arguments.is_some() {
-                self.say(false, &rule, Effect::Deny, || unreadable(&rule));
+                self.say(false, &rule, Effect::Deny, |words| unreadable(&rule, words));
             }
             return;
         };
@@ -87,12 +87,12 @@ impl<'p> Engine<'p, '_, '_> {
             }
             Err(Failure::Spent(retry)) => {
                 let (tool, window) = (self.call.tool, repeat.window);
-                self.say(false, &rule, Effect::Deny, || {
-                    let text = format!(
+                self.say(false, &rule, Effect::Deny, |words| {
+                    let text = words.of(|| format!(
                         "you have made this very call of `{tool}` {max} times within {}: \
                          you are in a loop; stop, do not repeat it, and try something else or ask the person",
                         window.spelled()
-                    );
+                    ));
                     Said::limited(&rule, text, retry)
                 });
             }
@@ -167,18 +167,8 @@ impl<'p> Engine<'p, '_, '_> {
                 }
                 Err(Failure::Spent(retry)) => {
                     let (max, tool) = (limit.max, self.call.tool);
-                    self.say(shadow, &limit.rule, Effect::Deny, || {
-                        let text = if max == 1 {
-                            format!(
-                                "`{tool}` is limited to 1 call at a time and one is running; wait \
-                                 for it to end, then retry"
-                            )
-                        } else {
-                            format!(
-                                "`{tool}` is limited to {max} calls at a time and {max} are \
-                                 running; wait for one of them to end, then retry"
-                            )
-                        };
+                    self.say(shadow, &limit.rule, Effect::Deny, |words| {
+                        let text = words.of(|| in_flight_text(tool, max));
                         Said::limited(&limit.rule, text, retry)
                     });
                 }
@@ -189,46 +179,66 @@ impl<'p> Engine<'p, '_, '_> {
 
     fn bad_amount(&mut self, shadow: bool, limit: &'p Limit, why: &'static str) {
         let Increment::From(path) = &limit.increment else { return };
-        self.say(shadow, &limit.rule, Effect::Deny, || {
-            let text = format!(
-                "`{}` {why}, but the limit `{}` counts it; {CHANGE}",
-                path.text, limit.counter
-            );
+        self.say(shadow, &limit.rule, Effect::Deny, |words| {
+            let text = words.of(|| {
+                format!(
+                    "`{}` {why}, but the limit `{}` counts it; {CHANGE}",
+                    path.text, limit.counter
+                )
+            });
             Said::denied(&limit.rule, text)
         });
     }
 
     fn spent(&mut self, shadow: bool, limit: &'p Limit, retry: Option<u64>) {
         let tool = self.call.tool;
-        self.say(shadow, &limit.rule, Effect::Deny, || {
-            let name = limit::shown_name(&limit.counter, tool);
-            let otherwise =
-                || format!("`{tool}` is limited to {} (limit `{name}`)", limit::describe(limit));
-            let then = match retry {
-                Some(wait) => format!("retry in {wait} s"),
-                None => format!("this call alone is over the limit; {CHANGE}"),
-            };
-            let text = worded(limit.on_deny.as_deref(), otherwise, &then);
+        self.say(shadow, &limit.rule, Effect::Deny, |words| {
+            let text = words.of(|| spent_text(limit, tool, retry));
             Said::limited(&limit.rule, text, retry)
         });
     }
 
     fn unavailable(&mut self, shadow: bool, rule: &Arc<str>) {
-        self.say(shadow, rule, Effect::Deny, || {
-            let text = "the counters of this policy cannot be read now; retry later".to_owned();
+        self.say(shadow, rule, Effect::Deny, |words| {
+            let text = "the counters of this policy cannot be read now; retry later";
+            let text = words.of(|| text.to_owned());
             Said::denied(rule, text)
         });
     }
 
     fn unreadable(&mut self, entry: &Entry, rule: &Arc<str>) {
         if self.call.arguments.is_some() {
-            self.say(self.shadow(entry), rule, Effect::Deny, || unreadable(rule));
+            self.say(self.shadow(entry), rule, Effect::Deny, |words| unreadable(rule, words));
         }
     }
 }
 
-fn unreadable(rule: &Arc<str>) -> Said {
-    let text = format!("the arguments are not clean JSON; {CHANGE}");
+fn in_flight_text(tool: &str, max: u64) -> String {
+    if max == 1 {
+        return format!(
+            "`{tool}` is limited to 1 call at a time and one is running; wait for it to end, then \
+             retry"
+        );
+    }
+    format!(
+        "`{tool}` is limited to {max} calls at a time and {max} are running; wait for one of them \
+         to end, then retry"
+    )
+}
+
+fn spent_text(limit: &Limit, tool: &str, retry: Option<u64>) -> String {
+    let name = limit::shown_name(&limit.counter, tool);
+    let otherwise =
+        || format!("`{tool}` is limited to {} (limit `{name}`)", limit::describe(limit));
+    let then = match retry {
+        Some(wait) => format!("retry in {wait} s"),
+        None => format!("this call alone is over the limit; {CHANGE}"),
+    };
+    worded(limit.on_deny.as_deref(), otherwise, &then)
+}
+
+fn unreadable(rule: &Arc<str>, words: Words) -> Said {
+    let text = words.of(|| format!("the arguments are not clean JSON; {CHANGE}"));
     Said::denied(rule, text)
 }
 

@@ -18,6 +18,18 @@ pub(super) struct Said {
     pub(super) retry_after: Option<u64>,
 }
 
+/// Whether anybody is going to read what is said.
+#[derive(Clone, Copy)]
+pub(super) struct Words {
+    read: bool,
+}
+
+impl Words {
+    pub(super) fn of(self, text: impl FnOnce() -> String) -> String {
+        if self.read { text() } else { String::new() }
+    }
+}
+
 impl Said {
     pub(super) fn denied(rule: &Arc<str>, message: String) -> Self {
         Self {
@@ -52,18 +64,19 @@ impl Said {
 
 impl Engine<'_, '_, '_> {
     /// Records what a rule says. The first enforced word is the verdict, so its text is made only
-    /// when nobody has spoken before.
+    /// when nobody has spoken before. What is in shadow nobody reads.
     pub(super) fn say(
         &mut self,
         shadow: bool,
         rule: &Arc<str>,
         effect: Effect,
-        said: impl FnOnce() -> Said,
+        said: impl FnOnce(Words) -> Said,
     ) {
         self.rules.push(Contribution { rule: Arc::clone(rule), effect, shadow });
+        let words = Words { read: self.enforced && !shadow };
         let slot = if shadow { &mut self.would } else { &mut self.said };
         if slot.is_none() {
-            *slot = Some(Said { effect, ..said() });
+            *slot = Some(Said { effect, ..said(words) });
         }
     }
 }

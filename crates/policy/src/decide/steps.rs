@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     Engine,
-    say::{self, Said, worded},
+    say::{self, Said, Words, worded},
 };
 use crate::{
     Approval, Contribution, Effect, Lifted, Policy, intercept, limit,
@@ -52,8 +52,9 @@ impl Engine<'_, '_, '_> {
         let (hidden, would) = hidden(self.policy, self.entries, self.facts);
         let rule = Arc::clone(&self.policy.words.hidden);
         let tool = self.call.tool;
-        let said = || {
-            let text = format!("the tool `{tool}` is not available under this policy; {STOP}");
+        let said = |words: Words| {
+            let text = || format!("the tool `{tool}` is not available under this policy; {STOP}");
+            let text = words.of(text);
             Said::denied(&rule, text)
         };
         if hidden {
@@ -71,10 +72,10 @@ impl Engine<'_, '_, '_> {
             || self.entries.iter().copied().any(|entry| named(&entry) || self.mutant_names(entry));
         if !opened {
             let rule = Arc::clone(&self.policy.words.default_deny);
-            self.say(false, &rule, Effect::Deny, || {
-                let text =
-                    format!("the tool `{}` is not permitted by this policy; {STOP}", call.tool);
-                Said::denied(&rule, text)
+            self.say(false, &rule, Effect::Deny, |words| {
+                let tool = call.tool;
+                let text = || format!("the tool `{tool}` is not permitted by this policy; {STOP}");
+                Said::denied(&rule, words.of(text))
             });
             return true;
         }
@@ -102,9 +103,10 @@ impl Engine<'_, '_, '_> {
                 continue;
             }
             let tool = self.call.tool;
-            self.say(self.shadow(entry), &entry.action_rule, Effect::Deny, || {
+            self.say(self.shadow(entry), &entry.action_rule, Effect::Deny, |words| {
                 let otherwise = || format!("the tool `{tool}` is denied by this policy");
-                Said::denied(&entry.action_rule, worded(entry.reason.as_deref(), otherwise, STOP))
+                let text = words.of(|| worded(entry.reason.as_deref(), otherwise, STOP));
+                Said::denied(&entry.action_rule, text)
             });
         }
     }
@@ -144,15 +146,15 @@ impl Engine<'_, '_, '_> {
 
     fn deny_by(&mut self, entry: &Entry, predicate: &Predicate, truth: Truth<'_>, required: bool) {
         let tool = self.call.tool;
-        self.say(self.shadow(entry), &predicate.rule, Effect::Deny, || {
-            let text = match truth {
+        self.say(self.shadow(entry), &predicate.rule, Effect::Deny, |words| {
+            let text = words.of(|| match truth {
                 Truth::Error(fault) => format!("{}; {CHANGE}", say::fault_text(fault)),
                 _ => worded(
                     predicate.on_deny.as_deref(),
                     || say::predicate_text(predicate, tool, required),
                     CHANGE,
                 ),
-            };
+            });
             Said::denied(&predicate.rule, text)
         });
     }
@@ -177,13 +179,11 @@ impl Engine<'_, '_, '_> {
                         self.holds.push((&rule.approve, Arc::clone(&rule.pointer), shadow));
                     }
                 } else if !holds {
-                    self.say(shadow, &rule.pointer, Effect::Deny, || {
+                    self.say(shadow, &rule.pointer, Effect::Deny, |words| {
                         let otherwise = || format!("Denied by rule \"{}\"", rule.name);
                         let then = if rule.kind == RuleKind::Deny { STOP } else { CHANGE };
-                        Said::denied(
-                            &rule.pointer,
-                            worded(rule.on_deny.as_deref(), otherwise, then),
-                        )
+                        let text = words.of(|| worded(rule.on_deny.as_deref(), otherwise, then));
+                        Said::denied(&rule.pointer, text)
                     });
                     break;
                 }
@@ -230,10 +230,10 @@ impl Engine<'_, '_, '_> {
         }
         let tool = self.call.tool;
         for (approve, rule, shadow) in self.holds.clone() {
-            self.say(shadow, &rule, Effect::Hold, || {
+            self.say(shadow, &rule, Effect::Hold, |words| {
                 let otherwise = || format!("`{tool}` needs the approval of a person");
                 let then = "repeat the very same call once it is approved";
-                let text = worded(approve.note.as_deref(), otherwise, then);
+                let text = words.of(|| worded(approve.note.as_deref(), otherwise, then));
                 Said { refusal: None, ..Said::denied(&rule, text) }
             });
         }

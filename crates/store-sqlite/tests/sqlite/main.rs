@@ -6,6 +6,7 @@ mod compat;
 mod disk;
 mod folder;
 mod kill;
+mod open;
 mod place;
 mod processes;
 mod tamper;

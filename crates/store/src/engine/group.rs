@@ -247,6 +247,7 @@ impl<'a> Group<'a> {
         let now = self.time(now);
         self.end_minute(now);
         self.write_touched()?;
+        self.transaction.note()?;
         let then = now.checked_sub(LEG).unwrap_or(Timestamp::MIN);
         for call in self.transaction.waiting_since(then)? {
             self.give_up(&call, Outcome::Cancelled, "the call was not continued in time")?;

@@ -29,6 +29,8 @@ struct Waiting {
     jobs: VecDeque<Job>,
     /// How many of them somebody wants an answer to.
     awaited: usize,
+    /// How often they were taken.
+    taken: u64,
     /// The thread is to look, though nothing may wait.
     call: bool,
     /// The thread sleeps until it is called.
@@ -61,6 +63,7 @@ impl Queue {
         let count = waiting.jobs.len().min(GROUP);
         let jobs: Vec<Job> = waiting.jobs.drain(..count).collect();
         waiting.awaited -= jobs.iter().filter(|job| job.is_awaited()).count();
+        waiting.taken += 1;
         jobs
     }
 
@@ -69,7 +72,11 @@ impl Queue {
     pub(super) fn take_few(&self) -> Option<Vec<Job>> {
         let mut waiting = self.waiting.lock();
         let few = waiting.awaited == 0 && waiting.jobs.len() <= FEW;
-        (few && !waiting.closed).then(|| waiting.jobs.drain(..).collect())
+        if !few || waiting.closed {
+            return None;
+        }
+        waiting.taken += 1;
+        Some(waiting.jobs.drain(..).collect())
     }
 
     /// Has the thread look after what is owed.
@@ -107,7 +114,10 @@ impl Queue {
                 if lingered || waiting.closed {
                     return true;
                 }
-                lingered = self.called.wait_for(&mut waiting, LINGER).timed_out();
+                // What waits now may have been put a moment ago: then it has its time before it.
+                let taken = waiting.taken;
+                let timed_out = self.called.wait_for(&mut waiting, LINGER).timed_out();
+                lingered = timed_out && waiting.taken == taken;
             } else if waiting.closed {
                 return false;
             } else if owed {

@@ -1,0 +1,149 @@
+//! The outline of a large answer that comes piece by piece: everything but what its result holds.
+//!
+//! The pieces may be on their way to somebody else by the time the last one is here. So what is
+//! kept of them is the answer with an empty result, which is then judged like any other message,
+//! and the result is only followed to its end, as [`crate::skip`] does with a whole one.
+//!
+//! Invariant: there is an outline only of UTF-8 in which the result comes out even. Then the
+//! outline is a valid envelope exactly if the answer is one.
+//! Invariant: keeps [`LOOK`] and [`TAIL`] bytes at most, whatever the size of the answer.
+//!
+//! Start at [`Outline::begin`]. Tested by `outline/tests.rs`.
+
+use std::ops::Range;
+
+use crate::edit::offset;
+use crate::envelope::is_id;
+use crate::skip::Follow;
+use crate::walk::Walk;
+
+#[cfg(test)]
+mod tests;
+
+/// How much of a message may stand before its result, and how much behind it.
+const LOOK: usize = 512;
+const TAIL: usize = 64 * 1024;
+
+/// An answer of which the rest is still to come.
+#[derive(Debug)]
+pub struct Outline {
+    /// What stands before the result.
+    head: Vec<u8>,
+    id: Range<usize>,
+    text: Text,
+    result: Follow,
+    /// What stands behind the result, once that has ended.
+    tail: Option<Vec<u8>>,
+    broken: bool,
+}
+
+/// Text that comes in pieces.
+#[derive(Debug, Default)]
+struct Text {
+    /// A character of which the end is still to come.
+    begun: Vec<u8>,
+}
+
+// === impl Outline ===
+
+impl Outline {
+    /// None if the message that begins like this is no answer with an object as its result, or if
+    /// that is not plain yet: there is something else than `jsonrpc` and `id` before `result`.
+    pub fn begin(beginning: &[u8]) -> Option<Self> {
+        let looked = beginning.get(..LOOK).unwrap_or(beginning);
+        let known = looked.utf8_chunks().next()?.valid();
+        let mut walk = Walk::over(known)?;
+        let (mut versioned, mut id) = (false, None);
+        loop {
+            match walk.key()?? {
+                "\"jsonrpc\"" if !versioned => versioned = walk.value()? == "\"2.0\"",
+                "\"id\"" if id.is_none() => id = Some(walk.value().filter(|id| is_id(id))?),
+                "\"result\"" if versioned => break,
+                _ => return None,
+            }
+        }
+        let (id, start) = (id?, known.len() - walk.behind().len());
+        if !walk.behind().starts_with('{') {
+            return None;
+        }
+        let place = offset(known, id)?;
+        let mut outline = Self {
+            head: looked.get(..start)?.to_vec(),
+            id: place..place + id.len(),
+            text: Text::default(),
+            result: Follow::default(),
+            tail: None,
+            broken: false,
+        };
+        // What stands before the result is known to be text.
+        outline.push(beginning.get(start..)?);
+        Some(outline)
+    }
+
+    /// Where in the message its id stands.
+    pub fn id(&self) -> Range<usize> {
+        self.id.clone()
+    }
+
+    /// Takes in the next piece.
+    pub fn push(&mut self, piece: &[u8]) {
+        self.broken = self.broken || !self.text.goes_on(piece) || self.follow(piece).is_none();
+    }
+
+    /// The answer with an empty result; none if it has not come to its end, or is no text.
+    pub fn finish(mut self) -> Option<Vec<u8>> {
+        if self.broken || !self.text.begun.is_empty() {
+            return None;
+        }
+        if self.tail.is_none() {
+            self.tail = self.result.last();
+        }
+        let mut outline = self.head;
+        outline.extend_from_slice(b"{}");
+        outline.extend_from_slice(&self.tail?);
+        Some(outline)
+    }
+
+    fn follow(&mut self, piece: &[u8]) -> Option<()> {
+        let tail = match &mut self.tail {
+            Some(tail) => {
+                tail.extend_from_slice(piece.get(..TAIL - tail.len() + 1).unwrap_or(piece));
+                tail
+            }
+            None => match self.result.piece(piece) {
+                Some(behind) => self.tail.insert(behind),
+                None => return Some(()),
+            },
+        };
+        (tail.len() <= TAIL).then_some(())
+    }
+}
+
+// === impl Text ===
+
+impl Text {
+    /// Whether it is still text with this piece.
+    fn goes_on(&mut self, mut piece: &[u8]) -> bool {
+        while !self.begun.is_empty() {
+            let Some((next, rest)) = piece.split_first() else { return true };
+            self.begun.push(*next);
+            piece = rest;
+            match std::str::from_utf8(&self.begun) {
+                Ok(_) => self.begun.clear(),
+                Err(error) if error.error_len().is_some() => return false,
+                Err(_) => {}
+            }
+        }
+        if simdutf8::basic::from_utf8(piece).is_ok() {
+            return true;
+        }
+        // Most likely it was cut in the middle of a character.
+        match std::str::from_utf8(piece) {
+            Err(error) if error.error_len().is_none() => {
+                self.begun = piece.get(error.valid_up_to()..).unwrap_or_default().to_vec();
+                true
+            }
+            other => other.is_ok(),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! One caller alone: calls that are admitted and ended one after the other, through a store in a
+//! folder of its own; what one takes, without a network around it.
+//!
+//! `cargo run --release -p toolgate-store-sqlite --example alone -- 20000 [MICROSECONDS]`: so many
+//! calls, each of which takes so long. Under `strace -f -c` for system calls, or `valgrind
+//! --tool=callgrind` for instructions. The folder is made in `ALONE_IN`, or where it is started.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a measuring program prints what it measured, and stops at the first surprise"
+)]
+
+use std::{
+    env, fs,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use jiff::Timestamp;
+use toolgate_audit::{Effect, Hash, Outcome};
+use toolgate_store::{
+    Answer, Ending, Store,
+    suite::{Agent, wait},
+};
+use toolgate_store_sqlite::{Durability, Options, Randomness, open};
+
+fn main() {
+    let calls: usize = env::args().nth(1).map_or(20_000, |calls| calls.parse().unwrap());
+    let pause = env::args().nth(2).map_or(0, |pause| pause.parse().unwrap());
+    let folder = tempfile::tempdir_in(env::var_os("ALONE_IN").unwrap_or(".".into())).unwrap();
+    let randomness = Randomness { owner: 1, signing: [1; 32], hashing: [2; 32] };
+    let options = Options::new(Durability::Process, randomness);
+    let opened = open(folder.path(), options, Timestamp::now()).unwrap();
+    let store: Arc<dyn Store> = Arc::new(opened.store);
+    let agent = Agent::new(&store, "load");
+    let mut took = Vec::with_capacity(calls);
+    let before = processor_time();
+    for _ in 0..calls {
+        let mut asking = agent.asking("many", "{\"message\":\"hello\"}", Timestamp::now());
+        asking.draft.agent_session = Some("0f8fad5b-d9cb-469f-a165-70867728950e".into());
+        asking.draft.client = Some("load".into());
+        asking.draft.via = Some("/mcp/echo".into());
+        asking.draft.risk = Some("other".into());
+        asking.draft.policy_hash = Some(Hash([7; 32]));
+        asking.draft.argument_keys = Some("[\"message\"]".into());
+        let began = Instant::now();
+        let Answer::Admitted(admitted) = wait(store.admit(asking)).unwrap() else { return };
+        took.push(began.elapsed());
+        let (_permit, ticket) = admitted.split();
+        if pause > 0 {
+            thread::sleep(Duration::from_micros(pause));
+        }
+        let mut ending = Ending::new(Outcome::Ok, Effect::Done, Timestamp::now());
+        (ending.upstream_ms, ending.total_ms) = (Some(0), Some(0));
+        ticket.finish(ending);
+    }
+    let used = processor_time() - before;
+    took.sort();
+    let place = |share: usize| took.get(calls * share / 100).copied().unwrap_or_default();
+    println!("admit: p50 {:?}, p90 {:?}, p99 {:?}", place(50), place(90), place(99));
+    println!("processor time of all threads, a call: {} µs", used / u64::try_from(calls).unwrap());
+    drop(agent);
+    wait(store.close(Timestamp::now())).unwrap();
+}
+
+/// Microseconds, in steps of ten thousand.
+fn processor_time() -> u64 {
+    let stat = fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+    let ticks = |field: usize| fields.get(field).unwrap().parse::<u64>().unwrap();
+    (ticks(11) + ticks(12)) * 10_000
+}

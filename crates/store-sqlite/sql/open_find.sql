@@ -1,0 +1,1 @@
+SELECT count(*) FROM open WHERE call_id = ?1

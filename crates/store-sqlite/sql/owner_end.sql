@@ -1,0 +1,1 @@
+DELETE FROM owner WHERE id = ?1

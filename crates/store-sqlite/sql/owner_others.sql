@@ -1,0 +1,1 @@
+SELECT id, since FROM owner WHERE id <> ?1

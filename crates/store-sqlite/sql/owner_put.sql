@@ -1,0 +1,1 @@
+INSERT OR REPLACE INTO owner (id, since) VALUES (?1, ?2)

@@ -1,0 +1,1 @@
+SELECT min(since) FROM owner

@@ -1,0 +1,1 @@
+INSERT INTO span (first, owner) VALUES (?1, ?2)

@@ -1,0 +1,1 @@
+SELECT first, owner FROM span ORDER BY first

@@ -1,0 +1,1 @@
+UPDATE state SET told = ?1 WHERE id = 1

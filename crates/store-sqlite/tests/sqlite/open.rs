@@ -1,0 +1,120 @@
+//! Calls that are open: found by whoever comes later, and nobody else's.
+
+use std::sync::Arc;
+
+use toolgate_audit::{CallId, Draft, Kind, Outcome};
+use toolgate_store::{
+    Admitted, Store,
+    suite::{Agent, all_rows, assert_whole, at, wait},
+};
+use toolgate_store_sqlite::Audit;
+
+use crate::place::{Folder, opened};
+
+fn start(folder: &Folder, second: i64) -> Arc<dyn Store> {
+    Arc::new(opened(folder.path(), at(second)).store)
+}
+
+/// What was told is written when this returns.
+fn flush(store: &dyn Store) {
+    wait(store.record(Draft::new(Kind::Drift, at(1)))).unwrap();
+}
+
+fn outcomes(store: &dyn Store, call: CallId) -> Vec<Outcome> {
+    let rows = wait(store.story(call)).unwrap();
+    rows.iter().filter_map(|row| row.draft.outcome).collect()
+}
+
+/// Two processes admit in turn, with time passing more or less often in between. One ends without a
+/// word: its open calls are ended by the next, and those of the other are not.
+#[test]
+fn each_process_leaves_its_own_calls() {
+    for ticks in 0..4 {
+        for between in 0..3 {
+            let folder = Folder::default();
+            let (gone, lives) = (start(&folder, 0), start(&folder, 0));
+            let (of_gone, of_lives) = (Agent::new(&gone, "a"), Agent::new(&lives, "b"));
+            let mut open: [Vec<Admitted>; 2] = Default::default();
+            for round in 0..4 {
+                for (place, agent) in [&of_gone, &of_lives].into_iter().enumerate() {
+                    open[place].push(agent.admit("many", "{}", at(1)).unwrap());
+                    for _ in 0..between {
+                        assert!(agent.call_through("many", "{}", at(1)));
+                    }
+                }
+                for _ in 0..if round == 2 { ticks } else { 0 } {
+                    for store in [&gone, &lives] {
+                        store.tick(at(2));
+                        flush(&**store);
+                    }
+                }
+            }
+            // One of each has ended, be it written as open or not.
+            for calls in &mut open {
+                drop(calls.remove(1));
+            }
+            flush(&*gone);
+            flush(&*lives);
+            assert_eq!(wait(lives.status()).unwrap().open, 6, "{ticks} ticks, {between} between");
+            wait(gone.close(at(3))).unwrap();
+            let next = start(&folder, 4);
+            let unknown = [Outcome::Unknown];
+            let [left, going_on] = &open;
+            for call in left {
+                assert_eq!(outcomes(&*next, call.call_id()), unknown, "{ticks} {between}");
+            }
+            for call in going_on {
+                assert_eq!(outcomes(&*next, call.call_id()), [], "{ticks} {between}");
+            }
+            assert_eq!(wait(next.status()).unwrap().open, 3);
+            drop(open);
+            flush(&*lives);
+            assert_whole(&*next);
+            let outcomes = all_rows(&*next);
+            let outcomes = outcomes.iter().filter(|row| row.draft.kind == Kind::Outcome).count();
+            assert_eq!(outcomes, 8 + 8 * between, "each call ends once");
+        }
+    }
+}
+
+/// What is kept of open calls does not grow with calls that have ended.
+#[test]
+fn nothing_is_left_of_calls_that_have_ended() {
+    let folder = Folder::default();
+    let stores = [start(&folder, 0), start(&folder, 0)];
+    for second in 1..200 {
+        for store in &stores {
+            assert!(Agent::new(store, "a").call_through("many", "{}", at(second)));
+            store.tick(at(second));
+            flush(&**store);
+        }
+    }
+    let count = |table: &str| -> i64 {
+        let sql = format!("SELECT count(*) FROM {table}");
+        folder.sql().query_row(&sql, [], |row| row.get(0)).unwrap()
+    };
+    assert_eq!((count("open"), count("owner")), (0, 2));
+    // Spans are tidied up once a minute.
+    assert!(count("span") <= 2 * 61, "{}", count("span"));
+}
+
+/// Rows of a call are found wherever they stand, those of the last moment too.
+#[test]
+fn every_call_has_its_story() {
+    let folder = Folder::default();
+    let store = start(&folder, 0);
+    let agent = Agent::new(&store, "a");
+    for call in 0..700 {
+        let admitted = agent.admit("many", "{}", at(call)).unwrap();
+        let id = admitted.call_id();
+        assert_eq!(wait(store.story(id)).unwrap().len(), 1, "{call}");
+        drop(admitted);
+    }
+    flush(&*store);
+    let audit = Audit::open(folder.path()).unwrap().unwrap();
+    for row in all_rows(&*store) {
+        let Some(id) = row.draft.call_id else { continue };
+        assert_eq!(wait(store.story(id)).unwrap().len(), 2);
+        assert_eq!(audit.calls_between(id, id).unwrap(), [id]);
+    }
+}
