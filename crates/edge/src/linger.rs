@@ -134,7 +134,7 @@ mod tests {
             let client = tokio::spawn(async move {
                 theirs.write_all(&[7; 10]).await.unwrap();
                 sleep(later).await;
-                theirs.write_all(&[7; 1024 * 1024]).await.unwrap();
+                theirs.write_all(&vec![7; 1024 * 1024]).await.unwrap();
                 let mut answer = String::new();
                 theirs.read_to_string(&mut answer).await.unwrap();
                 answer
@@ -180,7 +180,7 @@ mod tests {
         let mut ours = Lingering::new(ours, CancellationToken::new());
         let client = tokio::spawn(async move {
             let mut sent = 0;
-            while theirs.write_all(&[7; 64 * 1024]).await.is_ok() {
+            while theirs.write_all(&vec![7; 64 * 1024]).await.is_ok() {
                 sent += 64 * 1024;
             }
             sent
