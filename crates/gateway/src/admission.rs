@@ -83,7 +83,7 @@ pub(crate) struct Wanted {
     pub(crate) what: What,
     /// The session called, for session tools.
     pub(crate) session: Option<Called>,
-    pub(crate) method: Option<Arc<str>>,
+    pub(crate) method: Arc<str>,
     /// The raw arguments object.
     pub(crate) arguments: String,
     pub(crate) call_id: CallId,
@@ -322,7 +322,7 @@ impl Admission {
         let (name, class) = wanted.what.name();
         Draft {
             call_id: Some(wanted.call_id),
-            method: wanted.method.clone(),
+            method: Some(Arc::clone(&wanted.method)),
             grant: Some(Arc::clone(&grant.label)),
             identity: grant.identity.clone(),
             agent_session: Some(Arc::clone(agent_session)),

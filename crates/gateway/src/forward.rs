@@ -164,7 +164,7 @@ pub(crate) fn wanted(
         server: server.into(),
         what,
         session: None,
-        method: Some(request.method.as_ref().into()),
+        method: request.method.as_ref().into(),
         arguments: arguments.unwrap_or("{}").to_owned(),
         call_id,
         began,
@@ -192,9 +192,7 @@ async fn guarded(
         Ok(admitted) => admitted.split(),
         Err(refused) => return pending.refuse(&refused),
     };
-    if let (Some(method::RESOURCES_SUBSCRIBE), What::Resource(uri)) =
-        (wanted.method.as_deref(), &wanted.what)
-    {
+    if let (method::RESOURCES_SUBSCRIBE, What::Resource(uri)) = (&*wanted.method, &wanted.what) {
         session.wishes.follow(&wanted.server, uri);
     }
     drop(session);
