@@ -342,7 +342,10 @@ fn params_that_decide_something_are_read_strictly_whatever_the_method() {
         ("tasks/list", &[r#"{"cursor":"a","Cursor":"b"}"#]),
         ("tools/list", &[r#"{"cursor":"a","cursor":"b"}"#]),
         ("logging/setLevel", &[r#"{"level":"info","Level":"debug"}"#]),
-        ("subscriptions/listen", &[r#"{"notifications":{"x":1,"x":2}}"#, r#"{"Notifications":{}}"#]),
+        (
+            "subscriptions/listen",
+            &[r#"{"notifications":{"x":1,"x":2}}"#, r#"{"Notifications":{}}"#],
+        ),
     ];
     for (method, all) in cases {
         for params in *all {

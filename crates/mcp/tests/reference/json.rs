@@ -31,7 +31,10 @@ fn keys_of(method: &str) -> Option<&'static [&'static str]> {
         "tasks/get" | "tasks/result" | "tasks/update" | "tasks/cancel" => {
             Some(&["taskId", "requestState", "inputResponses", "_meta"])
         }
-        "tasks/list" | "tools/list" | "prompts/list" | "resources/list"
+        "tasks/list"
+        | "tools/list"
+        | "prompts/list"
+        | "resources/list"
         | "resources/templates/list" => Some(&["cursor", "_meta"]),
         "logging/setLevel" => Some(&["level", "_meta"]),
         "subscriptions/listen" => Some(&["notifications", "_meta"]),
