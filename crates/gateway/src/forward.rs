@@ -26,6 +26,7 @@ use crate::agent::AgentSession;
 use crate::call::Work;
 use crate::channel::Heads;
 use crate::ended::Withheld;
+use crate::imitation::is_imitation;
 use crate::legs::{self, Steps, Ticking};
 use crate::link::{Ask, Link, Pending};
 use crate::outlet::Outlet;
@@ -64,7 +65,7 @@ pub(crate) fn forward(
         Some((steps, newer)) => (pending.with_newer(newer), Some(steps)),
         None => (pending, None),
     };
-    let work = guarded(Arc::clone(session), Arc::new(wanted), pending, steps);
+    let work = guarded(Arc::clone(session), Arc::clone(link), Arc::new(wanted), pending, steps);
     Ok(contained(Box::pin(work)))
 }
 
@@ -182,12 +183,19 @@ fn unreadable(request: &Request<'_>, why: &str) -> Refusal {
 /// Admits, sends, records; leg by leg, if its client is asked something meanwhile.
 async fn guarded(
     session: Arc<AgentSession>,
+    link: Arc<Link>,
     wanted: Arc<Wanted>,
     pending: Pending,
     mut steps: Option<Steps>,
 ) {
     let began = Instant::now();
     let admission = Arc::clone(session.admission());
+    if is_imitation(&admission, &link, &wanted).await {
+        let name = Arc::clone(wanted.what.name().0);
+        let refused = admission.unknown(Wanted::clone(&wanted), &name).await;
+        return pending.refuse(&refused);
+    }
+    drop(link);
     let (permit, ticket) = match admission.admit(&wanted).await {
         Ok(admitted) => admitted.split(),
         Err(refused) => return pending.refuse(&refused),

@@ -25,6 +25,8 @@ mod era;
 mod failure;
 mod forward;
 mod gateway;
+mod heard;
+mod imitation;
 mod known;
 mod legs;
 mod link;
