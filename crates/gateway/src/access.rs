@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::Timestamp;
 use toolgate_audit::{FactPath, Hash};
-use toolgate_policy::{Class, Effect, Policy, is_hidden};
+use toolgate_policy::{Class, Policy, is_hidden};
 use toolgate_session::Reach;
 
 use crate::lists::Kind;
@@ -187,10 +187,8 @@ impl Grant {
         let policy = &in_force.policy;
         match kind {
             Kind::Tools => is_hidden(policy, server.name(), own, server.class(own), now),
-            Kind::Prompts => policy.decide_prompt(own, now).effect == Effect::Hide,
-            Kind::Resources | Kind::Templates => {
-                policy.decide_resource(own, now).effect == Effect::Hide
-            }
+            Kind::Prompts => !policy.lists_prompt(own, now),
+            Kind::Resources | Kind::Templates => !policy.lists_resource(own, now),
         }
     }
 }
