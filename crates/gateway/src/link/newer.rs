@@ -134,7 +134,7 @@ impl Link {
                 }
             };
             let Some(asks) = ended.asks else { return Ok(Delivered::Ended(ended)) };
-            match self.next_leg(pending, *asks, &body).await? {
+            match self.next_leg(pending, *asks).await? {
                 Next::Over(ended) => return Ok(Delivered::Ended(ended)),
                 Next::Leg(leg) => body = leg,
             }
