@@ -76,11 +76,8 @@ impl Sight {
                     *seen = now;
                     true
                 }
-                // Nobody has looked yet, not even at the beginning.
-                None => {
-                    shown.push((*kind, now));
-                    true
-                }
+                // The agent has not come yet.
+                None => false,
             }
         });
         outdated.collect()

@@ -6,7 +6,7 @@ use tokio::time::Instant;
 use toolgate_gateway::{Endpoint, ServerSettings};
 
 use crate::bed::{Agent, Bed, INITIALIZE, settings, shared};
-use crate::client::{Client, ask};
+use crate::client::{self, Client};
 use crate::player::Player;
 use crate::script::{Connect, settle};
 
@@ -306,7 +306,7 @@ async fn an_agent_that_has_never_listed_is_told_of_every_change() {
         let agent = bed.open_all(INITIALIZE).await;
         let mut stream = if newer {
             let listen = r#""notifications":{"toolsListChanged":true}"#;
-            client.ask(&ask("subscriptions/listen", listen))
+            client.ask(&client::ask("subscriptions/listen", listen))
         } else {
             agent.listen()
         };

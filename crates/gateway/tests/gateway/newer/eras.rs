@@ -108,7 +108,7 @@ async fn a_server_that_has_changed_its_protocol_is_found_out() {
     reply.answer().await;
     peer.set_discover(None);
     peer.set_welcome(Some(crate::script::WELCOME));
-    let reply = client.ask(&ask("tools/call", CALL));
+    let mut reply = client.ask(&ask("tools/call", CALL));
     let refusal =
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"not initialized"}}"#;
     line.next().await.refuse(SendError::Refused { status: 400, body: refusal.into() });
