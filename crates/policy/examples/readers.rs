@@ -381,7 +381,8 @@ fn body(dice: &mut Dice) -> Vec<u8> {
     for member in 0..dice.below(6) {
         let comma = if member == 0 { "" } else { "," };
         let key = dice.pick(KEYS);
-        let value = dice.pick(if dice.below(4) == 0 { values } else { VALUES });
+        let from = if dice.below(4) == 0 { values } else { VALUES };
+        let value = dice.pick(from);
         let (before, after) = (dice.pick(&blank), dice.pick(&blank));
         text += &format!("{comma}{before}\"{key}\"{after}:{before}{value}{after}");
     }

@@ -117,7 +117,7 @@ impl Link {
     /// Asks for a list, so that its names are known; a list that cannot be had teaches nothing.
     pub(crate) async fn learn_list(self: &Arc<Self>, kind: Kind) {
         let listed = async {
-            self.come_up().await?;
+            self.come_up(Instant::now()).await?;
             if self.offer().can(kind.capability()) {
                 self.server.heard.learn_list(kind, &self.fetch(kind).await?);
             }
