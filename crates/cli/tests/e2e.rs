@@ -50,6 +50,8 @@ mod enforce;
 mod explain;
 #[path = "e2e/failures.rs"]
 mod failures;
+#[path = "e2e/heavy.rs"]
+mod heavy;
 #[path = "e2e/isolation.rs"]
 mod isolation;
 #[path = "e2e/legacy.rs"]

@@ -49,6 +49,7 @@ mod sight;
 mod sparing;
 mod streams;
 mod trial;
+mod turns;
 mod wishes;
 
 pub use access::{Access, Frozen, Grant, InForce, LastTold};
