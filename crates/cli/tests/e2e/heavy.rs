@@ -69,10 +69,8 @@ fn heavy_decisions_hold_up_nobody_else() {
          op: in, value: [{wanted}] }}]\n"
     );
     let (gate, _peer) = gate(&policy);
-    let (heavy, light) = (
-        Agent::open_with(&gate, "peer", HEAVY),
-        Agent::open_with(&gate, "peer", LIGHT),
-    );
+    let (heavy, light) =
+        (Agent::open_with(&gate, "peer", HEAVY), Agent::open_with(&gate, "peer", LIGHT));
     let body = large_call();
     thread::scope(|scope| {
         let large: Vec<_> = (0..4).map(|_| scope.spawn(|| heavy.send(&body))).collect();
@@ -103,17 +101,17 @@ fn heavy_tests_of_a_policy_hold_up_no_revocation() {
     let entries: String = (0..300)
         .map(|n| format!("    - conditions: [{{ path: args.x, op: regex, value: 'a{n}+b' }}]\n"))
         .collect();
+    let tests = "  - { call: { tool: t, args: { x: aaaa }, times: 90000 }, expect: allow }\n";
+    let tests = tests.repeat(10);
     let document = format!(
-        "version: '1'\ndefault: allow\ntools:\n  t:\n    deny_if:\n{entries}tests:\n  - {{ call: {{ tool: t, \
-         args: {{ x: aaaa }}, times: 900000 }}, expect: allow }}\n"
+        "version: '1'\ndefault: allow\ntools:\n  t:\n    deny_if:\n{entries}tests:\n{tests}"
     );
     thread::scope(|scope| {
         let puts: Vec<_> = (0..4)
             .map(|n| {
                 let (gate, document) = (&gate, &document);
-                let put = move || {
-                    Api::admin(gate).ask("PUT", &format!("policies/heavy-{n}"), document)
-                };
+                let put =
+                    move || Api::admin(gate).ask("PUT", &format!("policies/heavy-{n}"), document);
                 scope.spawn(put)
             })
             .collect();
@@ -172,7 +170,8 @@ fn denied_calls_fill_neither_disk_nor_memory() {
     let data = gate.home.path(".local/share/toolgate");
     let mut gate = gate;
     assert_eq!(gate.stop().0, Some(0));
-    let listed = gate.home.run(&["audit", "list", "-o", "jsonl", "--limit", "1000", "--grant", "heavy"]);
+    let listed =
+        gate.home.run(&["audit", "list", "-o", "jsonl", "--limit", "1000", "--grant", "heavy"]);
     let first = String::from_utf8(listed.stdout).unwrap();
     let last = first.lines().last().unwrap();
     let after = serde_json::from_str::<Value>(last).unwrap()["seq"].to_string();

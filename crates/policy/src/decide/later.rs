@@ -107,6 +107,14 @@ fn at_every(
     times: std::ops::RangeInclusive<u32>,
     open: fn(u32) -> Open,
 ) -> Known {
+    if condition.op == Op::Owned {
+        // Of the hour or day that it is, whoever may own such a thing.
+        let at = |time: u32| {
+            let value = Some(Value::Number(&time.to_string()));
+            Open::All(vec![open(1 << time).into(), owner(condition, value)]).into()
+        };
+        return Open::Any(times.map(at).collect()).into();
+    }
     let mut holds = 0;
     for time in times {
         match facts.compare(condition, &Value::Number(&time.to_string())) {
@@ -119,7 +127,6 @@ fn at_every(
 }
 
 fn owned(facts: &Facts<'_>, condition: &Condition, side: Side, depth: usize) -> Known {
-    let Operand::Text(kind) = &condition.operand else { return Known::UNKNOWN };
     let fault = |why| Known::from(Truth::Error(Fault { condition, why }));
     let asked = std::cell::Cell::new(0);
     let leaf = |value: Option<Value<'_>>| {
@@ -128,16 +135,7 @@ fn owned(facts: &Facts<'_>, condition: &Condition, side: Side, depth: usize) -> 
         if asked.get() > MAX_OWNED {
             return Known::UNKNOWN;
         }
-        match owned_value(&value) {
-            Some(value) => Open::Owned {
-                kind: kind.clone(),
-                value,
-                unavailable: say::fault_text(Fault { condition, why: "cannot be looked up now" })
-                    .into(),
-            }
-            .into(),
-            None => fault("is not a string or integer of at most 256 bytes"),
-        }
+        owner(condition, Some(value))
     };
     let fold = |known: Vec<Known>, every: bool| {
         if every { Open::Every(known).into() } else { Open::Any(known).into() }
@@ -146,6 +144,22 @@ fn owned(facts: &Facts<'_>, condition: &Condition, side: Side, depth: usize) -> 
         Ok(_) if asked.get() > MAX_OWNED => fault("asks for the owner of more than 256 values"),
         Ok(known) => known,
         Err(Malformed) => facts.broken(condition).into(),
+    }
+}
+
+/// Whether a value is the grant's.
+fn owner(condition: &Condition, value: Option<Value<'_>>) -> Known {
+    let fault = |why| say::fault_text(Fault { condition, why });
+    let Operand::Text(kind) = &condition.operand else { return Known::UNKNOWN };
+    match value.as_ref().and_then(owned_value) {
+        Some(value) => {
+            let (kind, unavailable) = (kind.clone(), fault("cannot be looked up now").into());
+            Open::Owned { kind, value, unavailable }.into()
+        }
+        None => {
+            let why = "is not a string or integer of at most 256 bytes";
+            Known::Error(fault(why).into())
+        }
     }
 }
 
