@@ -44,12 +44,18 @@ mod children;
 mod commands;
 #[path = "e2e/disk.rs"]
 mod disk;
+#[path = "e2e/doctor.rs"]
+mod doctor;
 #[path = "e2e/enforce.rs"]
 mod enforce;
 #[path = "e2e/explain.rs"]
 mod explain;
 #[path = "e2e/failures.rs"]
 mod failures;
+#[path = "e2e/files.rs"]
+mod files;
+#[path = "e2e/freeze.rs"]
+mod freeze;
 #[path = "e2e/heavy.rs"]
 mod heavy;
 #[path = "e2e/isolation.rs"]
@@ -62,6 +68,8 @@ mod listeners;
 mod local;
 #[path = "e2e/modern.rs"]
 mod modern;
+#[path = "e2e/once.rs"]
+mod once;
 #[path = "e2e/passing.rs"]
 mod passing;
 #[path = "e2e/permissions.rs"]
@@ -76,12 +84,16 @@ mod refusals;
 mod reload;
 #[path = "e2e/resumption.rs"]
 mod resumption;
+#[path = "e2e/secrets.rs"]
+mod secrets;
 #[path = "e2e/sessions.rs"]
 mod sessions;
 #[path = "e2e/start.rs"]
 mod start;
 #[path = "e2e/stop.rs"]
 mod stop;
+#[path = "e2e/strangers.rs"]
+mod strangers;
 #[path = "e2e/tls.rs"]
 mod tls;
 #[path = "e2e/tool.rs"]

@@ -106,7 +106,7 @@ impl Deref for Choices {
 #[cfg(test)]
 mod tests {
     use super::{Choices, SHORT};
-    use crate::{intercept, json::Value, model::Scalar, truth::equal};
+    use crate::{intercept, json::Value, model::Scalar, truth::among};
 
     fn scalars(rolled: u64) -> Vec<Scalar> {
         let mut list = vec![
@@ -142,8 +142,8 @@ mod tests {
             let numbers = numbers.iter().map(|text| Value::Number(text));
             let words = [Value::Null, Value::Bool(true), Value::Bool(false), Value::List("[]")];
             for value in texts.chain(numbers).chain(words) {
-                let walked = choices.iter().any(|wanted| equal(&value, wanted));
-                let found = choices.candidates(&value).any(|wanted| equal(&value, wanted));
+                let walked = among(&value, choices.iter());
+                let found = among(&value, choices.candidates(&value));
                 assert_eq!(found, walked, "{value:?} of {rolled}");
                 let walked = choices.iter().any(|wanted| intercept::equal(&value, wanted));
                 let found = choices.candidates(&value).any(|w| intercept::equal(&value, w));

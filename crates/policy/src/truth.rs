@@ -151,25 +151,30 @@ impl<'a> Facts<'a> {
         if self.budget.look_at(value.text_len()).is_err() {
             return fault(OVER);
         }
+        let sure = |holds: Option<bool>| holds.map_or_else(|| fault(ROUNDED), truth);
+        if let (Value::Number(text), true) = (value, condition.op != Op::Exists)
+            && !Number::is_held(text)
+        {
+            return fault("is a number that readers cannot hold");
+        }
         match (condition.op, &condition.operand) {
-            (Op::Eq, Operand::Scalar(wanted)) => truth(equal(value, wanted)),
-            (Op::Neq, Operand::Scalar(wanted)) => truth(!equal(value, wanted)),
-            (Op::In, Operand::List(list)) => truth(list.candidates(value).any(|w| equal(value, w))),
+            (Op::Eq, Operand::Scalar(wanted)) => sure(equal(value, wanted)),
+            (Op::Neq, Operand::Scalar(wanted)) => sure(equal(value, wanted).map(|is| !is)),
+            (Op::In, Operand::List(list)) => sure(among(value, list.candidates(value))),
             (Op::NotIn, Operand::List(list)) => {
-                truth(!list.candidates(value).any(|w| equal(value, w)))
+                sure(among(value, list.candidates(value)).map(|is| !is))
             }
             (Op::Lt | Op::Lte | Op::Gt | Op::Gte, Operand::Scalar(Scalar::Number(wanted))) => {
                 let Value::Number(text) = value else { return fault("is not a number") };
-                match Number::compare_texts(text, wanted) {
-                    Some(ordering) => truth(ordered(condition.op, ordering)),
-                    None => fault("is a number out of range"),
-                }
+                sure(Number::agrees(text, wanted, |ordering| ordered(condition.op, ordering)))
             }
             (Op::Exists, Operand::Flag(wanted)) => truth(*wanted),
             (Op::Contains, Operand::Scalar(wanted)) => {
                 match contains(value, wanted, &self.budget) {
-                    Ok(Some(found)) => truth(found),
-                    Ok(None) => fault("is neither text to search nor a list"),
+                    Ok(Contains::Yes) => truth(true),
+                    Ok(Contains::No) => truth(false),
+                    Ok(Contains::Unsure) => fault(ROUNDED),
+                    Ok(Contains::Unfit) => fault("is neither text to search nor a list"),
                     Err(Malformed) => self.broken(condition),
                 }
             }
@@ -183,7 +188,7 @@ impl<'a> Facts<'a> {
                     (Op::EndsWith, Operand::Text(part)) => truth(text.ends_with(part.as_str())),
                     (Op::HostIn, Operand::Hosts(hosts)) => match host::of_url(text) {
                         Some(host) => truth(hosts.contains(&host)),
-                        None => fault("is not an absolute URL with a host"),
+                        None => fault("is not an absolute URL with one host for every reader"),
                     },
                     _ => fault("cannot be compared"),
                 }
@@ -192,7 +197,8 @@ impl<'a> Facts<'a> {
     }
 }
 
-const NOT_CLEAN: &str = "cannot be read, the arguments are not clean JSON";
+const NOT_CLEAN: &str = "cannot be read by all alike: the arguments are not clean JSON, or a key \
+    differs from it by case or form only";
 
 pub(crate) fn truth<'p>(holds: bool) -> Truth<'p> {
     if holds { Truth::True } else { Truth::False }
@@ -387,17 +393,32 @@ fn step<'a>(
     }
 }
 
-/// Type and value; numbers by exact value.
-pub(crate) fn equal(value: &Value<'_>, wanted: &Scalar) -> bool {
+/// Why two numbers cannot be compared.
+const ROUNDED: &str = "is a number that readers round differently";
+
+/// Type and value; numbers by exact value, if readers that round find the same.
+fn equal(value: &Value<'_>, wanted: &Scalar) -> Option<bool> {
     match (value, wanted) {
-        (Value::Null, Scalar::Null) => true,
-        (Value::Bool(a), Scalar::Bool(b)) => a == b,
-        (Value::String(a), Scalar::String(b)) => a == b,
-        (Value::Number(a), Scalar::Number(b)) => {
-            Number::compare_texts(a, b) == Some(Ordering::Equal)
-        }
-        _ => false,
+        (Value::Null, Scalar::Null) => Some(true),
+        (Value::Bool(a), Scalar::Bool(b)) => Some(a == b),
+        (Value::String(a), Scalar::String(b)) => Some(a == b),
+        (Value::Number(a), Scalar::Number(b)) => Number::agrees(a, b, Ordering::is_eq),
+        _ => Some(false),
     }
+}
+
+/// Whether a value equals one of several.
+pub(crate) fn among<'s>(
+    value: &Value<'_>,
+    mut list: impl Iterator<Item = &'s Scalar>,
+) -> Option<bool> {
+    let mut sure = true;
+    let found = list.any(|wanted| {
+        let is = equal(value, wanted);
+        sure &= is.is_some();
+        is == Some(true)
+    });
+    (found || sure).then_some(found)
 }
 
 pub(crate) fn ordered(op: Op, ordering: Ordering) -> bool {
@@ -411,28 +432,37 @@ pub(crate) fn ordered(op: Op, ordering: Ordering) -> bool {
     }
 }
 
-/// `None` when the types do not go together.
-fn contains(
-    value: &Value<'_>,
-    wanted: &Scalar,
-    budget: &Budget,
-) -> Result<Option<bool>, Malformed> {
+/// Whether a value contains another.
+enum Contains {
+    Yes,
+    No,
+    /// Readers may differ.
+    Unsure,
+    /// The types do not go together.
+    Unfit,
+}
+
+fn contains(value: &Value<'_>, wanted: &Scalar, budget: &Budget) -> Result<Contains, Malformed> {
+    let sure = |found: bool| if found { Contains::Yes } else { Contains::No };
     match (value, wanted) {
-        (Value::String(text), Scalar::String(part)) => Ok(Some(text.contains(part.as_str()))),
+        (Value::String(text), Scalar::String(part)) => Ok(sure(text.contains(part.as_str()))),
         (Value::List(raw), wanted) => {
             budget.look_at(raw.len())?;
             let mut items = json::elements(raw)?;
+            let mut found = Contains::No;
             while let Some(item) = items.next_element()? {
                 budget.compare()?;
-                if equal(&item.read()?, wanted) {
-                    return Ok(Some(true));
+                match equal(&item.read()?, wanted) {
+                    Some(true) => return Ok(Contains::Yes),
+                    Some(false) => {}
+                    None => found = Contains::Unsure,
                 }
             }
-            Ok(Some(false))
+            Ok(found)
         }
-        (Value::Words(words), Scalar::String(wanted)) => Ok(Some(words.contains(wanted))),
-        (Value::Words(_), _) => Ok(Some(false)),
-        _ => Ok(None),
+        (Value::Words(words), Scalar::String(wanted)) => Ok(sure(words.contains(wanted))),
+        (Value::Words(_), _) => Ok(Contains::No),
+        _ => Ok(Contains::Unfit),
     }
 }
 
@@ -444,7 +474,8 @@ pub(crate) fn owned_value(value: &Value<'_>) -> Option<String> {
             crate::canonical::write_string(text, &mut out);
             Some(out)
         }
-        Value::Number(text) => Number::parse(text)?.integer(),
+        // Of an integer that is rounded another might be meant.
+        Value::Number(text) => Number::whole(text),
         _ => None,
     }
 }
