@@ -159,7 +159,7 @@ impl Channel for ChildChannel {
         message: Outbound,
         _exchange: Arc<dyn Inbox>,
     ) -> BoxFuture<'_, Result<(), SendError>> {
-        Box::pin(std::future::ready(self.enqueue(message.body)))
+        Box::pin(std::future::ready(self.enqueue(message.body().clone())))
     }
 
     fn established(&self, _version: &str) {}

@@ -2,7 +2,7 @@
 //!
 //! A [`Wanted`] request says who wants what; [`Admission::admit`] asks the store, which decides it
 //! inside the transaction that takes its counters and writes its intent. Only what comes out of
-//! that can be sent ([`crate::pass::Pass`]).
+//! that can be sent ([`crate::clearance::Clearance`]).
 //!
 //! Invariant: fail closed. Without a policy, without a written intent, with an error anywhere,
 //! nothing is sent, and the agent is told why (`refused.rs`).

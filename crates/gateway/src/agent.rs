@@ -22,6 +22,7 @@ use crate::access::Grant;
 use crate::admission::{Admission, Sender};
 use crate::all;
 use crate::call::{Call, Work};
+use crate::clearance::Closed;
 use crate::endpoint::Endpoint;
 use crate::forward::forward;
 use crate::link::{Ask, Link};
@@ -148,10 +149,11 @@ impl AgentSession {
     /// Passes on a notification of the agent.
     pub async fn notify(&self, notification: &Notification<'_>) {
         self.touch();
+        let Some(closed) = Closed::notification(&notification.method) else { return };
         let part =
             |key: &str| notification.params.and_then(|params| peek(params, &[key]).ok().flatten());
         if notification.method == method::CANCELLED {
-            return self.cancel(notification, part("requestId")).await;
+            return self.cancel(notification, part("requestId"), closed).await;
         }
         if notification.method == method::PROGRESS {
             let asked =
@@ -159,7 +161,7 @@ impl AgentSession {
             if let Some((token, (link, theirs))) = asked
                 && let Ok(body) = rewrite(notification.raw, &[(token, &theirs)])
             {
-                self.pass_on(link, body).await;
+                self.pass_on(link, body, closed).await;
             }
             return;
         }
@@ -174,7 +176,7 @@ impl AgentSession {
                 && (!all || link.is_up())
                 && let Ok(body) = rewrite(notification.raw, &[])
             {
-                self.pass_on(Arc::clone(link), body).await;
+                self.pass_on(Arc::clone(link), body, closed).await;
             }
         }
     }
@@ -363,14 +365,19 @@ impl AgentSession {
     }
 
     /// Passes on that the agent no longer wants its request `id`, wherever that runs.
-    async fn cancel(&self, notification: &Notification<'_>, id: Option<&str>) {
+    async fn cancel(
+        &self,
+        notification: &Notification<'_>,
+        id: Option<&str>,
+        closed: Closed,
+    ) {
         let Some(id) = id else { return };
         self.running.take_back(id);
         for link in self.all_links() {
             if let Some(number) = link.withdraw(self.key, id)
                 && let Ok(body) = rewrite(notification.raw, &[(id, &number.to_string())])
             {
-                self.pass_on(link, body).await;
+                self.pass_on(link, body, closed).await;
             }
         }
     }
@@ -382,8 +389,8 @@ impl AgentSession {
     }
 
     /// Delivers before the agent's next message is read, and also if the agent hangs up meanwhile.
-    async fn pass_on(&self, link: Arc<Link>, body: Bytes) {
-        let delivered = self.tasks.spawn(async move { link.tell(body).await }).await;
+    async fn pass_on(&self, link: Arc<Link>, body: Bytes, closed: Closed) {
+        let delivered = self.tasks.spawn(async move { link.tell(body, closed).await }).await;
         if delivered.is_err() {
             tracing::debug!(endpoint = %self.endpoint, "a message was not passed on");
         }

@@ -21,6 +21,7 @@ use toolgate_policy::Class;
 use crate::agent::AgentSession;
 use crate::builtin::{self, BuiltIn};
 use crate::call::Work;
+use crate::clearance::Closed;
 use crate::failure::Expects;
 use crate::forward::{BOTH, forward, wanted};
 use crate::link::{Ask, Link};
@@ -273,13 +274,14 @@ fn by_reference<'a>(session: &AgentSession, request: &Request<'a>) -> Result<Rou
 /// Every server that keeps a log is told, now or when it comes up.
 fn set_level(session: &Arc<AgentSession>, request: &Request<'_>) {
     session.wishes.note("", request, None);
-    let body = request.params.unwrap_or("{}").to_owned();
+    let Some(level) = session.wishes.level() else { return };
+    let body = format!(r#"{{"level":"{level}"}}"#);
     // Others are told with every request.
     let told = |link: &&Arc<Link>| link.is_up() && !link.speaks_modern();
     for link in session.links().iter().filter(told) {
         let offer = link.server().offers.of(link.audience());
         if offer.is_some_and(|offer| offer.can("logging")) {
-            link.wish(method::LOGGING_SET_LEVEL, body.clone());
+            link.wish(method::LOGGING_SET_LEVEL, body.clone(), Closed::SET_LEVEL);
         }
     }
 }

@@ -25,11 +25,11 @@ use crate::admission::{Wanted, What};
 use crate::agent::AgentSession;
 use crate::call::Work;
 use crate::channel::Heads;
+use crate::clearance::{Clearance, Closed};
 use crate::ended::Withheld;
 use crate::legs::{self, Steps, Ticking};
 use crate::link::{Ask, Link, Pending};
 use crate::outlet::Outlet;
-use crate::pass::{Harmless, Pass};
 use crate::patience::finish_in_time;
 
 /// Starts a request to the server at the other end of `link`. `own` is what the request is about,
@@ -41,14 +41,14 @@ pub(crate) fn forward(
     own: Option<&str>,
     outlet: &Arc<Outlet>,
 ) -> Result<Work, Refusal> {
-    if let Some(pass) = Harmless::of(&ask.request.method) {
+    if let Some(closed) = Closed::request(&ask.request.method) {
         if ask.request.method == method::RESOURCES_UNSUBSCRIBE && follows_on(link, ask, own) {
             outlet.answer(write::result(ask.request.id, "{}"), None);
             return Ok(Box::pin(ready(())));
         }
         let pending = link.pending(ask, outlet)?;
         return Ok(Box::pin(async move {
-            pending.run(Pass::Harmless(pass)).await;
+            pending.run(Clearance::Closed(closed)).await;
         }));
     }
     let wanted =
@@ -200,7 +200,7 @@ async fn guarded(
     let sent = Instant::now();
     let mut ticking = Ticking { admission: Arc::clone(&admission), wanted, ticket: Some(ticket) };
     let ended = {
-        let mut run = pin!(pending.run(Pass::Permit(permit)));
+        let mut run = pin!(pending.run(Clearance::Permit(permit)));
         loop {
             tokio::select! {
                 biased;

@@ -46,7 +46,7 @@ pub(crate) use parking::Parking;
 pub(crate) use questions::{answer_at_once, can_answer};
 
 use call::{Asking, Calling, Interest};
-use level::Level;
+pub(crate) use level::Level;
 use listen::Subscriptions;
 use parking::{Resumed, bound, resume};
 use questions::may_ask;

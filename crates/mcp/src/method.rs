@@ -78,6 +78,29 @@ pub const TASKS_CANCEL: &str = "tasks/cancel";
 /// A task's state has changed.
 pub const TASKS_STATUS: &str = "notifications/tasks/status";
 
+/// How the name of every notification begins.
+pub const NOTIFICATIONS: &str = "notifications/";
+
+/// Requests that need no permission: they open, list and end, and do nothing else. Together with
+/// notifications and answers this is all that may reach a server without one.
+pub const CLOSED: [&str; 10] = [
+    INITIALIZE,
+    PING,
+    DISCOVER,
+    TOOLS_LIST,
+    PROMPTS_LIST,
+    RESOURCES_LIST,
+    RESOURCES_TEMPLATES_LIST,
+    LOGGING_SET_LEVEL,
+    RESOURCES_UNSUBSCRIBE,
+    LISTEN,
+];
+
+/// Whether a message of this method is a notification, and so needs no permission.
+pub fn is_notification(method: &str) -> bool {
+    method.starts_with(NOTIFICATIONS)
+}
+
 /// What protocol 2026-07-28 no longer has.
 pub const REMOVED: [&str; 7] = [
     INITIALIZE,

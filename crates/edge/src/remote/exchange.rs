@@ -35,14 +35,14 @@ impl RemoteChannel {
         message: Outbound,
         inbox: Arc<dyn Inbox>,
     ) -> Result<(), SendError> {
-        let newer = !message.heads.is_empty();
+        let (newer, expects_answer) = (!message.heads().is_empty(), message.expects_answer());
         let (headers, session) = if newer {
-            (self.headers.post_with(&message.heads), None)
+            (self.headers.post_with(message.heads()), None)
         } else {
             self.headers.post()
         };
         let response = self
-            .request(Method::POST, headers, message.body)
+            .request(Method::POST, headers, message.body().clone())
             .await
             .map_err(|error| failure::no_response(&self.origin, &error))?;
         if !response.status().is_success() {
@@ -52,12 +52,12 @@ impl RemoteChannel {
             self.headers.adopt(session.as_ref(), response.headers());
         }
         match Content::of(&response) {
-            Content::Nothing if message.expects_answer => {
+            Content::Nothing if expects_answer => {
                 Err(self.lost("took the request but gave no answer"))
             }
-            Content::Json => self.whole(response, message.expects_answer, &inbox).await,
-            Content::Events => self.follow(response, message.expects_answer, inbox).await,
-            Content::Other if message.expects_answer => {
+            Content::Json => self.whole(response, expects_answer, &inbox).await,
+            Content::Events => self.follow(response, expects_answer, inbox).await,
+            Content::Other if expects_answer => {
                 let kind = content_type(response.headers()).unwrap_or("no content type");
                 Err(self.lost(&format!("answered with `{kind}` instead of JSON or events")))
             }

@@ -84,7 +84,7 @@ impl RemoteChannel {
     ) -> Result<(), SendError> {
         let (headers, _) = self.headers.post();
         let response = self
-            .request_to(endpoint, Method::POST, headers, message.body)
+            .request_to(endpoint, Method::POST, headers, message.body().clone())
             .await
             .map_err(|error| failure::no_response(&self.origin, &error))?;
         let status = response.status();

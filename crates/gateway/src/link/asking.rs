@@ -17,6 +17,7 @@ use toolgate_audit::Effect;
 use toolgate_mcp::{
     Edit, EditError, Payload, Refusal, code, entries, members, method, peek, text, write,
 };
+use toolgate_store::Permit;
 
 use super::Link;
 use super::pending::Pending;
@@ -52,12 +53,14 @@ pub(crate) struct Retry {
     pub(crate) raw: String,
     /// Its `Mcp-Param-*` headers.
     pub(crate) heads: Heads,
+    /// What clears it.
+    pub(crate) permit: Permit,
 }
 
 /// What comes after a server's wish for more.
 pub(super) enum Next {
-    /// The request is sent again, like this.
-    Leg(Bytes),
+    /// The request is sent again, like this, under a permit of its own if it has one.
+    Leg(Bytes, Option<Permit>),
     /// It is over.
     Over(Ended),
 }
@@ -112,7 +115,7 @@ impl Link {
         };
         let state = peek(&result, &["requestState"]).ok().flatten();
         let leg = continued(&pending.body, number, &answers, state);
-        leg.map(Next::Leg).map_err(|refusal| Failure::unavailable(refusal.message))
+        leg.map(|leg| Next::Leg(leg, None)).map_err(|refusal| Failure::unavailable(refusal.message))
     }
 
     /// Waits for the client's next request.
@@ -139,7 +142,7 @@ impl Link {
         self.waiting.set_token(number, token);
         let leg = retried(&retry.raw, number, state, sent);
         newer.heads = retry.heads;
-        leg.map(Next::Leg).map_err(|refusal| Failure::unavailable(refusal.message))
+        leg.map(|leg| Next::Leg(leg, Some(retry.permit))).map_err(|refusal| Failure::unavailable(refusal.message))
     }
 
     /// Asks an agent of an older protocol everything that the server wants to know; the answers as

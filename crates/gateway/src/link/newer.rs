@@ -21,7 +21,8 @@ use super::pending::Pending;
 use super::waiting::{Bridge, Waiting};
 use super::{Link, Parties};
 use crate::agent::AgentSession;
-use crate::channel::{Heads, Outbound, SendError};
+use crate::channel::{Heads, Outbound, SendError, Uncleared};
+use crate::clearance::{Clearance, Closed};
 use crate::ended::Ended;
 use crate::era::Era;
 use crate::failure::Failure;
@@ -44,7 +45,7 @@ pub(super) enum Delivered {
 }
 
 /// A notification as a server of the newer protocol may have it; none if it is not to.
-pub(super) fn word(up: &Up, body: Bytes) -> Option<Outbound> {
+pub(super) fn word(up: &Up, body: Bytes, closed: Closed) -> Option<Outbound> {
     let heads = {
         let Ok(Incoming::One(Message::Notification(word))) =
             parse_server(&body, &Limits::default())
@@ -57,7 +58,7 @@ pub(super) fn word(up: &Up, body: Bytes) -> Option<Outbound> {
             _ => heads_of(word.raw),
         }
     };
-    Some(Outbound { body, expects_answer: false, heads })
+    Outbound::word(body, heads, closed).ok()
 }
 
 impl Link {
@@ -67,16 +68,23 @@ impl Link {
         pending: &mut Pending,
         up: &Arc<Up>,
         second_chance: bool,
+        clearance: Clearance,
     ) -> Result<Delivered, Failure> {
         if let Some(ended) = self.answer_here(pending, up).await? {
+            clearance.spend();
             return Ok(Delivered::Ended(ended));
         }
         let bridge = if pending.is_newer { Bridge::Same } else { Bridge::Older };
         let (mut body, mut up) = (pending.body.clone(), Arc::clone(up));
         let mut chance = second_chance;
+        let round = clearance.round();
+        let mut next = Some(clearance);
         loop {
             let number = pending.unanswered.number;
-            let message = self.outbound(pending, &body, &up).await?;
+            let clearance = next.take().ok_or(Uncleared)?;
+            // What is good for one write is not good for a second chance.
+            let spare = clearance.again().filter(|_| chance);
+            let message = self.outbound(pending, &body, &up, clearance).await?;
             if !self.waiting.mark_sent_newer(number, up.epoch, bridge) {
                 let ended = pending.answer.try_recv();
                 let ended = ended.unwrap_or(Ended::cancelled(Effect::NotStarted));
@@ -97,15 +105,16 @@ impl Link {
                     let ended = (&mut pending.answer).await;
                     ended.unwrap_or(Ended::cancelled(Effect::Unknown))
                 }
-                Err(SendError::Refused { status, body }) if chance && is_older(status, &body) => {
+                Err(SendError::Refused { status, body }) if spare.is_some() && is_older(status, &body) => {
                     self.forget(up.epoch);
                     return Ok(Delivered::Refused);
                 }
                 Err(SendError::Refused { body: why, .. })
-                    if chance && bridge == Bridge::Older && misses_headers(&why) =>
+                    if spare.is_some() && bridge == Bridge::Older && misses_headers(&why) =>
                 {
                     // What is known of its tools is no longer true.
                     chance = false;
+                    next = spare;
                     self.learn_tools().await?;
                     continue;
                 }
@@ -115,7 +124,10 @@ impl Link {
             let Some(asks) = ended.asks else { return Ok(Delivered::Ended(ended)) };
             match self.next_leg(pending, *asks, &body).await? {
                 Next::Over(ended) => return Ok(Delivered::Ended(ended)),
-                Next::Leg(leg) => body = leg,
+                Next::Leg(leg, permit) => {
+                    body = leg;
+                    next = permit.map(Clearance::Permit).or(round.map(Clearance::Round));
+                }
             }
             chance = false;
             up = self.come_up().await?;
@@ -131,12 +143,13 @@ impl Link {
         pending: &Pending,
         body: &Bytes,
         up: &Up,
+        clearance: Clearance,
     ) -> Result<Outbound, Failure> {
         let speaker = self.speaker(pending.unanswered.number);
         let level = speaker.as_ref().and_then(|speaker| speaker.wishes.level());
         let raw = String::from_utf8_lossy(body);
         let about = |about: &About<'_>| described(&raw, about);
-        let body = self.with_about(speaker.as_deref(), level.as_deref(), about);
+        let body = self.with_about(speaker.as_deref(), level, about);
         let body = body.map_err(|refusal| Failure::unavailable(refusal.message))?;
         let mut heads = heads_of(&raw);
         match &pending.newer {
@@ -146,19 +159,24 @@ impl Link {
             }
             None => {}
         }
-        Ok(Outbound { body, expects_answer: true, heads })
+        Ok(Outbound::request(body, heads, clearance)?)
     }
 
     /// A request of our own.
-    pub(super) fn own_outbound(&self, body: Bytes, up: &Up) -> Outbound {
+    pub(super) fn own_outbound(
+        &self,
+        body: Bytes,
+        up: &Up,
+        clearance: Clearance,
+    ) -> Result<Outbound, Uncleared> {
         if up.era == Era::Legacy {
-            return Outbound::request(body);
+            return Outbound::request(body, Heads::new(), clearance);
         }
         let raw = String::from_utf8_lossy(&body);
         let heads = heads_of(&raw);
         let told = self.with_about(None, None, |about| described(&raw, about));
         let body = told.unwrap_or_else(|_| body.clone());
-        Outbound { body, expects_answer: true, heads }
+        Outbound::request(body, heads, clearance)
     }
 
     /// The headers that repeat arguments of a tool.

@@ -1,7 +1,7 @@
 //! Pending requests: an agent's request from the moment it has a number to its end.
 //!
-//! Invariant: a message is sent once, with a pass. Only a server that refused it unread (a forgotten
-//! session) gets it a second time.
+//! Invariant: a message is sent once, with a clearance. Only one that needs no permit is sent a second
+//! time, to a server that refused it unread (a forgotten session).
 //! Invariant: however this ends, a panic too, nobody is left waiting.
 
 use std::sync::Arc;
@@ -20,13 +20,13 @@ use super::newer::{Delivered, Newer};
 use super::waiting::{AgentWaiting, Hides, Waiting};
 use super::{Link, Unanswered};
 use crate::access::Grant;
-use crate::channel::{Outbound, SendError};
+use crate::channel::{Heads, Outbound, SendError, Uncleared};
+use crate::clearance::{Clearance, Closed};
 use crate::ended::Ended;
 use crate::era::Era;
 use crate::failure::{Expects, Failure};
 use crate::lists::Kind;
 use crate::outlet::Outlet;
-use crate::pass::Pass;
 use crate::refused::Refused;
 use crate::rewrite::{error_in, rewrite, with_error};
 
@@ -127,20 +127,23 @@ impl Link {
     async fn deliver(
         self: &Arc<Self>,
         pending: &mut Pending,
-        pass: Pass,
+        clearance: Clearance,
     ) -> Result<Ended, Failure> {
         let _room = self.server.room()?;
         let mut second_chance = true;
+        let mut next = Some(clearance);
         loop {
             let up = self.come_up().await?;
+            let clearance = next.take().ok_or(Uncleared)?;
+            // What is good for one write is not good for a second chance.
+            let spare = clearance.again().filter(|_| second_chance);
             if up.era == Era::Modern {
-                match self.deliver_newer(pending, &up, second_chance).await? {
-                    Delivered::Ended(ended) => {
-                        pass.spend();
-                        return Ok(ended);
-                    }
+                let delivered = self.deliver_newer(pending, &up, second_chance, clearance);
+                match delivered.await? {
+                    Delivered::Ended(ended) => return Ok(ended),
                     Delivered::Refused => {
                         second_chance = false;
+                        next = spare;
                         continue;
                     }
                 }
@@ -151,31 +154,31 @@ impl Link {
                 let ended = pending.answer.try_recv();
                 return Ok(ended.unwrap_or(Ended::cancelled(Effect::NotStarted)));
             }
-            let message = Outbound::request(pending.older_body());
+            let message = Outbound::request(pending.older_body(), Heads::new(), clearance)?;
             let sent = tokio::select! {
                 biased;
                 sent = up.channel.send(message, self.ear(up.epoch, Some(number))) => sent,
                 // Somebody has said how it ended: nobody waits for the server any more.
                 ended = &mut pending.answer => {
-                    pass.spend();
                     return Ok(ended.unwrap_or(Ended::cancelled(Effect::Unknown)));
                 }
             };
             match sent {
                 Ok(()) => {
-                    pass.spend();
                     let ended = (&mut pending.answer).await;
                     return Ok(ended.unwrap_or(Ended::cancelled(Effect::Unknown)));
                 }
-                Err(SendError::SessionLost) if second_chance => {
-                    second_chance = false;
+                Err(SendError::SessionLost) => {
                     self.forget(up.epoch);
+                    second_chance = false;
+                    next = Some(spare.ok_or(SendError::SessionLost)?);
                 }
                 // It speaks another protocol by now.
                 Err(SendError::Refused { status: 400, body })
-                    if second_chance && is_newer_only(&body) =>
+                    if spare.is_some() && is_newer_only(&body) =>
                 {
                     second_chance = false;
+                    next = spare;
                     self.server.eras.refuses(Era::Legacy);
                     self.forget(up.epoch);
                 }
@@ -248,12 +251,12 @@ impl Pending {
 
     /// Sends it and waits for its end; everything that the agent is to see of it, at the latest a
     /// failure, is in its outlet by then.
-    pub(crate) async fn run(mut self, pass: Pass) -> Ended {
+    pub(crate) async fn run(mut self, clearance: Clearance) -> Ended {
         let (link, limit) = (Arc::clone(&self.unanswered.link), self.limit);
         let session = link.waiting.session_of(self.unanswered.number);
         let delivered = tokio::select! {
             biased;
-            delivered = link.deliver(&mut self, pass) => delivered.map_err(Some),
+            delivered = link.deliver(&mut self, clearance) => delivered.map_err(Some),
             () = link.expiry(limit, session) => Err(None),
         };
         let number = self.unanswered.number;
@@ -265,7 +268,8 @@ impl Pending {
         let still_runs = link.waiting.fail(number, &failure, &link.server);
         if timed_out && still_runs {
             let params = format!(r#"{{"requestId":{number},"reason":"timeout"}}"#);
-            link.tell(write::notification(method::CANCELLED, Some(&params))).await;
+            let body = write::notification(method::CANCELLED, Some(&params));
+            link.tell(body, Closed::CANCELLED).await;
         }
         self.answer.try_recv().unwrap_or_else(|_| Ended::failed(&failure))
     }

@@ -25,6 +25,7 @@ use super::call::Going;
 use super::questions::Question;
 use crate::agent::AgentSession;
 use crate::channel::Heads;
+use crate::clearance::Clearance;
 use crate::failure::{Expects, Failure};
 use crate::link::Retry;
 use crate::seal::{STATES, Seal};
@@ -168,8 +169,7 @@ pub(super) async fn resume(
         parking.put(state.place, parked);
         return again.map(Resumed::Answer).ok_or_else(|| refusal("it cannot be asked again"));
     };
-    let (place, retry) = (state.place, Retry { raw: request.raw.to_owned(), heads: heads.clone() });
-    go_on(session, &parking, place, parked, answer, request, retry).await
+    go_on(session, &parking, state.place, parked, answer, request, heads).await
 }
 
 /// What a retry brings.
@@ -203,7 +203,7 @@ async fn go_on(
     parked: Parked,
     answer: Answer<'_>,
     request: &Request<'_>,
-    retry: Retry,
+    heads: &Heads,
 ) -> Result<Resumed, Refusal> {
     match parked.going.next_leg(session.sender()).await {
         None => Ok(Resumed::Answer(lost(session, request))),
@@ -211,14 +211,19 @@ async fn go_on(
             parking.put(place, parked);
             Ok(Resumed::Answer(refused.answer(request.id, Expects::of(&request.method))))
         }
-        Some(Ok(())) => {
+        Some(Ok(permit)) => {
             let Parked { mut going, question } = parked;
             match (question, answer) {
-                (Question::Asked(asked), Answer::To(answer)) => asked.answer(answer).await,
+                // An answer to what the server asked needs no permit.
+                (Question::Asked(asked), Answer::To(answer)) => {
+                    Clearance::Permit(permit).spend();
+                    asked.answer(answer).await;
+                }
                 // The server judges it itself.
                 (question, _) => {
                     drop(question);
-                    going.retry(retry);
+                    let (raw, heads) = (request.raw.to_owned(), heads.clone());
+                    going.retry(Retry { raw, heads, permit });
                 }
             }
             going.rename(request.id);

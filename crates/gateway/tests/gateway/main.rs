@@ -12,6 +12,7 @@
 
 mod bed;
 mod client;
+mod gate;
 mod office;
 mod player;
 mod script;
