@@ -105,6 +105,8 @@ pub(crate) enum What {
     Tool(Arc<str>, Class),
     Prompt(Arc<str>),
     Resource(Arc<str>),
+    /// A method that is about none of these.
+    Method(Arc<str>),
 }
 
 /// The rule of a policy that has nothing to say of a name.
@@ -180,6 +182,10 @@ impl Admission {
         access.frozen.stops(label, server).is_none()
             && grant.may_reach(server)
             && grant.policy.as_ref().is_some_and(allows)
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.store
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -330,7 +336,7 @@ impl Admission {
             via: Some(Arc::clone(via)),
             server: Some(Arc::clone(&wanted.server)),
             session_id: wanted.session.as_ref().map(|called| Arc::clone(&called.id)),
-            tool: Some(Arc::clone(name)),
+            tool: (!matches!(wanted.what, What::Method(_))).then(|| Arc::clone(name)),
             risk: class.map(|class| class.as_str().into()),
             policy: in_force.map(|policy| Arc::clone(&policy.name)),
             policy_version: in_force.and_then(|policy| policy.version),
@@ -387,6 +393,7 @@ impl Wanted {
         match &self.what {
             What::Prompt(name) => in_force.policy.decide_prompt(name, now),
             What::Resource(uri) => in_force.policy.decide_resource(uri, now),
+            What::Method(method) => in_force.policy.decide_method(method, now),
             What::Tool(tool, class) => {
                 decide(&in_force.policy, &self.call(tool, *class, arguments), usage, now)
             }
@@ -489,7 +496,7 @@ impl What {
     fn name(&self) -> (&Arc<str>, Option<Class>) {
         match self {
             Self::Tool(name, class) => (name, Some(*class)),
-            Self::Prompt(name) | Self::Resource(name) => (name, None),
+            Self::Prompt(name) | Self::Resource(name) | Self::Method(name) => (name, None),
         }
     }
 }

@@ -302,7 +302,9 @@ mod tests {
         for method in ["tools/call", "tasks/list", "x", "", "PING", "ping ", "tools/list/x"] {
             assert_eq!(Closed::request(method), None, "{method}");
         }
-        for method in ["tools/call", "ping", "", "Notifications/x", "notifications", " notifications/x"] {
+        for method in
+            ["tools/call", "ping", "", "Notifications/x", "notifications", " notifications/x"]
+        {
             assert_eq!(Closed::notification(method), None, "{method}");
         }
     }

@@ -121,10 +121,14 @@ pub(crate) fn wanted(
     class: impl FnOnce(&str) -> toolgate_policy::Class,
 ) -> Result<Wanted, Refusal> {
     let params = request.params.unwrap_or("{}");
-    if !params.starts_with('{') {
+    let is_method = !DECIDED_BY_PARAMS.contains(&request.method.as_ref());
+    if !params.starts_with('{') && !is_method {
         return Err(unreadable(request, "`params` must be an object"));
     }
-    let [name, arguments] = members(params, ["name", "arguments"])?;
+    let [name, arguments] = match is_method {
+        true => [None, None],
+        false => members(params, ["name", "arguments"])?,
+    };
     let is_call = request.method == method::TOOLS_CALL;
     if is_call && arguments.is_some_and(|raw| !raw.starts_with('{') && raw != "null") {
         return Err(unreadable(request, "`params.arguments` must be an object"));
@@ -151,7 +155,10 @@ pub(crate) fn wanted(
                 (name, None) => What::Prompt(named(name, "params.ref.name")?),
             }
         }
-        _ => What::Resource(named(peek(params, &["uri"])?, "params.uri")?),
+        method::RESOURCES_READ | method::RESOURCES_SUBSCRIBE => {
+            What::Resource(named(peek(params, &["uri"])?, "params.uri")?)
+        }
+        other => What::Method(other.into()),
     };
     let began = session.admission().now();
     let call_id = session.admission().call_id(began).ok_or_else(|| Refusal {
@@ -170,6 +177,15 @@ pub(crate) fn wanted(
         began,
     })
 }
+
+/// Methods that a policy decides by what they are about; every other one by its name.
+const DECIDED_BY_PARAMS: [&str; 5] = [
+    method::TOOLS_CALL,
+    method::PROMPTS_GET,
+    method::RESOURCES_READ,
+    method::RESOURCES_SUBSCRIBE,
+    method::COMPLETION_COMPLETE,
+];
 
 /// What is refused because a policy decides by it, and a server might read it otherwise.
 pub(crate) const BOTH: &str = "`params.ref` has both `name` and `uri`; send the one that is meant";

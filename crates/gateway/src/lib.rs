@@ -31,6 +31,7 @@ mod legs;
 mod link;
 mod links;
 mod lists;
+mod measure;
 mod metrics;
 pub mod modern;
 mod names;

@@ -16,6 +16,12 @@ impl Policy {
         self.decide_section(&self.document.prompts, "prompt", name, now)
     }
 
+    /// Decides every method that is not about tools, resources or prompts and needs permission.
+    pub fn decide_method(&self, name: &str, now: Timestamp) -> Verdict {
+        let section = Section { default_allow: self.document.default_allow, ..Section::default() };
+        self.decide_section(&section, "method", name, now)
+    }
+
     fn decide_section(&self, section: &Section, what: &str, name: &str, now: Timestamp) -> Verdict {
         let refused = |effect, rule, why: &str| {
             Verdict::refused(effect, rule, format!("the {what} `{name}` is {why}; do not retry"))

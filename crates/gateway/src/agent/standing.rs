@@ -74,7 +74,9 @@ impl AgentSession {
             if let Some(number) = link.withdraw(self.key, id) {
                 let params = format!(r#"{{"requestId":{number},"reason":"the client is gone"}}"#);
                 let body = write::notification(method::CANCELLED, Some(&params));
-                self.tasks.spawn(timeout(PARTING, async move { link.tell(body, Closed::CANCELLED).await }));
+                self.tasks.spawn(timeout(PARTING, async move {
+                    link.tell(body, Closed::CANCELLED).await
+                }));
             }
         }
     }

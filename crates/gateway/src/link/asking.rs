@@ -142,7 +142,8 @@ impl Link {
         self.waiting.set_token(number, token);
         let leg = retried(&retry.raw, number, state, sent);
         newer.heads = retry.heads;
-        leg.map(|leg| Next::Leg(leg, Some(retry.permit))).map_err(|refusal| Failure::unavailable(refusal.message))
+        leg.map(|leg| Next::Leg(leg, Some(retry.permit)))
+            .map_err(|refusal| Failure::unavailable(refusal.message))
     }
 
     /// Asks an agent of an older protocol everything that the server wants to know; the answers as

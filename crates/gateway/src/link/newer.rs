@@ -105,7 +105,9 @@ impl Link {
                     let ended = (&mut pending.answer).await;
                     ended.unwrap_or(Ended::cancelled(Effect::Unknown))
                 }
-                Err(SendError::Refused { status, body }) if spare.is_some() && is_older(status, &body) => {
+                Err(SendError::Refused { status, body })
+                    if spare.is_some() && is_older(status, &body) =>
+                {
                     self.forget(up.epoch);
                     return Ok(Delivered::Refused);
                 }
