@@ -37,5 +37,6 @@ mod policy;
 mod questions;
 mod reload;
 mod shared;
+mod side_doors;
 mod storm;
 mod tasks;

@@ -361,9 +361,66 @@ fn params_that_decide_something_are_read_strictly_whatever_the_method() {
 fn methods_that_can_act_are_not_imitated() {
     for method in ["Tools/Call", "TOOLS/CALL", "toolſ/call", "prompts/Get", "resources／read"] {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
-        check_strict(&body, code::INVALID_REQUEST, " imitates `");
+        check_strict(&body, code::METHOD_NOT_FOUND, " imitates `");
     }
-    agent(r#"{"jsonrpc":"2.0","id":1,"method":"Tools/List"}"#).unwrap();
+    for method in ["Tools/List", "PING", "Tasks/cancel", "Resources/Subscribe"] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
+        check_strict(&body, code::METHOD_NOT_FOUND, " imitates `");
+    }
+    for method in ["tools/call\\u0000", "tools/call\\u0000x", "x/../tools/call", "./ping"] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
+        assert_eq!(agent(&body).unwrap_err().code, code::METHOD_NOT_FOUND, "{body}");
+    }
+    let body = r#"{"jsonrpc":"2.0","method":"notifications/Cancelled"}"#;
+    assert_eq!(agent(body).unwrap_err().code, code::METHOD_NOT_FOUND);
+    for method in ["tools/delete", "x/y", "tools", "tools/calls", "инструменты/список"]
+    {
+        agent(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#)).unwrap();
+    }
+}
+
+#[test]
+fn a_request_needs_an_id_and_a_notification_has_none() {
+    for body in [
+        r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"a"}}"#,
+        r#"{"jsonrpc":"2.0","method":"Tools/Call"}"#,
+        r#"{"jsonrpc":"2.0","method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","method":"x/y"}"#,
+        r#"{"jsonrpc":"2.0","method":""}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications"}"#,
+        r#"{"jsonrpc":"2.0","method":"Notifications/x"}"#,
+        r#"{"jsonrpc":"2.0","id":null,"method":"tools/call"}"#,
+    ] {
+        assert_eq!(agent(body).unwrap_err().code, code::INVALID_REQUEST, "{body}");
+        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        for batch in [format!("[{body}]"), format!("[{ping},{body}]"), format!("[{body},{ping}]")] {
+            let refusal = super::parse_agent(batch.as_bytes(), &Limits::default()).unwrap_err();
+            assert_eq!(refusal.code, code::INVALID_REQUEST, "{batch}");
+        }
+    }
+    for body in [
+        r#"{"jsonrpc":"2.0","id":1,"method":"notifications/cancelled"}"#,
+        r#"{"jsonrpc":"2.0","id":null,"method":"notifications/x"}"#,
+    ] {
+        assert_eq!(agent(body).unwrap_err().code, code::INVALID_REQUEST, "{body}");
+    }
+    for method in ["notifications/x", "notifications/tools/call", "notifications\\/x"] {
+        agent(&format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#)).unwrap();
+    }
+}
+
+#[test]
+fn keys_of_the_protocol_have_no_control_characters() {
+    for body in [
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping","method\u0000":"tools/call"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping","x\u0001":1}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping","method\u0000x":"tools/call"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name\u0000":"b"}}"#,
+    ] {
+        agent(body).unwrap_err();
+    }
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x\u0000":1}}}"#;
+    agent(body).unwrap();
 }
 
 #[test]
