@@ -70,11 +70,11 @@ pub struct Uncleared;
 // === impl Clearance ===
 
 impl Clearance {
-    /// The same clearance for the same message once more; none if it is good for one write.
-    pub(crate) fn again(&self) -> Option<Self> {
+    /// What clears the same message once more, for a server that refused it unread.
+    pub(crate) fn second_chance(&self) -> Option<Self> {
         match self {
             Self::Closed(closed) => Some(Self::Closed(*closed)),
-            Self::Permit(_) | Self::Round(_) => None,
+            Self::Permit(_) | Self::Round(_) => self.round().map(Self::Round),
         }
     }
 

@@ -82,8 +82,8 @@ impl Link {
         loop {
             let number = pending.unanswered.number;
             let clearance = next.take().ok_or(Uncleared)?;
-            // What is good for one write is not good for a second chance.
-            let spare = clearance.again().filter(|_| chance);
+            // For a server that refuses it unread.
+            let spare = clearance.second_chance().filter(|_| chance);
             let message = self.outbound(pending, &body, &up, clearance).await?;
             if !self.waiting.mark_sent_newer(number, up.epoch, bridge) {
                 let ended = pending.answer.try_recv();

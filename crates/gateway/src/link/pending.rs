@@ -1,7 +1,7 @@
 //! Pending requests: an agent's request from the moment it has a number to its end.
 //!
-//! Invariant: a message is sent once, with a clearance. Only one that needs no permit is sent a second
-//! time, to a server that refused it unread (a forgotten session).
+//! Invariant: a message is sent once, with a clearance. Only a server that refused it unread (a forgotten
+//! session) gets it a second time.
 //! Invariant: however this ends, a panic too, nobody is left waiting.
 
 use std::sync::Arc;
@@ -135,8 +135,8 @@ impl Link {
         loop {
             let up = self.come_up().await?;
             let clearance = next.take().ok_or(Uncleared)?;
-            // What is good for one write is not good for a second chance.
-            let spare = clearance.again().filter(|_| second_chance);
+            // For a server that refuses it unread.
+            let spare = clearance.second_chance().filter(|_| second_chance);
             if up.era == Era::Modern {
                 let delivered = self.deliver_newer(pending, &up, second_chance, clearance);
                 match delivered.await? {
