@@ -66,6 +66,8 @@ mod listeners;
 mod local;
 #[path = "e2e/modern.rs"]
 mod modern;
+#[path = "e2e/once.rs"]
+mod once;
 #[path = "e2e/passing.rs"]
 mod passing;
 #[path = "e2e/permissions.rs"]

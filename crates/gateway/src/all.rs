@@ -71,9 +71,10 @@ pub(crate) fn start(
     let routed = match request.method.as_ref() {
         method::PING => return answered(write::result(request.id, "{}")),
         method::LOGGING_SET_LEVEL => {
-            return answered(match set_level(session, request) {
-                true => write::result(request.id, "{}"),
-                false => invalid(request.id, "`params.level` must be one of the log levels"),
+            return answered(if set_level(session, request) {
+                write::result(request.id, "{}")
+            } else {
+                invalid(request.id, "`params.level` must be one of the log levels")
             });
         }
         method::TOOLS_CALL => by_name(session, request, Kind::Tools)?,

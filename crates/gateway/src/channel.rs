@@ -10,6 +10,7 @@
 //! Invariant: an [`Inbox`] never blocks; a channel may call it from any task.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -32,8 +33,9 @@ pub trait Connector: Send + Sync + 'static {
 
 /// One live way to a server.
 pub trait Channel: Send + Sync + 'static {
-    /// Sends one message. For a child this resolves when the message is queued; for HTTP when the
-    /// exchange that it opened is over, and whatever the exchange brings goes to `exchange` before.
+    /// Sends one message, once. For a child this resolves when the message is queued, or with a
+    /// [`LastLook`] when it is about to be written; for HTTP when the exchange that it opened is
+    /// over, and whatever the exchange brings goes to `exchange` before.
     fn send(
         &self,
         message: Outbound,
@@ -54,6 +56,29 @@ pub trait Channel: Send + Sync + 'static {
 
     /// Ends the channel: the child and its whole process group, or the HTTP session (DELETE).
     fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// Whether a message may still be written as it was decided. If not, it fails with
+/// [`SendError::Withheld`].
+#[derive(Clone)]
+pub struct LastLook(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl LastLook {
+    /// `look` must not wait.
+    pub fn new(look: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(look))
+    }
+
+    /// Whether it may be written.
+    pub fn allows(&self) -> bool {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for LastLook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LastLook").finish_non_exhaustive()
+    }
 }
 
 /// Names of headers, in lower case, and their values.
@@ -94,10 +119,14 @@ pub enum SendError {
     /// It never left: no process, no connection, a full queue. Effect: not started.
     #[error("{0}")]
     NotSent(String),
-    /// The server does not know our session (any more). Effect: not started.
+    /// It never left: what it was decided by has changed ([`LastLook`]). Effect: not started.
+    #[error("what it was decided by has changed")]
+    Withheld,
+    /// It was sent, and the server does not know our session (any more). Effect: unknown.
     #[error("the server has forgotten the session")]
     SessionLost,
-    /// The server refused it with an HTTP status that is no answer. Effect: not started for 4xx.
+    /// It was sent, and the server refused it with an HTTP status that is no answer. Effect:
+    /// unknown, since a server may do what it is asked and then answer with any status.
     #[error("the server answered HTTP {status}")]
     Refused {
         /// The HTTP status.

@@ -13,7 +13,7 @@ use toolgate_audit::CallId;
 use toolgate_mcp::{Incoming, Limits, Message, method, parse_agent};
 use toolgate_store::Permit;
 
-use crate::channel::Heads;
+use crate::channel::{Heads, LastLook};
 use crate::lists::Kind;
 
 /// What lets a message through.
@@ -49,6 +49,8 @@ pub struct Outbound {
     expects_answer: bool,
     heads: Heads,
     cleared: Cleared,
+    /// To be asked immediately before the first byte is written.
+    last_look: Option<LastLook>,
 }
 
 /// What cleared a message.
@@ -70,20 +72,18 @@ pub struct Uncleared;
 // === impl Clearance ===
 
 impl Clearance {
-    /// What clears the same message once more, for a server that refused it unread.
-    pub(crate) fn second_chance(&self) -> Option<Self> {
-        match self {
-            Self::Closed(closed) => Some(Self::Closed(*closed)),
-            Self::Permit(_) | Self::Round(_) => self.round().map(Self::Round),
-        }
+    /// Whether the message may be written again: it can do nothing, so it can do nothing twice.
+    pub(crate) fn may_repeat(&self) -> bool {
+        matches!(self, Self::Closed(_))
     }
 
-    /// What clears a further round of the same call.
-    pub(crate) fn round(&self) -> Option<Round> {
+    /// What clears the message that follows this one: a further round of the same call, the same
+    /// call if it was withheld, or whatever needs no permit, once more.
+    pub(crate) fn once_more(&self) -> Self {
         match self {
-            Self::Permit(permit) => Some(Round(permit.call_id())),
-            Self::Round(round) => Some(*round),
-            Self::Closed(_) => None,
+            Self::Permit(permit) => Self::Round(Round(permit.call_id())),
+            Self::Round(round) => Self::Round(*round),
+            Self::Closed(closed) => Self::Closed(*closed),
         }
     }
 
@@ -212,7 +212,12 @@ impl Outbound {
                 Cleared::Closed
             }
         };
-        Ok(Self { body, expects_answer, heads, cleared })
+        Ok(Self { body, expects_answer, heads, cleared, last_look: None })
+    }
+
+    /// The same, with what is to be asked immediately before it is written.
+    pub(crate) fn with_last_look(self, last_look: Option<LastLook>) -> Self {
+        Self { last_look, ..self }
     }
 
     /// A message on the closed list, whoever sends it.
@@ -226,18 +231,25 @@ impl Outbound {
     /// A message of a program that is itself an agent (`toolgate tool`): the gateway that it is
     /// sent to decides it. Never for a message to a server.
     pub fn of_agent(body: Bytes, expects_answer: bool) -> Self {
-        Self { body, expects_answer, heads: Heads::new(), cleared: Cleared::ByGateway }
+        Self {
+            body,
+            expects_answer,
+            heads: Heads::new(),
+            cleared: Cleared::ByGateway,
+            last_look: None,
+        }
     }
 
     /// The same message once more; none if what cleared it is good for one write.
     #[must_use]
     pub fn again(&self) -> Option<Self> {
-        let Self { body, expects_answer, heads, cleared } = self;
+        let Self { body, expects_answer, heads, cleared, last_look } = self;
         (*cleared == Cleared::Closed).then(|| Self {
             body: body.clone(),
             expects_answer: *expects_answer,
             heads: heads.clone(),
             cleared: *cleared,
+            last_look: last_look.clone(),
         })
     }
 
@@ -254,6 +266,11 @@ impl Outbound {
     /// What HTTP headers repeat of it; only messages of protocol 2026-07-28 have such.
     pub fn heads(&self) -> &Heads {
         &self.heads
+    }
+
+    /// What is to be asked immediately before the first byte is written.
+    pub fn last_look(&self) -> Option<&LastLook> {
+        self.last_look.as_ref()
     }
 
     /// What cleared it.

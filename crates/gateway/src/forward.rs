@@ -31,6 +31,7 @@ use crate::legs::{self, Steps, Ticking};
 use crate::link::{Ask, Link, Pending};
 use crate::outlet::Outlet;
 use crate::patience::finish_in_time;
+use crate::recheck::Recheck;
 
 /// Starts a request to the server at the other end of `link`. `own` is what the request is about,
 /// if the server knows it under another name than the agent.
@@ -125,10 +126,8 @@ pub(crate) fn wanted(
     if !params.starts_with('{') && !is_method {
         return Err(unreadable(request, "`params` must be an object"));
     }
-    let [name, arguments] = match is_method {
-        true => [None, None],
-        false => members(params, ["name", "arguments"])?,
-    };
+    let [name, arguments] =
+        if is_method { [None, None] } else { members(params, ["name", "arguments"])? };
     let is_call = request.method == method::TOOLS_CALL;
     if is_call && arguments.is_some_and(|raw| !raw.starts_with('{') && raw != "null") {
         return Err(unreadable(request, "`params.arguments` must be an object"));
@@ -204,6 +203,7 @@ async fn guarded(
 ) {
     let began = Instant::now();
     let admission = Arc::clone(session.admission());
+    let recheck = Arc::new(Recheck::of(&admission, &wanted));
     let (permit, ticket) = match admission.admit(&wanted).await {
         Ok(admitted) => admitted.split(),
         Err(refused) => return pending.refuse(&refused),
@@ -212,6 +212,7 @@ async fn guarded(
         session.wishes.follow(&wanted.server, uri);
     }
     drop(session);
+    let pending = pending.with_recheck(recheck);
     reach(Point::BeforeSend);
     let sent = Instant::now();
     let mut ticking = Ticking { admission: Arc::clone(&admission), wanted, ticket: Some(ticket) };
@@ -229,6 +230,7 @@ async fn guarded(
     let Some((ticket, wanted)) = ticking.last_leg(steps).await else { return };
     let mut ending = Ending::new(ended.outcome, ended.effect, admission.now());
     ending.error_code = ended.code.map(Into::into);
+    (ending.message, ending.stays_counted) = (ended.message, ended.stays_counted);
     ending.upstream_ms = u64::try_from(sent.elapsed().as_millis()).ok();
     ending.total_ms = u64::try_from(began.elapsed().as_millis()).ok();
     let Some(withheld) = ended.withheld else { return ticket.finish(ending) };

@@ -41,6 +41,7 @@ pub mod outlet;
 mod pace;
 mod passage;
 mod patience;
+mod recheck;
 mod refused;
 mod rewrite;
 mod seal;

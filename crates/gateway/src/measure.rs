@@ -3,7 +3,6 @@
 //! Invariant: what is too long is rejected before it is admitted, kept or sent, and leaves one short
 //! row that does not repeat it.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use toolgate_audit::{Draft, Kind};
@@ -82,7 +81,7 @@ impl std::fmt::Display for TooLong {
 
 /// How many bytes of a name say which server it is of.
 fn prefix(
-    shown: &Cow<'_, str>,
+    shown: &str,
     mapped: bool,
     server: impl FnOnce(&str) -> Option<&str>,
     separator: usize,

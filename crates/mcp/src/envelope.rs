@@ -256,8 +256,8 @@ const LACKS_ID: &str =
 /// The method of a message that is no notification and has no id, or null for one.
 fn lacks_id<'a>(members: &Members<'a>) -> Option<&'a str> {
     let at = members.method.filter(|_| matches!(members.id, None | Some("null")))?;
-    let name = text(at);
-    (!name.is_some_and(|name| method::is_notification(&name))).then_some(at)
+    let name = text(at)?;
+    (!method::is_notification(&name)).then_some(at)
 }
 
 /// Tells request, notification and response apart by the members that a message has.

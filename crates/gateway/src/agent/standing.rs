@@ -1,7 +1,6 @@
 //! What an agent session does only when it stands for clients of protocol 2026-07-28.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -57,10 +56,7 @@ impl AgentSession {
 
     /// Reads the general stream from now on, without what nobody has read before.
     pub(crate) fn hear_from_now(self: &Arc<Self>) -> Attached {
-        self.listening.store(true, Ordering::Relaxed);
-        for link in self.links().iter() {
-            link.listen();
-        }
+        self.listen_to_servers();
         self.attach(self.general.read(Some(self.general.last())))
     }
 
@@ -75,7 +71,7 @@ impl AgentSession {
                 let params = format!(r#"{{"requestId":{number},"reason":"the client is gone"}}"#);
                 let body = write::notification(method::CANCELLED, Some(&params));
                 self.tasks.spawn(timeout(PARTING, async move {
-                    link.tell(body, Closed::CANCELLED).await
+                    link.tell(body, Closed::CANCELLED).await;
                 }));
             }
         }

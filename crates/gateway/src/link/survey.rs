@@ -94,7 +94,7 @@ impl Link {
     }
 
     async fn survey_once(self: &Arc<Self>) -> Result<(), Failure> {
-        self.come_up().await?;
+        self.come_up(Instant::now()).await?;
         // Now, because coming up makes everything due.
         let kinds = self.survey.take();
         let mut offer = self.offer();
@@ -176,7 +176,7 @@ impl Link {
         params: Option<&str>,
         clearance: Clearance,
     ) -> Result<Bytes, Failure> {
-        let up = self.come_up().await?;
+        let up = self.come_up(Instant::now()).await?;
         let number = self.waiting.number();
         let message = self.own_outbound(write::request(number, method, params), &up, clearance)?;
         let (tell, answer) = oneshot::channel();
