@@ -125,8 +125,8 @@ fn a_server_may_leave_the_id_out_of_an_error() {
 
 #[test]
 fn a_server_may_send_null_for_no_params() {
-    let raw = r#"{"jsonrpc":"2.0","method":"m","params":null}"#;
-    let method = "m".into();
+    let raw = r#"{"jsonrpc":"2.0","method":"notifications/m","params":null}"#;
+    let method = "notifications/m".into();
     let expected = Message::Notification(Notification { raw, method, params: None });
     assert_eq!(server(raw), Ok(expected));
     check_strict(raw, code::INVALID_REQUEST, "`params` must be an object or an array");
