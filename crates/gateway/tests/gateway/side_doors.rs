@@ -34,7 +34,7 @@ fn no_sequence_of_messages_reaches_a_server_beyond_the_closed_list() {
     println!("TOOLGATE_SEED={seed} TOOLGATE_SEQUENCES={sequences}");
     let heard = run(NOTHING, seed, sequences);
     assert_eq!(heard.beyond, Vec::<String>::new());
-    assert!(heard.open > sequences / 20, "hardly anything came through: {}", heard.open);
+    assert!(heard.open > sequences / 50, "hardly anything came through: {}", heard.open);
 }
 
 #[test]
