@@ -56,6 +56,8 @@ mod failures;
 mod files;
 #[path = "e2e/freeze.rs"]
 mod freeze;
+#[path = "e2e/heavy.rs"]
+mod heavy;
 #[path = "e2e/isolation.rs"]
 mod isolation;
 #[path = "e2e/legacy.rs"]
@@ -86,6 +88,8 @@ mod resumption;
 mod secrets;
 #[path = "e2e/sessions.rs"]
 mod sessions;
+#[path = "e2e/side_doors.rs"]
+mod side_doors;
 #[path = "e2e/start.rs"]
 mod start;
 #[path = "e2e/stop.rs"]
