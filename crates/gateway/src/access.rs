@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::Timestamp;
 use toolgate_audit::{FactPath, Hash};
-use toolgate_policy::{Class, Effect, Policy, is_hidden};
+use toolgate_policy::{Call, Class, Effect, Policy, is_call_hidden, is_hidden};
 use toolgate_session::Reach;
 
 use crate::lists::Kind;
@@ -176,6 +176,12 @@ impl Grant {
     ) -> bool {
         let in_force = self.policy.as_ref();
         in_force.is_some_and(|in_force| is_hidden(&in_force.policy, server, tool, class, now))
+    }
+
+    /// Whether it must not see the tool of this call, under whatever name.
+    pub(crate) fn hides_call(&self, call: &Call<'_>, now: Timestamp) -> bool {
+        let in_force = self.policy.as_ref();
+        in_force.is_some_and(|in_force| is_call_hidden(&in_force.policy, call, now))
     }
 
     /// Whether it must not see this: the server's own name of a tool or prompt, or a URI.

@@ -81,6 +81,8 @@ pub(crate) struct Wanted {
     pub(crate) sender: Sender,
     pub(crate) server: Arc<str>,
     pub(crate) what: What,
+    /// Further names of the tool that policies match.
+    pub(crate) aliases: Arc<[Arc<str>]>,
     /// The session called, for session tools.
     pub(crate) session: Option<Called>,
     pub(crate) method: Arc<str>,
@@ -106,9 +108,6 @@ pub(crate) enum What {
     Prompt(Arc<str>),
     Resource(Arc<str>),
 }
-
-/// The rule of a policy that has nothing to say of a name.
-const DEFAULT_DENY: &str = "(default deny)";
 
 // === impl Admission ===
 
@@ -345,16 +344,6 @@ impl Admission {
 // === impl Wanted ===
 
 impl Wanted {
-    /// The tool has a second name, and policies may speak of either: it is decided under that one
-    /// of which the policy has something to say.
-    pub(crate) fn also_named(&mut self, other: &str) {
-        let What::Tool(own, class) = &self.what else { return };
-        let name = self.sender.name_that_counts(&self.server, [own, other], *class, self.began);
-        if *name != **own {
-            self.what = What::Tool(name.into(), *class);
-        }
-    }
-
     /// The same request under what is in force; a grant that is gone has no policy any more.
     fn under(self: &Arc<Self>, access: &Access) -> Arc<Self> {
         let held = &self.sender.grant;
@@ -417,6 +406,7 @@ impl Wanted {
     /// The call as the policy sees it.
     fn call<'a>(&'a self, tool: &'a str, class: Class, arguments: Option<&'a str>) -> Call<'a> {
         Call {
+            aliases: &self.aliases,
             session: self.session.as_ref().map(Called::facts),
             target: self.session.as_ref().map_or("", |called| &called.id),
             arguments,
@@ -441,24 +431,6 @@ impl Sender {
             agent_session: Some(agent_session),
             ..Call::default()
         }
-    }
-
-    /// Of two names of one tool the one under which it is decided: that of which the policy has
-    /// something to say, and if it has of both, the one that it refuses.
-    pub(crate) fn name_that_counts<'n>(
-        &self,
-        server: &str,
-        [own, other]: [&'n str; 2],
-        class: Class,
-        now: Timestamp,
-    ) -> &'n str {
-        let Some(in_force) = &self.grant.policy else { return own };
-        let verdict =
-            |name| decide(&in_force.policy, &self.call(server, name, class), &Unused, now);
-        let said = |verdict: &Verdict| verdict.rule.as_deref() != Some(DEFAULT_DENY);
-        let (of_own, of_other) = (verdict(own), verdict(other));
-        let refused = matches!(of_other.effect, Effect::Deny | Effect::Hide);
-        if said(&of_own) && !(refused && said(&of_other)) { own } else { other }
     }
 }
 

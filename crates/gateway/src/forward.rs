@@ -163,6 +163,7 @@ pub(crate) fn wanted(
         sender: session.sender(),
         server: server.into(),
         what,
+        aliases: Arc::default(),
         session: None,
         method: request.method.as_ref().into(),
         arguments: arguments.unwrap_or("{}").to_owned(),

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::sync::oneshot;
-use toolgate_session::{Answer, CheckArguments, Failure, Reach, Target};
+use toolgate_session::{Answer, CheckArguments, Failure, Known, Reach, Target};
 use toolgate_store::Permit;
 
 pub(crate) use self::call::start;
@@ -39,8 +39,8 @@ pub trait Sessions: Send + Sync + 'static {
     /// The list that a grant sees.
     fn showing(&self, reach: &Arc<Reach>) -> Arc<Showing>;
 
-    /// What clients call the tool that a grant knows by this name; none if it knows none such.
-    fn known(&self, name: &str, reach: &Reach) -> Option<Arc<str>>;
+    /// The tool that a grant knows by this name; none if it knows none such.
+    fn known(&self, name: &str, reach: &Reach) -> Option<Known>;
 
     /// Where a call goes. Changes nothing.
     fn resolve(

@@ -47,7 +47,7 @@ fn weigh(
     enforced: bool,
 ) -> Verdict {
     let facts = Facts::new(call, usage, now, &policy.document.zone);
-    let entries = policy.entries(call.server, call.tool, call.class);
+    let entries = policy.entries(call);
     let engine = Engine {
         policy,
         call,
@@ -69,9 +69,13 @@ fn weigh(
 /// Whether a tool is hidden: absent from lists, searches, permissions and completions. The same
 /// step that [`decide`] takes first.
 pub fn is_hidden(policy: &Policy, server: &str, tool: &str, class: Class, now: Timestamp) -> bool {
-    let call = Call { server, tool, class, ..Call::default() };
-    let facts = Facts::new(&call, &crate::Unused, now, &policy.document.zone);
-    let entries = policy.entries(server, tool, class);
+    is_call_hidden(policy, &Call { server, tool, class, ..Call::default() }, now)
+}
+
+/// The same of a tool that may have several names.
+pub fn is_call_hidden(policy: &Policy, call: &Call<'_>, now: Timestamp) -> bool {
+    let facts = Facts::new(call, &crate::Unused, now, &policy.document.zone);
+    let entries = policy.entries(call);
     !policy.is_shadow(now) && steps::hidden(policy, &entries, &facts).0
 }
 

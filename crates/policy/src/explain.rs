@@ -80,7 +80,7 @@ pub fn limits(
 ) -> Vec<LimitState> {
     let facts = Facts::new(call, usage, now, &policy.document.zone);
     let mut states = Vec::new();
-    for entry in policy.entries(call.server, call.tool, call.class) {
+    for entry in policy.entries(call) {
         let rules = entry.rules.iter().filter_map(|rule| rule.limit.as_ref());
         for one in entry.limits.iter().chain(rules) {
             let key = limit::counter_key(policy, &entry.pointer, one, facts.call);

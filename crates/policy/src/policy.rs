@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use smallvec::SmallVec;
 
 use crate::{
-    Class, Problem, hash,
-    index::Index,
+    Call, Class, Problem, hash,
+    index::{Index, Matches},
     lint,
     lower::{self, Reader},
     model::{Action, Approve, Document, Entry},
@@ -169,17 +169,19 @@ impl Policy {
         paths
     }
 
-    /// The entries that apply to a tool.
-    pub(crate) fn entries(&self, server: &str, tool: &str, class: Class) -> Entries<'_> {
-        let mut entries = Entries::new();
-        for at in self.tools.candidates(tool) {
-            if let Some((key, entry)) = self.document.tools.get(at)
-                && key.matches(server, tool)
-            {
-                entries.push(entry);
+    /// The entries that apply to a call, by every name of its tool.
+    pub(crate) fn entries(&self, call: &Call<'_>) -> Entries<'_> {
+        let mut places = self.places(call.server, call.tool);
+        if !call.aliases.is_empty() {
+            for alias in call.aliases {
+                places.extend(self.places(call.server, alias));
             }
+            places.sort_unstable();
+            places.dedup();
         }
-        if let Some(entry) = self.class(class) {
+        let tools = places.iter().filter_map(|at| self.document.tools.get(*at));
+        let mut entries: Entries<'_> = tools.map(|(_, entry)| &**entry).collect();
+        if let Some(entry) = self.class(call.class) {
             entries.push(entry);
         }
         if let Some(entry) = &self.document.all_tools {
@@ -188,12 +190,26 @@ impl Policy {
         entries
     }
 
+    /// Where the keys stand that match a name.
+    fn places(&self, server: &str, tool: &str) -> Matches {
+        let mut places = self.tools.candidates(tool);
+        let matches = |at: &mut usize| {
+            self.document.tools.get(*at).is_some_and(|(key, _)| key.matches(server, tool))
+        };
+        places.retain(matches);
+        places
+    }
+
     pub(crate) fn class(&self, class: Class) -> Option<&Entry> {
         self.document.classes.iter().find(|(c, _)| *c == class).map(|(_, entry)| entry)
     }
 
-    /// Whether `hide` or an enforced `action: hide` covers the tool.
-    pub(crate) fn hides(&self, server: &str, tool: &str) -> bool {
+    /// Whether `hide` covers a name of the tool.
+    pub(crate) fn hides_call(&self, call: &Call<'_>) -> bool {
+        call.names().any(|name| self.hides(call.server, name))
+    }
+
+    fn hides(&self, server: &str, tool: &str) -> bool {
         self.hide
             .candidates(tool)
             .iter()

@@ -56,6 +56,7 @@ pub use glob::Glob;
 pub use io::{Answer, Call, CallId, Event, Input, Output, Outputs, SocketId, ViewId, What};
 pub use list::Counts;
 pub use machine::Sessions;
+pub use names::Known;
 pub use outcome::{ToolResult, from_error, from_result};
 pub use reach::{Reach, Token};
 pub use route::{CheckArguments, Target};

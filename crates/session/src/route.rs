@@ -15,6 +15,7 @@ use crate::failure::{Effect, Failure};
 use crate::machine::Session;
 use crate::machine::Sessions;
 use crate::mutant::{self, Mutant};
+use crate::names::Known;
 use crate::reach::Reach;
 use crate::tool::{Schema, Tool};
 
@@ -83,11 +84,13 @@ impl Sessions {
         self.target(name, &original, &arguments, &choice, check)
     }
 
-    /// What clients call the tool that a grant knows by this name; none if it knows none such.
-    pub fn known(&self, name: &str, reach: &Reach) -> Option<Arc<str>> {
+    /// The tool that a grant knows by this name; none if it knows none such. Policies match it by
+    /// what clients call it and by every name it is published under.
+    pub fn known(&self, name: &str, reach: &Reach) -> Option<Known> {
         let original = self.original(name, reach)?;
         let known = self.is_served(&original, reach) || self.is_known(&original, reach);
-        known.then_some(original)
+        let aliases = self.aliases(&original, name);
+        known.then_some(Known { original, aliases })
     }
 
     fn target(

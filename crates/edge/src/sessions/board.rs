@@ -6,7 +6,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use toolgate_gateway::{Sending, Sent, Sessions, Showing, Unresolved};
 use toolgate_session::{
-    Call, CallId, CheckArguments, Effect, Failure, Input, Reach, Target, ViewId,
+    Call, CallId, CheckArguments, Effect, Failure, Input, Known, Reach, Target, ViewId,
 };
 
 use super::switchboard::Switchboard;
@@ -31,7 +31,7 @@ impl Sessions for Switchboard {
         showing
     }
 
-    fn known(&self, name: &str, reach: &Reach) -> Option<Arc<str>> {
+    fn known(&self, name: &str, reach: &Reach) -> Option<Known> {
         self.state.lock().machine.known(name, reach)
     }
 

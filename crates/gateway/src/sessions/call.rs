@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 use toolgate_audit::{CallId, Effect, Outcome};
 use toolgate_mcp::{Refusal, Request, peek, write};
-use toolgate_session::{self as session, Answer, Failure, Target};
+use toolgate_session::{self as session, Answer, Failure, Known, Target};
 use toolgate_store::Ending;
 
 use super::{Desk, SESSIONS, Sending, Unresolved};
@@ -36,21 +36,20 @@ struct SessionCall {
     outlet: Arc<Outlet>,
 }
 
-/// Starts a call of the tool that the grant knows as `shown` and clients as `original`.
+/// Starts a call of the tool that the grant knows as `shown`.
 pub(crate) fn start(
     session: &Arc<AgentSession>,
     desk: &Arc<Desk>,
     request: &Request<'_>,
-    (shown, original): (&str, &Arc<str>),
+    (shown, known): (&str, Known),
     outlet: &Arc<Outlet>,
 ) -> Result<Work, Refusal> {
     let arguments = request.params.map(|params| peek(params, &["arguments"])).transpose()?;
     let arguments = arguments.flatten().filter(|raw| *raw != "null").map(str::to_owned);
-    let class = desk.class(original);
-    let mut wanted = wanted(session, SESSIONS, request, Some(original), |_| class)?;
-    if **original != *shown {
-        wanted.also_named(shown);
-    }
+    let Known { original, aliases } = known;
+    let class = desk.class(&original);
+    let mut wanted = wanted(session, SESSIONS, request, Some(&original), |_| class)?;
+    wanted.aliases = aliases;
     let call = SessionCall {
         session: Arc::clone(session),
         desk: Arc::clone(desk),

@@ -20,7 +20,7 @@ const STOP: &str = "do not retry";
 /// Whether the tool is hidden, and whether rules in shadow would hide it.
 pub(super) fn hidden(policy: &Policy, entries: &[&Entry], facts: &Facts<'_>) -> (bool, bool) {
     let mut would = false;
-    if policy.hides(facts.call.server, facts.call.tool) {
+    if policy.hides_call(facts.call) {
         return (true, would);
     }
     for entry in entries.iter().filter(|e| e.action == Some(Action::Hide)) {
