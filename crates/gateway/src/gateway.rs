@@ -152,6 +152,10 @@ impl Gateway {
     pub fn apply(&self, servers: Vec<Arc<Server>>, limits: AgentSessions) {
         let _turn = self.applying.lock();
         self.limits.store(Arc::new(limits));
+        // Sessions leave the names of new servers before these are listed, and take those of old
+        // ones only when they are gone.
+        let old = self.servers.load_full();
+        self.reserve_names(old.iter().chain(&servers));
         let before = self.servers.swap(Arc::new(servers));
         let after = self.servers.load_full();
         let mut gone = Vec::new();
@@ -173,6 +177,7 @@ impl Gateway {
         for old in gone {
             old.retire();
         }
+        self.reserve_names(after.iter());
     }
 
     /// Who may do what.

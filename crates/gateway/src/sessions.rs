@@ -70,6 +70,9 @@ pub trait Sessions: Send + Sync + 'static {
     /// From now on changes of what these see are told, and of nothing else.
     fn watch(&self, reaches: Vec<Arc<Reach>>);
 
+    /// The servers in force: no session tool is published under a name of theirs.
+    fn set_servers(&self, names: Vec<String>);
+
     /// Whom to tell that what `reach` sees has changed; to be given once.
     fn on_change(&self, told: Box<dyn Fn(&Reach) + Send + Sync>);
 }

@@ -112,6 +112,12 @@ impl Sessions for Switchboard {
         }
     }
 
+    fn set_servers(&self, mut names: Vec<String>) {
+        names.sort_unstable();
+        names.dedup();
+        self.tell_machine(|machine, now| machine.set_servers(names, now));
+    }
+
     fn on_change(&self, told: Box<dyn Fn(&Reach) + Send + Sync>) {
         if self.changed.set(told).is_err() {
             tracing::warn!("changes of sessions are told to somebody else already");
