@@ -39,6 +39,7 @@ mod pace;
 mod pass;
 mod passage;
 mod patience;
+mod recheck;
 mod refused;
 mod rewrite;
 mod seal;

@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -75,6 +76,8 @@ pub struct Server {
     pub(crate) shared: Mutex<Option<Arc<Link>>>,
     backoff: Mutex<Backoff>,
     room: Arc<Semaphore>,
+    /// It was removed from the configuration, or another takes its place.
+    retired: AtomicBool,
 }
 
 // === impl Server ===
@@ -99,6 +102,7 @@ impl Server {
             shared: Mutex::new(None),
             backoff: Mutex::new(Backoff::default()),
             room,
+            retired: AtomicBool::new(false),
         }
     }
 
@@ -140,8 +144,14 @@ impl Server {
     /// Lets go of the shared link, because another server takes this one's place. It ends with the
     /// last call that runs on it.
     pub(crate) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
         // INVARIANT: the link holds its server, so only this takes the two apart.
         drop(self.shared.lock().take());
+    }
+
+    /// Whether it was removed from the configuration, or another has taken its place.
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Acquire)
     }
 
     /// How long a call of `tool` may take.

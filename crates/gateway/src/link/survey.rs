@@ -93,7 +93,7 @@ impl Link {
     }
 
     async fn survey_once(self: &Arc<Self>) -> Result<(), Failure> {
-        self.come_up().await?;
+        self.come_up(Instant::now()).await?;
         // Now, because coming up makes everything due.
         let kinds = self.survey.take();
         let mut offer = self.offer();
@@ -171,7 +171,7 @@ impl Link {
         method: &str,
         params: Option<&str>,
     ) -> Result<Bytes, Failure> {
-        let up = self.come_up().await?;
+        let up = self.come_up(Instant::now()).await?;
         let number = self.waiting.number();
         let (tell, answer) = oneshot::channel();
         self.waiting.insert(number, Waiting::Own(tell, up.epoch));
