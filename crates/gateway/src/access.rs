@@ -45,8 +45,10 @@ pub struct Frozen {
     pub all: bool,
     /// Grants, by label.
     pub grants: HashSet<Arc<str>>,
-    /// Servers.
+    /// Servers; `sessions` is all sessions.
     pub servers: HashSet<Arc<str>>,
+    /// Sessions, by id.
+    pub sessions: HashSet<Arc<str>>,
 }
 
 /// Whoever calls: a label, what it may reach, and its policy.
@@ -133,6 +135,20 @@ impl PartialEq for TokenHash {
 // === impl Frozen ===
 
 impl Frozen {
+    /// The same of a call that goes to a session, if it does.
+    pub(crate) fn stops_call(
+        &self,
+        grant: &str,
+        server: &str,
+        session: Option<&str>,
+    ) -> Option<String> {
+        let of_session = || {
+            let id = session.filter(|id| self.sessions.contains(*id))?;
+            Some(format!("the session `{id}` is frozen"))
+        };
+        self.stops(grant, server).or_else(of_session)
+    }
+
     /// What of a call is stopped, in words; none if nothing is.
     pub(crate) fn stops(&self, grant: &str, server: &str) -> Option<String> {
         if self.all {

@@ -237,8 +237,7 @@ impl Admission {
         for _ in 0..LOOKS {
             let access = self.access.load_full();
             let wanted = wanted.under(&access);
-            let (label, server) = (&wanted.sender.grant.label, &wanted.server);
-            if let Some(what) = access.frozen.stops(label, server) {
+            if let Some(what) = wanted.frozen(&access) {
                 let refused = Refused::frozen(call_id, &what);
                 self.write_denial(&wanted, &refused).await?;
                 return Err(refused);
@@ -380,6 +379,12 @@ impl Wanted {
         };
         let sender = Sender { grant: current, ..self.sender.clone() };
         Arc::new(Self { sender, ..Self::clone(self) })
+    }
+
+    /// What of it people have stopped, in words.
+    pub(crate) fn frozen(&self, access: &Access) -> Option<String> {
+        let session = self.session.as_ref().map(|called| &*called.id);
+        access.frozen.stops_call(&self.sender.grant.label, &self.server, session)
     }
 
     /// Whether what it is sent to is within the reach of `grant`. One that is gone reaches what

@@ -11,10 +11,7 @@ use unicode_normalization::UnicodeNormalization;
 /// The name that `text` imitates: not the same text, but equal after folding.
 pub fn imitates<'p>(text: &str, names: &[&'p str]) -> Option<&'p str> {
     if is_plain(text) {
-        return names
-            .iter()
-            .copied()
-            .find(|name| text != *name && text.eq_ignore_ascii_case(name));
+        return names.iter().copied().find(|name| text != *name && text.eq_ignore_ascii_case(name));
     }
     let folded = fold(text);
     names.iter().copied().find(|name| text != *name && folded == fold(name))

@@ -190,7 +190,8 @@ mod tests {
             format!(r##""d{n}":{{"anyOf":[{{"$ref":"#/$defs/d{next}"}},{{"$ref":"#/$defs/d{next}"}}]}}"##)
         });
         let bomb: Vec<String> = bomb.collect();
-        let bomb = format!(r##"{{"$defs":{{{},"d40":{{}}}},"$ref":"#/$defs/d0"}}"##, bomb.join(","));
+        let bomb =
+            format!(r##"{{"$defs":{{{},"d40":{{}}}},"$ref":"#/$defs/d0"}}"##, bomb.join(","));
         let deep = format!("{}{{}}{}", r#"{"not":"#.repeat(70), "}".repeat(70));
         let long = format!(r#"{{"pattern":"{}"}}"#, "a".repeat(MAX_PATTERN + 1));
         let many = format!(r#"{{"enum":[{}0]}}"#, "0,".repeat(MAX_VALUES));

@@ -25,9 +25,9 @@ pub(crate) fn ambiguous(json: &str) -> Option<String> {
             Step::Close => drop(open.pop()),
             Step::Key(key) => {
                 let short = shown(&key);
-                let plain = key.bytes().all(|byte| {
-                    byte == b'_' || byte.is_ascii_lowercase() || byte.is_ascii_digit()
-                });
+                let plain = key
+                    .bytes()
+                    .all(|byte| byte == b'_' || byte.is_ascii_lowercase() || byte.is_ascii_digit());
                 let key = if plain {
                     key
                 } else if let Some(known) = folded.get(&key) {

@@ -90,12 +90,7 @@ impl Target {
 impl Sessions {
     /// Finds out where a call goes. Changes nothing; give the target to
     /// [`crate::Input::Call`] once the call is let in.
-    pub fn resolve(
-        &self,
-        name: &str,
-        asked: &Asked<'_>,
-        reach: &Reach,
-    ) -> Result<Target, Failure> {
+    pub fn resolve(&self, name: &str, asked: &Asked<'_>, reach: &Reach) -> Result<Target, Failure> {
         let unknown = || Failure::UnknownTool { tool: name.to_owned() };
         let original = self.original(name, reach).ok_or_else(unknown)?;
         if let Ok(arguments) = asked.arguments()

@@ -124,8 +124,7 @@ pub(crate) fn read_tool(raw: &str) -> Result<Option<Tool>, String> {
         input_schema,
         checked_schema,
         extras,
-        timeout: whole(&members, "timeout_ms")?
-            .map(|n| Duration::from_millis(n).min(MAX_TIMEOUT)),
+        timeout: whole(&members, "timeout_ms")?.map(|n| Duration::from_millis(n).min(MAX_TIMEOUT)),
         concurrency: whole(&members, "concurrency")?
             .map(|n| u32::try_from(n).unwrap_or(u32::MAX).min(MAX_CONCURRENCY)),
         raw: RawValue::from_string(raw.to_owned()).map_err(|error| error.to_string())?,
