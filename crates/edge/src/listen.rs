@@ -26,6 +26,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use toolgate_gateway::Peer;
+
 use crate::linger::Lingering;
 use crate::repoll::Repoll;
 use crate::tls::{Stream, Tls};
@@ -80,7 +82,6 @@ pub async fn serve<S, B>(
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let service = Bounded { service, header_bytes: limits.header_bytes };
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new())
         .header_read_timeout(limits.header_read)
@@ -117,7 +118,12 @@ pub async fn serve<S, B>(
             continue;
         }
         let (tls, http) = (entrance.tls.clone(), http.clone());
-        let (service, stop, patience) = (service.clone(), stop.clone(), limits.header_read);
+        let service = Bounded {
+            service: service.clone(),
+            header_bytes: limits.header_bytes,
+            peer: Peer(peer.ip()),
+        };
+        let (stop, patience) = (stop.clone(), limits.header_read);
         connections.spawn(Repoll::new(async move {
             let shaken = tokio::select! {
                 shaken = shake_hands(stream, tls, patience) => shaken,
@@ -176,6 +182,8 @@ async fn shake_hands(stream: TcpStream, tls: Option<Tls>, patience: Duration) ->
 struct Bounded<S> {
     service: S,
     header_bytes: usize,
+    /// Where the connection comes from; its requests carry it.
+    peer: Peer,
 }
 
 type BoundedReply<B> = Response<EitherBody<B, Full<Bytes>>>;
@@ -191,7 +199,8 @@ where
         Ready<Result<BoundedReply<B>, Infallible>>,
     >;
 
-    fn call(&self, request: Request<Incoming>) -> Self::Future {
+    fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        request.extensions_mut().insert(self.peer);
         if head_bytes(&request) <= self.header_bytes {
             let whole: fn(_) -> _ = |response: Response<B>| response.map(EitherBody::Left);
             return Either::Left(self.service.call(request).map_ok(whole));

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::Timestamp;
 use toolgate_audit::{FactPath, Hash};
-use toolgate_policy::{Call, Class, Effect, Policy, is_call_hidden, is_hidden};
+use toolgate_policy::{Call, Class, Policy, is_call_hidden, is_hidden};
 use toolgate_session::Reach;
 
 use crate::lists::Kind;
@@ -174,7 +174,8 @@ impl Grant {
     /// Whether its use at this time is news to the store, which keeps whole seconds.
     pub(crate) fn is_used_anew(&self, now: Timestamp) -> bool {
         let second = now.as_second();
-        self.last_told.0.fetch_max(second, Ordering::Relaxed) < second
+        // Not the latest: a clock that was ahead and is no more would keep it silent.
+        self.last_told.0.swap(second, Ordering::Relaxed) != second
     }
 
     /// Whether some of what there is may be hidden from it.
@@ -206,10 +207,8 @@ impl Grant {
         let policy = &in_force.policy;
         match kind {
             Kind::Tools => is_hidden(policy, server.name(), own, server.class(own), now),
-            Kind::Prompts => policy.decide_prompt(own, now).effect == Effect::Hide,
-            Kind::Resources | Kind::Templates => {
-                policy.decide_resource(own, now).effect == Effect::Hide
-            }
+            Kind::Prompts => !policy.lists_prompt(own, now),
+            Kind::Resources | Kind::Templates => !policy.lists_resource(own, now),
         }
     }
 }

@@ -31,6 +31,7 @@ use crate::gateway::Ids;
 use crate::patience::{PATIENCE, in_time, written_in_time};
 use crate::refused::Refused;
 use crate::sessions::SESSIONS;
+use crate::strangers::Strangers;
 
 /// What time it is, by the wall clock.
 pub trait Clock: Send + Sync + 'static {
@@ -46,6 +47,7 @@ pub struct Admission {
     access: ArcSwap<Access>,
     writing: ArcSwap<Writing>,
     refresh: OnceLock<Box<Refresh>>,
+    strangers: Strangers,
 }
 
 /// Makes [`Access`] anew of what the store holds now, and puts it in force.
@@ -123,7 +125,13 @@ impl Admission {
     ) -> Self {
         let writing = ArcSwap::from_pointee(writing);
         let (access, refresh) = (ArcSwap::default(), OnceLock::new());
-        Self { store, clock, ids, access, writing, refresh }
+        let strangers = Strangers::new(Arc::clone(&store), Arc::clone(&clock));
+        Self { store, clock, ids, access, writing, refresh, strangers }
+    }
+
+    /// Tells of those who were not let in.
+    pub fn strangers(&self) -> &Strangers {
+        &self.strangers
     }
 
     /// How to find out what is in force after a change; to be told once.

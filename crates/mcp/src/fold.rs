@@ -19,6 +19,9 @@ pub fn imitates<'p>(text: &str, names: &[&'p str]) -> Option<&'p str> {
 
 /// Whether `text` is not `name`, but equal to it after folding.
 pub fn is_variant(text: &str, name: &str) -> bool {
+    if is_plain(text) && is_plain(name) {
+        return text != name && text.eq_ignore_ascii_case(name);
+    }
     text != name && fold(text) == fold(name)
 }
 
@@ -39,6 +42,15 @@ pub fn fold(text: &str) -> Cow<'_, str> {
         folded = again;
     }
     Cow::Owned(folded)
+}
+
+/// The text without compatibility forms and invisible characters, its case as it came.
+pub fn compatible(text: &str) -> Cow<'_, str> {
+    if is_plain(text) {
+        return Cow::Borrowed(text);
+    }
+    let form: String = text.nfkc().filter(|c| !is_invisible(*c)).collect();
+    Cow::Owned(form.trim().to_owned())
 }
 
 /// Lower case first (`ẞ` is `ß` then), upper case next, because some letters (`ſ`, `ı`) meet ASCII

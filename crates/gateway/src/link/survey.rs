@@ -162,7 +162,8 @@ impl Link {
         if broken.is_empty() || !self.speaks_modern() {
             return None;
         }
-        without_hidden(kind, result, |own| broken.contains(own))
+        // What cannot be read is refused where the page is added.
+        without_hidden(kind, result, |own| broken.contains(own)).ok().flatten()
     }
 
     /// Asks the server something of our own.
