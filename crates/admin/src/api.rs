@@ -13,7 +13,7 @@ use axum::routing::{any, on};
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
 use toolgate_audit::{Draft, Kind};
 use toolgate_gateway::{Clock, Gateway, Listener, Stranger};
@@ -24,6 +24,7 @@ use crate::people::{People, Person, Role};
 use crate::query::Query;
 use crate::reply::Answer;
 use crate::routes::{ROUTES, Route};
+use crate::tried::Tried;
 use crate::view::View;
 
 /// The largest body: that of a policy.
@@ -45,6 +46,8 @@ pub struct Given {
     pub sessions: Option<Arc<Sessions>>,
     /// Where everything listens, and with which durability: part of the status, as it stands.
     pub facts: serde_json::Map<String, serde_json::Value>,
+    /// Policies that passed their own tests.
+    pub tried: Arc<Tried>,
     /// Ends streams of events.
     pub stop: CancellationToken,
 }
@@ -67,7 +70,12 @@ pub struct Admin {
     pub(crate) turn: Mutex<()>,
     /// So do freezes, apart from all others.
     pub(crate) freezing: Mutex<()>,
+    /// Documents that are checked at once.
+    pub(crate) checks: Arc<Semaphore>,
 }
+
+/// Most documents that are checked at once.
+const CHECKS: usize = 2;
 
 /// A request of somebody who may make it.
 pub(crate) struct Ask {
@@ -146,7 +154,9 @@ impl Admin {
     /// An API that knows nobody yet.
     pub fn new(given: Given) -> Arc<Self> {
         let (people, view) = (ArcSwap::default(), ArcSwap::default());
-        Arc::new(Self { given, people, view, turn: Mutex::default(), freezing: Mutex::default() })
+        let checks = Arc::new(Semaphore::new(CHECKS));
+        let (turn, freezing) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { given, people, view, turn, freezing, checks })
     }
 
     /// From the next request on, these are the people and this is what they see.

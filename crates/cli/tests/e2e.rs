@@ -56,6 +56,8 @@ mod failures;
 mod files;
 #[path = "e2e/freeze.rs"]
 mod freeze;
+#[path = "e2e/heavy.rs"]
+mod heavy;
 #[path = "e2e/isolation.rs"]
 mod isolation;
 #[path = "e2e/legacy.rs"]
@@ -66,6 +68,8 @@ mod listeners;
 mod local;
 #[path = "e2e/modern.rs"]
 mod modern;
+#[path = "e2e/once.rs"]
+mod once;
 #[path = "e2e/passing.rs"]
 mod passing;
 #[path = "e2e/permissions.rs"]
@@ -84,6 +88,8 @@ mod resumption;
 mod secrets;
 #[path = "e2e/sessions.rs"]
 mod sessions;
+#[path = "e2e/side_doors.rs"]
+mod side_doors;
 #[path = "e2e/start.rs"]
 mod start;
 #[path = "e2e/stop.rs"]

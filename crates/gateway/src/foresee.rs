@@ -12,8 +12,9 @@ impl Admission {
     pub(crate) fn would_admit(&self, wanted: &Arc<Wanted>) -> bool {
         let access = self.in_force();
         let wanted = wanted.under(&access);
+        let verdict = wanted.decide(Some(&wanted.arguments), &Unused, self.now());
         wanted.frozen(&access).is_none()
             && wanted.is_within(&wanted.sender.grant)
-            && matches!(wanted.verdict(&Unused, self.now()).effect, Effect::Allow | Effect::Hold)
+            && matches!(verdict.effect, Effect::Allow | Effect::Hold)
     }
 }

@@ -1,7 +1,6 @@
 //! What an agent session does only when it stands for clients of protocol 2026-07-28.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -9,6 +8,7 @@ use toolgate_mcp::{Incoming, Limits, Message, Refusal, code, method, parse_agent
 
 use super::{AgentSession, Attached};
 use crate::call::{Call, Work};
+use crate::clearance::Closed;
 use crate::modern::Standing;
 use crate::outlet::Outlet;
 
@@ -56,10 +56,7 @@ impl AgentSession {
 
     /// Reads the general stream from now on, without what nobody has read before.
     pub(crate) fn hear_from_now(self: &Arc<Self>) -> Attached {
-        self.listening.store(true, Ordering::Relaxed);
-        for link in self.links().iter() {
-            link.listen();
-        }
+        self.listen_to_servers();
         self.attach(self.general.read(Some(self.general.last())))
     }
 
@@ -73,7 +70,9 @@ impl AgentSession {
             if let Some(number) = link.withdraw(self.key, id) {
                 let params = format!(r#"{{"requestId":{number},"reason":"the client is gone"}}"#);
                 let body = write::notification(method::CANCELLED, Some(&params));
-                self.tasks.spawn(timeout(PARTING, async move { link.tell(body).await }));
+                self.tasks.spawn(timeout(PARTING, async move {
+                    link.tell(body, Closed::CANCELLED).await;
+                }));
             }
         }
     }

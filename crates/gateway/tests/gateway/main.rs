@@ -12,6 +12,7 @@
 
 mod bed;
 mod client;
+mod gate;
 mod office;
 mod player;
 mod script;
@@ -29,6 +30,7 @@ mod modern;
 mod modern_listen;
 mod modern_questions;
 mod newer;
+mod once;
 mod opening;
 mod pass;
 mod passing;
@@ -36,5 +38,6 @@ mod policy;
 mod questions;
 mod reload;
 mod shared;
+mod side_doors;
 mod storm;
 mod tasks;
