@@ -44,6 +44,8 @@ mod children;
 mod commands;
 #[path = "e2e/disk.rs"]
 mod disk;
+#[path = "e2e/edges.rs"]
+mod edges;
 #[path = "e2e/enforce.rs"]
 mod enforce;
 #[path = "e2e/explain.rs"]
@@ -60,6 +62,8 @@ mod listeners;
 mod local;
 #[path = "e2e/modern.rs"]
 mod modern;
+#[path = "e2e/openings.rs"]
+mod openings;
 #[path = "e2e/passing.rs"]
 mod passing;
 #[path = "e2e/permissions.rs"]

@@ -32,6 +32,7 @@ use crate::server::Server;
 use crate::sparing::Sparing;
 
 mod asking;
+mod barred;
 mod changes;
 mod discover;
 mod handshake;
@@ -44,6 +45,7 @@ mod survey;
 mod waiting;
 
 pub(crate) use asking::{Asks, Retry};
+pub(crate) use barred::Barred;
 use changes::Changes;
 pub(crate) use changes::More;
 pub(crate) use handshake::Opened;

@@ -38,6 +38,7 @@ mod problem;
 mod recommended;
 mod scenario;
 mod schema;
+mod scope;
 mod section;
 mod truth;
 mod usage;
