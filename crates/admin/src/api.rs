@@ -18,7 +18,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolgate_audit::{Draft, Kind};
-use toolgate_gateway::{Clock, Gateway};
+use toolgate_gateway::{Clock, Gateway, Listener, Stranger};
 use toolgate_store::{Change, Store};
 
 use crate::fault::{Fault, Flaw};
@@ -71,6 +71,8 @@ pub struct Admin {
     view: ArcSwap<View>,
     /// Changes that read before they write take turns.
     pub(crate) turn: Mutex<()>,
+    /// So do freezes, apart from all others.
+    pub(crate) freezing: Mutex<()>,
     /// Streams of events.
     pub(crate) streams: Arc<Streams>,
 }
@@ -123,7 +125,13 @@ async fn answer(
     params: &RawPathParams,
     request: Request,
 ) -> Answer {
-    let who = admin.person(request.headers()).ok_or_else(Fault::unauthorized)?;
+    let Some(who) = admin.person(request.headers()) else {
+        let has_one = request.headers().contains_key(header::AUTHORIZATION);
+        let why = if has_one { Stranger::BadToken } else { Stranger::NoToken };
+        let strangers = admin.given.gateway.admission().strangers();
+        strangers.refused(Listener::Admin, why, request.extensions().get().copied());
+        return Err(Fault::unauthorized());
+    };
     if !who.may(route.role) {
         let needed = route.role.as_str();
         return Err(Fault::forbidden(format!("this needs the role `{needed}`")));
@@ -155,7 +163,8 @@ impl Admin {
     /// An API that knows nobody yet.
     pub fn new(given: Given) -> Arc<Self> {
         let (people, view) = (ArcSwap::default(), ArcSwap::default());
-        Arc::new(Self { given, people, view, turn: Mutex::default(), streams: Arc::default() })
+        let (turn, freezing) = (Mutex::default(), Mutex::default());
+        Arc::new(Self { given, people, view, turn, freezing, streams: Arc::default() })
     }
 
     /// From the next request on, these are the people and this is what they see.

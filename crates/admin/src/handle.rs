@@ -1,6 +1,7 @@
 //! Handlers, by what they are about.
 
 pub(crate) mod audit;
+pub(crate) mod clock;
 pub(crate) mod events;
 pub(crate) mod freeze;
 pub(crate) mod grants;

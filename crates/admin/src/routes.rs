@@ -6,11 +6,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::api::Ask;
 use crate::handle::{
-    audit, events, freeze, grants, local, people, policies, servers, status, tools,
+    audit, clock, events, freeze, grants, local, people, policies, servers, status, tools,
 };
 use crate::people::Role;
 use crate::reply::{Answer, List};
-use crate::view::{GrantItem, PersonItem, PolicyItem, PolicyText, ServerItem};
+use crate::view::{FreezeItem, GrantItem, PersonItem, PolicyItem, PolicyText, ServerItem};
 
 /// One route.
 pub(crate) struct Route {
@@ -161,12 +161,16 @@ routes! {
         [&[]] [] 204 [] policies::remove;
     Post "/api/v1/policies/{name}/explain" Viewer "What a policy makes of a call, and what is left of its limits"
         [&[]] [policies::Asked] 200 [any] policies::explained;
-    Post "/api/v1/freeze" Admin "Stop a grant, a server, or everything"
+    Get "/api/v1/freeze" Viewer "What is frozen"
+        [PAGE] [] 200 [List<FreezeItem>] freeze::list;
+    Post "/api/v1/freeze" Admin "Stop a grant, a server, a session, or everything; 200 with the same id if it is frozen already"
         [&[]] [freeze::What] 201 [freeze::Made] freeze::create;
     Delete "/api/v1/freeze/{id}" Admin "End a freeze"
         [&[]] [] 204 [] freeze::end;
     Put "/api/v1/local" Admin "Take calls without a token again, or no longer"
         [&[]] [local::Wish] 200 [local::Wish] local::put;
+    Post "/api/v1/clock/accept" Admin "Take the clock as it is now, after it was far ahead; what was counted stays counted"
+        [&[]] [clock::Wish] 200 [clock::Accepted] clock::accept;
     Get "/api/v1/audit" Viewer "Rows of the audit, ascending"
         [AUDIT] [] 200 [List<serde_json::Value>] audit::list;
     Get "/api/v1/events" Viewer "Rows of the audit as they are written (server-sent events); goes on after Last-Event-ID"

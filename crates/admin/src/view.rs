@@ -148,7 +148,7 @@ pub struct PolicyText {
     pub document: String,
 }
 
-/// Something that a person has stopped: exactly one of `grant`, `server` and `all`.
+/// Something that a person has stopped: exactly one of `grant`, `server`, `session` and `all`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Freeze")]
 pub struct FreezeItem {
@@ -160,6 +160,9 @@ pub struct FreezeItem {
     /// The name of a server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
+    /// The id of a session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// Everything.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,

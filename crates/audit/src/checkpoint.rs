@@ -94,6 +94,11 @@ impl PublicKey {
         VerifyingKey::from_bytes(bytes).ok().map(Self)
     }
 
+    /// What people compare: SHA-256 of its 32 bytes.
+    pub fn fingerprint(&self) -> String {
+        format!("sha256:{}", Hash::of(&self.to_bytes()))
+    }
+
     /// Its 32 bytes.
     pub fn to_bytes(self) -> [u8; 32] {
         self.0.to_bytes()

@@ -44,6 +44,8 @@ words! {
         Outcome = "outcome",
         /// A call was refused; nothing was sent.
         Denied = "denied",
+        /// Somebody was not let in: no valid token, a foreign Host or Origin.
+        Refused = "refused",
         /// A call waits for a person.
         Held = "held",
         /// A person answered, or the time to answer ran out.

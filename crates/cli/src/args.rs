@@ -7,25 +7,28 @@ use clap::{Parser, Subcommand, ValueEnum};
 mod admin;
 mod audit;
 mod demo;
+mod doctor;
 mod import;
 mod policy;
 mod session;
 mod tool;
 
 pub(crate) use admin::{
-    AdminArgs, FreezeArgs, GrantArgs, GrantCreateArgs, GrantVerb, ListOutput, LocalArgs, LocalVerb,
-    PersonArgs, PersonCreateArgs, PersonVerb, ServerAddArgs, ServerArgs, ServerVerb, UnfreezeArgs,
+    AdminArgs, FreezeArgs, FreezeVerb, GrantArgs, GrantCreateArgs, GrantVerb, ListOutput,
+    LocalArgs, LocalVerb, PersonArgs, PersonCreateArgs, PersonVerb, ServerAddArgs, ServerArgs,
+    ServerVerb, UnfreezeArgs,
 };
 pub(crate) use audit::{
     AuditArgs, AuditVerb, DataArgs, ListArgs, OneOutput, RowsOutput, ShowArgs, TailArgs, VerifyArgs,
 };
 pub(crate) use demo::{DemoArgs, DemoVerb, OneCArgs};
+pub(crate) use doctor::DoctorArgs;
 pub(crate) use import::ImportArgs;
 pub(crate) use policy::{
     CheckArgs, ExplainArgs, ExplainOutput, FmtArgs, PolicyArgs, PolicyCheckOutput,
     PolicyImportArgs, PolicyVerb, TestArgs, TestOutput,
 };
-pub(crate) use session::{SessionArgs, SessionVerb};
+pub(crate) use session::{SessionArgs, SessionTokenArgs, SessionVerb};
 pub(crate) use tool::{AsAgentArgs, ToolArgs, ToolCallArgs, ToolListArgs, ToolShowArgs, ToolVerb};
 
 /// The gate between AI agents and every MCP tool they may use
@@ -51,7 +54,7 @@ pub(crate) enum Verb {
     Audit(AuditArgs),
     /// List, show and call tools as an agent would
     Tool(ToolArgs),
-    /// List programs that have dialled in
+    /// List programs that have dialled in, and make tokens for them
     Session(SessionArgs),
     /// Play a program that dials in, to see sessions work
     Demo(DemoArgs),
@@ -63,12 +66,16 @@ pub(crate) enum Verb {
     Person(PersonArgs),
     /// Add, list, remove and test servers
     Server(ServerArgs),
-    /// Stop a grant, a server, or everything: calls are refused until `unfreeze`
+    /// Stop a grant, a server, a session, or everything: calls are refused until `unfreeze`
     Freeze(FreezeArgs),
     /// End a freeze
     Unfreeze(UnfreezeArgs),
     /// Take calls without a token again
     Local(LocalArgs),
+    /// Look for what is wrong with this installation, and say what to do
+    ///
+    /// Exits with 1 if something is.
+    Doctor(DoctorArgs),
     /// Print the version
     Version,
 }

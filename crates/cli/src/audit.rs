@@ -7,6 +7,7 @@
 //!
 //! One file per verb; `table` is how rows look to people.
 
+mod key;
 mod list;
 mod place;
 mod show;

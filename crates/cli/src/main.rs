@@ -14,6 +14,7 @@ mod args;
 mod audit;
 mod config;
 mod demo;
+mod doctor;
 mod exit;
 mod freeze;
 mod grant;
@@ -28,6 +29,7 @@ mod serve;
 mod server;
 mod session;
 mod tool;
+mod trusted;
 mod version;
 
 use args::{Args, Verb};
@@ -57,6 +59,7 @@ fn main() -> ExitCode {
         Verb::Freeze(args) => freeze::freeze(&args),
         Verb::Unfreeze(args) => freeze::unfreeze(&args),
         Verb::Local(args) => local::run(&args),
+        Verb::Doctor(args) => doctor::run(&args),
         Verb::Version => version::run(),
     };
     exit::code(done)

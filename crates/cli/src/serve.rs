@@ -16,10 +16,12 @@ use jiff::Timestamp;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use toolgate_audit::{Draft, Kind};
 use toolgate_config::{Config, Listen};
 use toolgate_edge::listen::Front;
 use toolgate_edge::tls::Tls;
 use toolgate_session::Entry;
+use toolgate_store::Change;
 
 mod access;
 mod api;
@@ -35,6 +37,7 @@ mod failpoint;
 mod fd_limit;
 mod folder;
 mod listeners;
+mod literals;
 mod random;
 mod reload;
 mod session_metrics;
@@ -51,9 +54,10 @@ use access::{FileSide, PolicyFiles};
 pub(crate) use certificate::Here;
 pub(crate) use checkpoints::read as read_checkpoints;
 use data::DataFolder;
-pub(crate) use data::{announced, client_of, is_announced, read_token};
-pub(crate) use folder::{config_file, file_side, grant as grant_of_folder, said_class};
+pub(crate) use data::{announced, check_folder, client_of, is_announced, read_token};
+pub(crate) use folder::{config_file, errors_of, file_side, grant as grant_of_folder, said_class};
 use listeners::{Behind, Bound, Listeners};
+pub(crate) use random::token as new_token;
 use reload::{Active, Reload};
 use setup::Summary;
 use source::Source;
@@ -84,12 +88,13 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Done> {
     fd_limit::raise();
     #[cfg(debug_assertions)]
     failpoint::arm()?;
+    let is_first = !folder.join("audit.key").exists();
     let data = DataFolder::open(folder, &random::token)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    runtime.block_on(serve(args, source, text, config, &data))
+    runtime.block_on(serve(args, source, text, config, (&data, is_first)))
 }
 
 fn refuse_unsafe(config: &Config, listen: &Listen, kept_grants: bool) -> anyhow::Result<()> {
@@ -105,7 +110,7 @@ async fn serve(
     source: Source,
     text: Option<Vec<u8>>,
     config: Config,
-    data: &DataFolder,
+    (data, is_first): (&DataFolder, bool),
 ) -> anyhow::Result<Done> {
     let mut signals = Signals::new()?;
     let tls = certificate::load(&config)?.map(Tls::new);
@@ -143,7 +148,10 @@ async fn serve(
     let behind = Behind { gateway: &gateway, admin: &setup.admin, api: &api, board, front: &front };
     let served = listeners.serve(&config, &bound, &behind, &ready, &serving, &stop);
     let grace = config.shutdown_grace;
-    let announcement = announcement(args, &source, &summary, data, &bound);
+    let new_key = if is_first { toolgate_store_sqlite::public_key(data.path()).ok() } else { None };
+    let new_key = new_key.map(|key| key.fingerprint());
+    let said = Said { tokens: !config.sessions.tokens.is_empty(), new_key: new_key.as_deref() };
+    let announcement = announcement(args, &source, &summary, data, &bound, &said);
     // Whoever hears that it is ready may edit the configuration at once.
     let certificate = certificate::Held::read(&config);
     let active = Active { file, text, certificate, secret };
@@ -200,6 +208,7 @@ async fn serve(
     if tokio::time::timeout(FAREWELL, farewell).await.is_err() {
         tracing::warn!("something did not end in time and is left behind");
     }
+    gateway.admission().strangers().flush();
     match tokio::time::timeout(FAREWELL, store.close(Timestamp::now())).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
@@ -233,16 +242,51 @@ pub(crate) fn take_over(
     Ok((data.path().to_owned(), new, left_out))
 }
 
+/// Takes the clock as it is now, in a data folder from which nobody serves.
+pub(crate) fn accept_clock(folder: PathBuf) -> anyhow::Result<()> {
+    anyhow::ensure!(folder.join("toolgate.db").exists(), "`{}` holds no data", folder.display());
+    let data = DataFolder::open(folder, &random::token)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(async {
+        let (store, _) = store::open(data.path(), &Config::default().audit)?;
+        let (before, now) = (store.status().await?.mark, Timestamp::now());
+        let mut row = Draft::new(Kind::Admin, now);
+        // Whoever can write to the folder has the token of this person.
+        row.person = Some("admin".into());
+        let why = if before > now {
+            format!("accepted the clock: {now:.0} is the time, and not {before:.0}")
+        } else {
+            format!("accepted the clock: {now:.0}; it was not behind")
+        };
+        row.message = Some(why.into());
+        if before > now {
+            store.change(Change::AcceptClock, row).await?;
+        } else {
+            // Windows that are over must not come back.
+            store.record(row).await?;
+        }
+        store.close(Timestamp::now()).await.context("cannot close the audit")
+    })
+}
+
 /// The data folder as `serve` with the same flags would find it.
 pub(crate) fn find_data(data: Option<&Path>, config: Option<&Path>) -> anyhow::Result<PathBuf> {
     match data {
         Some(data) => Ok(data.to_owned()),
-        None => data_path(None, &Source::find(config).load_without_secrets()?),
+        None => data_or_default(Source::find(config).data()?),
     }
 }
 
 fn data_path(data: Option<&Path>, config: &Config) -> anyhow::Result<PathBuf> {
-    if let Some(path) = data.map(Path::to_owned).or_else(|| config.data.clone()) {
+    data_or_default(data.map(Path::to_owned).or_else(|| config.data.clone()))
+}
+
+fn data_or_default(named: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    if let Some(path) = named {
         return Ok(path);
     }
     let path = |name| std::env::var_os(name).map(PathBuf::from);
@@ -258,12 +302,21 @@ fn door(summary: &Summary, args: &ServeArgs) -> Door {
     }
 }
 
+/// What else the start text has to say.
+struct Said<'a> {
+    /// Whether programs need a token to dial in.
+    tokens: bool,
+    /// The fingerprint of a new key of the audit.
+    new_key: Option<&'a str>,
+}
+
 fn announcement(
     args: &ServeArgs,
     source: &Source,
     summary: &Summary,
     data: &DataFolder,
     bound: &Bound,
+    said: &Said<'_>,
 ) -> String {
     let home = std::env::var_os("HOME").map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -277,6 +330,8 @@ fn announcement(
         servers: &summary.servers,
         door: &door(summary, args),
         clients: &start_text::Client::found(home.as_deref(), &path),
+        session_tokens: said.tokens,
+        new_key: said.new_key,
     })
 }
 

@@ -3,10 +3,11 @@
 use serde_json::Value;
 
 use crate::admin_client::AdminClient;
-use crate::args::{ListOutput, SessionArgs, SessionVerb};
+use crate::args::{ListOutput, OneOutput, SessionArgs, SessionTokenArgs, SessionVerb};
 use crate::exit::Done;
 use crate::policy::visible;
-use crate::{listing, print};
+use crate::serve::{announced, find_data};
+use crate::{listing, print, serve};
 
 const COLUMNS: &[(&str, &str)] = &[
     ("SESSION", "session_id"),
@@ -21,7 +22,10 @@ const COLUMNS: &[(&str, &str)] = &[
 ];
 
 pub(crate) fn run(args: &SessionArgs) -> anyhow::Result<Done> {
-    let SessionVerb::List(args) = &args.verb;
+    let args = match &args.verb {
+        SessionVerb::List(args) => args,
+        SessionVerb::Token(args) => return token(args),
+    };
     let mut items = AdminClient::new(&args.admin)?.list("/api/v1/sessions")?;
     if args.output == ListOutput::Table {
         items.iter_mut().for_each(tell_time);
@@ -36,6 +40,35 @@ pub(crate) fn run(args: &SessionArgs) -> anyhow::Result<Done> {
             print::err(&format!("{}{times}\n", visible(&remark)));
         }
     }
+    Ok(Done::Ok)
+}
+
+/// Where programs dial in if no gateway says otherwise.
+const USUAL: &str = "ws://127.0.0.1:4000/sessions";
+const VARIABLE: &str = "TOOLGATE_SESSION_TOKEN";
+
+/// A token, and the lines in which it is used.
+fn token(args: &SessionTokenArgs) -> anyhow::Result<Done> {
+    let folder = find_data(args.data.data.as_deref(), args.data.config.as_deref())?;
+    let running = announced(&folder, "--data").ok();
+    let running = running.and_then(|line| serde_json::from_str::<Value>(&line).ok());
+    let url = running.as_ref().and_then(|line| line.get("sessions")).and_then(Value::as_str);
+    let (token, url) = (serve::new_token()?, url.unwrap_or(USUAL).to_owned());
+    let url = format!("{}/{token}", url.trim_end_matches('/'));
+    let export = format!("export {VARIABLE}={token}");
+    let config = format!("sessions: {{ tokens: [env:{VARIABLE}] }}");
+    let launch = format!("/C\"mcpMode=ws;manager_url={url};\"");
+    print::out(&match args.output {
+        OneOutput::Json => format!(
+            "{}\n",
+            serde_json::json!({"token": token, "url": url, "export": export, "config": config, "launch": launch})
+        ),
+        OneOutput::Table => format!(
+            "# in the environment of `toolgate serve`\n{export}\n\
+             # in toolgate.yaml\n{config}\n\
+             # at the end of the line that starts the 1C client\n{launch}\n"
+        ),
+    });
     Ok(Done::Ok)
 }
 

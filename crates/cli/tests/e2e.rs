@@ -44,6 +44,8 @@ mod children;
 mod commands;
 #[path = "e2e/disk.rs"]
 mod disk;
+#[path = "e2e/doctor.rs"]
+mod doctor;
 #[path = "e2e/edges.rs"]
 mod edges;
 #[path = "e2e/enforce.rs"]
@@ -52,6 +54,10 @@ mod enforce;
 mod explain;
 #[path = "e2e/failures.rs"]
 mod failures;
+#[path = "e2e/files.rs"]
+mod files;
+#[path = "e2e/freeze.rs"]
+mod freeze;
 #[path = "e2e/isolation.rs"]
 mod isolation;
 #[path = "e2e/legacy.rs"]
@@ -62,6 +68,8 @@ mod listeners;
 mod local;
 #[path = "e2e/modern.rs"]
 mod modern;
+#[path = "e2e/once.rs"]
+mod once;
 #[path = "e2e/openings.rs"]
 mod openings;
 #[path = "e2e/passing.rs"]
@@ -78,12 +86,16 @@ mod refusals;
 mod reload;
 #[path = "e2e/resumption.rs"]
 mod resumption;
+#[path = "e2e/secrets.rs"]
+mod secrets;
 #[path = "e2e/sessions.rs"]
 mod sessions;
 #[path = "e2e/start.rs"]
 mod start;
 #[path = "e2e/stop.rs"]
 mod stop;
+#[path = "e2e/strangers.rs"]
+mod strangers;
 #[path = "e2e/tls.rs"]
 mod tls;
 #[path = "e2e/tool.rs"]

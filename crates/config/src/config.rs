@@ -321,9 +321,14 @@ fn unreadable(file: &Path, error: &io::Error) -> Problem {
         column: 0,
         message: match error.kind() {
             io::ErrorKind::NotFound => "no such file".to_owned(),
-            kind => format!("cannot read the file: {kind}"),
+            kind => match error.get_ref() {
+                // Whoever reads has more to say than the system.
+                Some(why) => format!("the file is not used: {why}"),
+                None => format!("cannot read the file: {kind}"),
+            },
         },
-        hint: Some("check the path given with `--config` or `TOOLGATE_CONFIG`".to_owned()),
+        hint: (error.get_ref().is_none())
+            .then(|| "check the path given with `--config` or `TOOLGATE_CONFIG`".to_owned()),
         snippet: None,
     }
 }

@@ -8,6 +8,7 @@
 //! Tested by `tests/valid`, `tests/invalid` (with golden output) and every file under `examples/`.
 
 mod config;
+mod data_of;
 mod problem;
 mod reader;
 mod schema;
@@ -20,6 +21,7 @@ mod v8project;
 mod value;
 
 pub use config::{Config, Imported, Loaded};
+pub use data_of::data_of;
 pub use problem::{CODES, Problem, Severity, Snippet, render};
 pub use schema::schema;
 pub use settings::audit::{AuditArguments, AuditConfig, Durability};

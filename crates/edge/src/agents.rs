@@ -24,7 +24,9 @@ use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::Service;
 use toolgate_gateway::outlet::{Begun, First};
-use toolgate_gateway::{AgentSession, Endpoint, EventId, Gateway, Grant, NotOpened, refused};
+use toolgate_gateway::{
+    AgentSession, Endpoint, EventId, Gateway, Grant, Listener, NotOpened, Peer, Stranger, refused,
+};
 use toolgate_mcp::{
     Incoming as Body, Limits, Message, Pieces, Refusal, Version, code, method, parse_agent,
 };
@@ -120,7 +122,9 @@ fn contained(
 impl Inner {
     async fn handle(&self, request: Request<Incoming>) -> Response<Reply> {
         let rules = self.rules.load_full();
+        let peer = request.extensions().get().copied();
         if let Err(denied) = rules.guard.check(request.uri(), request.headers()) {
+            self.refused(denied.stranger(), peer);
             return problem(StatusCode::FORBIDDEN, code::INVALID_REQUEST, &denied.to_string());
         }
         match request.uri().path() {
@@ -134,8 +138,12 @@ impl Inner {
         let Some(path) = request.uri().path().strip_prefix("/mcp") else {
             return reply::nothing_here();
         };
-        let Some(caller) = self.caller(request.headers()) else {
-            return reply::unauthorized();
+        let caller = match self.caller(request.headers()) {
+            Ok(caller) => caller,
+            Err(why) => {
+                self.refused(why, peer);
+                return reply::unauthorized();
+            }
         };
         let Some(endpoint) = self.endpoint(path, &caller) else {
             return reply::nothing_here();
@@ -152,10 +160,15 @@ impl Inner {
         }
     }
 
-    /// Who calls; none if nobody may call like that.
-    fn caller(&self, headers: &HeaderMap) -> Option<Arc<Grant>> {
-        let token = head::bearer(headers).ok()?;
-        self.gateway.admission().caller(token)
+    /// Who calls, or why nobody may call like that.
+    fn caller(&self, headers: &HeaderMap) -> Result<Arc<Grant>, Stranger> {
+        let token = head::bearer(headers).map_err(|()| Stranger::BadToken)?;
+        let why = if token.is_some() { Stranger::BadToken } else { Stranger::NoToken };
+        self.gateway.admission().caller(token).ok_or(why)
+    }
+
+    fn refused(&self, why: Stranger, peer: Option<Peer>) {
+        self.gateway.admission().strangers().refused(Listener::Mcp, why, peer);
     }
 
     /// What a path below `/mcp` leads to. What a grant may not reach is not there.

@@ -24,12 +24,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolgate_gateway::channel::{BoxFuture, Channel, Connector, Inbox, Outbound, SendError};
+use toolgate_gateway::channel::{
+    BoxFuture, Channel, Connector, Inbox, LastLook, Outbound, SendError,
+};
 use toolgate_mcp::write;
 
+use input::Line;
 pub use start::inheritable;
 
 /// How a child is started and how much it may say at once.
@@ -129,7 +132,7 @@ impl Connector for ChildConnector {
 /// One running child.
 struct ChildChannel {
     server: Arc<str>,
-    queue: mpsc::Sender<Bytes>,
+    queue: mpsc::Sender<Line>,
     /// Cancelled when somebody wants the child to end.
     ending: CancellationToken,
     /// Cancelled when the child is gone, reaped and reported.
@@ -137,14 +140,31 @@ struct ChildChannel {
 }
 
 impl ChildChannel {
-    fn enqueue(&self, body: Bytes) -> Result<(), SendError> {
+    /// Puts a message into the queue. With a last look it waits until the message is about to be
+    /// written.
+    async fn pass(&self, message: Outbound) -> Result<(), SendError> {
+        let Some(look) = message.last_look else { return self.enqueue(message.body, None) };
+        let (tell, allowed) = oneshot::channel();
+        self.enqueue(message.body, Some((look, tell)))?;
+        match allowed.await {
+            Ok(false) => Err(SendError::Withheld),
+            // If the child has ended before, the inbox hears why.
+            Ok(true) | Err(_) => Ok(()),
+        }
+    }
+
+    fn enqueue(
+        &self,
+        body: Bytes,
+        look: Option<(LastLook, oneshot::Sender<bool>)>,
+    ) -> Result<(), SendError> {
         // INVARIANT: one message is one line. Line breaks of an agent that writes pretty JSON are
         // folded; in JSON they cannot stand inside a string, so nothing is lost.
         let body = write::compact_bytes(body);
         if self.ending.is_cancelled() {
             return Err(self.gone());
         }
-        self.queue.try_send(body).map_err(|error| match error {
+        self.queue.try_send(Line { body, look }).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => SendError::NotSent(format!(
                 "`{}` does not read its input: {} messages are waiting for it already",
                 self.server,
@@ -165,7 +185,7 @@ impl Channel for ChildChannel {
         message: Outbound,
         _exchange: Arc<dyn Inbox>,
     ) -> BoxFuture<'_, Result<(), SendError>> {
-        Box::pin(std::future::ready(self.enqueue(message.body)))
+        Box::pin(self.pass(message))
     }
 
     fn established(&self, _version: &str) {}

@@ -12,6 +12,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use http::header::{HOST, HeaderMap, HeaderName, ORIGIN};
 use http::{HeaderValue, Uri};
+use toolgate_gateway::Stranger;
 
 #[cfg(test)]
 mod tests;
@@ -58,6 +59,16 @@ pub enum Denied {
     /// A page that may not.
     #[error("pages of this origin are not accepted here; add it to `origins` in toolgate.yaml")]
     Origin,
+}
+
+impl Denied {
+    /// What those who were not let in are counted under.
+    pub(crate) fn stranger(&self) -> Stranger {
+        match self {
+            Self::HostCount | Self::Host | Self::TwoHosts => Stranger::Host,
+            Self::OriginCount | Self::Origin => Stranger::Origin,
+        }
+    }
 }
 
 // === impl Guard ===

@@ -28,6 +28,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use toolgate_gateway::Peer;
+
 use crate::linger::Lingering;
 use crate::repoll::Repoll;
 use crate::tls::{Stream, Tls};
@@ -268,7 +270,8 @@ where
         let Some(stream) = shaken else { return };
         let stream = TokioIo::new(Lingering::new(stream, stop.clone()));
         let header_bytes = limits.header_bytes;
-        let service = Bounded { service, header_bytes, share: place.share.clone() };
+        let (share, peer) = (place.share.clone(), Peer(place.peer));
+        let service = Bounded { service, header_bytes, share, peer };
         let connection = http.serve_connection(stream, service).with_upgrades();
         let mut connection = std::pin::pin!(connection);
         let ended = tokio::select! {
@@ -318,6 +321,8 @@ struct Bounded<S> {
     header_bytes: usize,
     /// For what a connection is upgraded to.
     share: Share,
+    /// Where the connection comes from; its requests carry it.
+    peer: Peer,
 }
 
 type BoundedReply<B> = Response<EitherBody<B, Full<Bytes>>>;
@@ -334,6 +339,7 @@ where
     >;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        request.extensions_mut().insert(self.peer);
         if head_bytes(&request) <= self.header_bytes {
             if request.headers().contains_key(http::header::UPGRADE) {
                 request.extensions_mut().insert(self.share.clone());

@@ -14,6 +14,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use hyper_util::service::TowerToHyperService;
 
+use toolgate_gateway::{Listener, Peer, Stranger};
+
 use crate::guard::Guard;
 
 /// The metrics, and who may read them.
@@ -34,6 +36,9 @@ pub type MayLook = Arc<dyn Fn(&HeaderMap) -> bool + Send + Sync>;
 /// Who may reach a listener; another may be put in its place while it serves.
 pub type SharedGuard = Arc<ArcSwap<Guard>>;
 
+/// Who is told of those who were not let in.
+pub type Watch = Arc<dyn Fn(Listener, Stranger, Option<Peer>) + Send + Sync>;
+
 /// What a listener runs.
 pub type Service = TowerToHyperService<Router>;
 
@@ -43,22 +48,39 @@ pub fn everything(
     ready: Arc<AtomicBool>,
     metrics: Metrics,
     api: Router,
+    watch: Watch,
 ) -> Service {
     let health = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readyz))
         .with_state(ready);
-    guarded(guard, health.merge(metrics_routes(metrics)).merge(api).fallback(nothing_here))
+    let door = Door { guard, listener: Listener::Admin, watch };
+    let metrics = metrics_routes(metrics, &door);
+    guarded(door, health.merge(metrics).merge(api).fallback(nothing_here))
 }
 
 /// Nothing but `/metrics`.
-pub fn metrics_alone(guard: SharedGuard, metrics: Metrics) -> Service {
-    guarded(guard, metrics_routes(metrics).fallback(nothing_here))
+pub fn metrics_alone(guard: SharedGuard, metrics: Metrics, watch: Watch) -> Service {
+    let door = Door { guard, listener: Listener::Metrics, watch };
+    guarded(door.clone(), metrics_routes(metrics, &door).fallback(nothing_here))
 }
 
-fn metrics_routes(metrics: Metrics) -> Router {
-    let write = move |headers: HeaderMap| async move {
-        if metrics.asks.is_some_and(|may_look| !may_look(&headers)) {
+/// Who may come in, and who is told of the others.
+#[derive(Clone)]
+struct Door {
+    guard: SharedGuard,
+    listener: Listener,
+    watch: Watch,
+}
+
+fn metrics_routes(metrics: Metrics, door: &Door) -> Router {
+    let Door { listener, watch, .. } = door.clone();
+    let write = move |request: Request| async move {
+        let headers = request.headers();
+        if metrics.asks.is_some_and(|may_look| !may_look(headers)) {
+            let has_one = headers.contains_key(header::AUTHORIZATION);
+            let why = if has_one { Stranger::BadToken } else { Stranger::NoToken };
+            watch(listener, why, request.extensions().get().copied());
             let challenge = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))];
             let why = "metrics need the token of a person here, with the role `viewer`\n";
             return (StatusCode::UNAUTHORIZED, challenge, why).into_response();
@@ -83,14 +105,18 @@ async fn nothing_here() -> (StatusCode, &'static str) {
 }
 
 /// Puts the guard before everything in `router`, unknown paths too.
-fn guarded(guard: SharedGuard, router: Router) -> Service {
-    let router = router.layer(middleware::from_fn_with_state(guard, check));
+fn guarded(door: Door, router: Router) -> Service {
+    let router = router.layer(middleware::from_fn_with_state(door, check));
     TowerToHyperService::new(router)
 }
 
-async fn check(State(guard): State<SharedGuard>, request: Request, next: Next) -> Response {
-    match guard.load().check(request.uri(), request.headers()) {
+async fn check(State(door): State<Door>, request: Request, next: Next) -> Response {
+    let checked = door.guard.load().check(request.uri(), request.headers());
+    match checked {
         Ok(()) => next.run(request).await,
-        Err(denied) => (StatusCode::FORBIDDEN, format!("{denied}\n")).into_response(),
+        Err(denied) => {
+            (door.watch)(door.listener, denied.stranger(), request.extensions().get().copied());
+            (StatusCode::FORBIDDEN, format!("{denied}\n")).into_response()
+        }
     }
 }

@@ -12,6 +12,7 @@
 //! Tested against scripted servers in `tests/upstream/remote.rs`, `stream.rs` and `legacy.rs`.
 
 mod body;
+mod checked;
 mod client;
 mod endpoint;
 mod events;
@@ -30,11 +31,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri};
-use http_body_util::Full;
 use hyper_util::client::legacy::ResponseFuture;
 use tokio_util::sync::CancellationToken;
 use toolgate_gateway::channel::{BoxFuture, Channel, Connector, Inbox, Outbound, SendError};
 
+use checked::Checked;
 pub use client::Client;
 use client::Way;
 use headers::Headers;
@@ -157,7 +158,7 @@ struct RemoteChannel {
 
 impl RemoteChannel {
     fn request(&self, method: Method, headers: HeaderMap, body: Bytes) -> ResponseFuture {
-        self.request_to(&self.url, method, headers, body)
+        self.request_to(&self.url, method, headers, Checked::new(body, None))
     }
 
     fn request_to(
@@ -165,9 +166,9 @@ impl RemoteChannel {
         url: &Uri,
         method: Method,
         headers: HeaderMap,
-        body: Bytes,
+        body: Checked,
     ) -> ResponseFuture {
-        let mut request = Request::new(Full::new(body));
+        let mut request = Request::new(body);
         *request.method_mut() = method;
         *request.uri_mut() = url.clone();
         *request.headers_mut() = headers;

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::Timestamp;
 use toolgate_audit::{FactPath, Hash};
-use toolgate_policy::{Class, Effect, Policy, is_hidden};
+use toolgate_policy::{Class, Policy, is_hidden};
 use toolgate_session::Reach;
 
 use crate::lists::Kind;
@@ -45,8 +45,10 @@ pub struct Frozen {
     pub all: bool,
     /// Grants, by label.
     pub grants: HashSet<Arc<str>>,
-    /// Servers.
+    /// Servers; `sessions` is all sessions.
     pub servers: HashSet<Arc<str>>,
+    /// Sessions, by id.
+    pub sessions: HashSet<Arc<str>>,
 }
 
 /// Whoever calls: a label, what it may reach, and its policy.
@@ -160,7 +162,8 @@ impl Grant {
     /// Whether its use at this time is news to the store, which keeps whole seconds.
     pub(crate) fn is_used_anew(&self, now: Timestamp) -> bool {
         let second = now.as_second();
-        self.last_told.0.fetch_max(second, Ordering::Relaxed) < second
+        // Not the latest: a clock that was ahead and is no more would keep it silent.
+        self.last_told.0.swap(second, Ordering::Relaxed) != second
     }
 
     /// Whether a call of it to this server can be allowed at all.
@@ -194,10 +197,8 @@ impl Grant {
         let policy = &in_force.policy;
         match kind {
             Kind::Tools => is_hidden(policy, server.name(), own, server.class(own), now),
-            Kind::Prompts => policy.decide_prompt(own, now).effect == Effect::Hide,
-            Kind::Resources | Kind::Templates => {
-                policy.decide_resource(own, now).effect == Effect::Hide
-            }
+            Kind::Prompts => !policy.lists_prompt(own, now),
+            Kind::Resources | Kind::Templates => !policy.lists_resource(own, now),
         }
     }
 }

@@ -26,10 +26,13 @@ use toolgate_session::Target;
 use toolgate_store::{Admitted, Answer, Asking, Leg, Store};
 
 use crate::access::{Access, Grant, InForce};
+use crate::builtin::TOOLGATE;
 use crate::gateway::Ids;
 use crate::link::Barred;
 use crate::patience::{PATIENCE, in_time, written_in_time};
 use crate::refused::Refused;
+use crate::sessions::SESSIONS;
+use crate::strangers::Strangers;
 
 /// What time it is, by the wall clock.
 pub trait Clock: Send + Sync + 'static {
@@ -45,6 +48,7 @@ pub struct Admission {
     access: ArcSwap<Access>,
     writing: ArcSwap<Writing>,
     refresh: OnceLock<Box<Refresh>>,
+    strangers: Strangers,
 }
 
 /// Makes [`Access`] anew of what the store holds now, and puts it in force.
@@ -123,7 +127,13 @@ impl Admission {
     ) -> Self {
         let writing = ArcSwap::from_pointee(writing);
         let (access, refresh) = (ArcSwap::default(), OnceLock::new());
-        Self { store, clock, ids, access, writing, refresh }
+        let strangers = Strangers::new(Arc::clone(&store), Arc::clone(&clock));
+        Self { store, clock, ids, access, writing, refresh, strangers }
+    }
+
+    /// Tells of those who were not let in.
+    pub fn strangers(&self) -> &Strangers {
+        &self.strangers
     }
 
     /// How to find out what is in force after a change; to be told once.
@@ -139,6 +149,22 @@ impl Admission {
             Some(refresh) => refresh().await,
             None => Ok(()),
         }
+    }
+
+    /// Everything that is in force now.
+    pub(crate) fn in_force(&self) -> Arc<Access> {
+        self.access.load_full()
+    }
+
+    /// Whether this is still what is in force.
+    pub(crate) fn is_in_force(&self, access: &Arc<Access>) -> bool {
+        Arc::ptr_eq(&self.access.load(), access)
+    }
+
+    /// Whether the store has been changed, perhaps by another process, and that is not in force
+    /// here yet.
+    pub(crate) fn is_behind(&self) -> bool {
+        self.generation().is_some_and(|known| known != self.store.generation())
     }
 
     /// The generation of the store that is in force.
@@ -239,6 +265,11 @@ impl Admission {
             let (label, server) = (&wanted.sender.grant.label, &wanted.server);
             if let Some(what) = access.frozen.stops(label, server) {
                 let refused = Refused::frozen(call_id, &what);
+                self.write_denial(&wanted, &refused).await?;
+                return Err(refused);
+            }
+            if !wanted.is_within(&wanted.sender.grant) {
+                let refused = Refused::out_of_reach(call_id);
                 self.write_denial(&wanted, &refused).await?;
                 return Err(refused);
             }
@@ -372,7 +403,7 @@ impl Wanted {
     }
 
     /// The same request under what is in force; a grant that is gone has no policy any more.
-    fn under(self: &Arc<Self>, access: &Access) -> Arc<Self> {
+    pub(crate) fn under(self: &Arc<Self>, access: &Access) -> Arc<Self> {
         let held = &self.sender.grant;
         if access.generation.is_none() {
             return Arc::clone(self);
@@ -386,8 +417,19 @@ impl Wanted {
         Arc::new(Self { sender, ..Self::clone(self) })
     }
 
+    /// Whether what it is sent to is within the reach of `grant`. One that is gone reaches what
+    /// it asks for, and its missing policy denies.
+    pub(crate) fn is_within(&self, grant: &Grant) -> bool {
+        match &self.session {
+            Some(called) => grant.sessions.allows(&called.id, &called.kind, &called.infobase_name),
+            None => {
+                [SESSIONS, TOOLGATE, ""].contains(&&*self.server) || grant.may_reach(&self.server)
+            }
+        }
+    }
+
     /// What the policy says, given what has been used.
-    fn verdict(&self, usage: &dyn Usage, now: Timestamp) -> Verdict {
+    pub(crate) fn verdict(&self, usage: &dyn Usage, now: Timestamp) -> Verdict {
         self.decide(Some(&self.arguments), usage, now)
     }
 
@@ -502,7 +544,7 @@ impl Called {
 // === impl What ===
 
 impl What {
-    fn name(&self) -> (&Arc<str>, Option<Class>) {
+    pub(crate) fn name(&self) -> (&Arc<str>, Option<Class>) {
         match self {
             Self::Tool(name, class) => (name, Some(*class)),
             Self::Prompt(name) | Self::Resource(name) => (name, None),

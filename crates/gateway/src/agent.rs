@@ -181,11 +181,21 @@ impl AgentSession {
 
     /// Reads the general stream: what belongs to no request.
     pub fn listen(self: &Arc<Self>) -> Attached {
+        self.listen_to_servers();
+        self.attach(self.general.read(None))
+    }
+
+    /// Has every server's own stream read from now on. Where all servers are shown, those that no
+    /// process must be started for are asked what they have: a server that nobody has asked
+    /// anything tells nothing.
+    pub(crate) fn listen_to_servers(&self) {
         self.listening.store(true, Ordering::Relaxed);
         for link in self.links().iter() {
             link.listen();
+            if !self.endpoint.is_one() && !link.is_up() && link.is_cheap() {
+                link.survey(&Kind::ALL);
+            }
         }
-        self.attach(self.general.read(None))
     }
 
     /// Goes on reading a stream after the event `id`; none if the stream is not known (any more)

@@ -9,6 +9,7 @@
 //! Invariant: an [`Inbox`] never blocks; a channel may call it from any task.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -30,8 +31,9 @@ pub trait Connector: Send + Sync + 'static {
 
 /// One live way to a server.
 pub trait Channel: Send + Sync + 'static {
-    /// Sends one message. For a child this resolves when the message is queued; for HTTP when the
-    /// exchange that it opened is over, and whatever the exchange brings goes to `exchange` before.
+    /// Sends one message, once. For a child this resolves when the message is queued, or with a
+    /// [`LastLook`] when it is about to be written; for HTTP when the exchange that it opened is
+    /// over, and whatever the exchange brings goes to `exchange` before.
     fn send(
         &self,
         message: Outbound,
@@ -63,6 +65,31 @@ pub struct Outbound {
     pub expects_answer: bool,
     /// What HTTP headers repeat of it; only messages of protocol 2026-07-28 have such.
     pub heads: Heads,
+    /// To be asked immediately before the first byte is written.
+    pub last_look: Option<LastLook>,
+}
+
+/// Whether a message may still be written as it was decided. If not, it fails with
+/// [`SendError::Withheld`].
+#[derive(Clone)]
+pub struct LastLook(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl LastLook {
+    /// `look` must not wait.
+    pub fn new(look: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(look))
+    }
+
+    /// Whether it may be written.
+    pub fn allows(&self) -> bool {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for LastLook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LastLook").finish_non_exhaustive()
+    }
 }
 
 /// Names of headers, in lower case, and their values.
@@ -71,12 +98,12 @@ pub type Heads = Vec<(Cow<'static, str>, String)>;
 impl Outbound {
     /// A request.
     pub fn request(body: Bytes) -> Self {
-        Self { body, expects_answer: true, heads: Vec::new() }
+        Self { body, expects_answer: true, heads: Vec::new(), last_look: None }
     }
 
     /// A notification or an answer.
     pub fn word(body: Bytes) -> Self {
-        Self { body, expects_answer: false, heads: Vec::new() }
+        Self { body, expects_answer: false, heads: Vec::new(), last_look: None }
     }
 }
 
@@ -115,10 +142,14 @@ pub enum SendError {
     /// It never left: no process, no connection, a full queue. Effect: not started.
     #[error("{0}")]
     NotSent(String),
-    /// The server does not know our session (any more). Effect: not started.
+    /// It never left: what it was decided by has changed ([`LastLook`]). Effect: not started.
+    #[error("what it was decided by has changed")]
+    Withheld,
+    /// It was sent, and the server does not know our session (any more). Effect: unknown.
     #[error("the server has forgotten the session")]
     SessionLost,
-    /// The server refused it with an HTTP status that is no answer. Effect: not started for 4xx.
+    /// It was sent, and the server refused it with an HTTP status that is no answer. Effect:
+    /// unknown, since a server may do what it is asked and then answer with any status.
     #[error("the server answered HTTP {status}")]
     Refused {
         /// The HTTP status.

@@ -8,6 +8,7 @@ use toolgate_mcp::{Payload, Pieces, peek};
 use crate::failure::{self, Failure};
 use crate::link::Asks;
 use crate::outlet::Outlet;
+use crate::refused::Refused;
 
 /// How a request ended.
 #[derive(Debug)]
@@ -20,6 +21,10 @@ pub(crate) struct Ended {
     pub(crate) withheld: Option<Withheld>,
     /// It has not ended: the server asks for something first.
     pub(crate) asks: Option<Box<Asks>>,
+    /// Why it was not written after all, for the row.
+    pub(crate) message: Option<Arc<str>>,
+    /// A part of it was written before, so that it stays counted whatever its effect.
+    pub(crate) stays_counted: bool,
 }
 
 /// An answer that waits for its row.
@@ -41,7 +46,7 @@ impl Ended {
             Payload::Result(_) => (Outcome::Ok, Effect::Done),
             Payload::Error(_) => (Outcome::ProtocolError, Effect::Unknown),
         };
-        Self { outcome, effect, code: None, withheld: None, asks: None }
+        Self::new(outcome, effect)
     }
 
     /// The server did not answer.
@@ -55,18 +60,40 @@ impl Ended {
             _ if effect == Effect::NotStarted => Outcome::Unavailable,
             _ => Outcome::Unknown,
         };
-        Self { outcome, effect, code: Some(failure.error_code()), withheld: None, asks: None }
+        Self { code: Some(failure.error_code()), ..Self::new(outcome, effect) }
     }
 
     /// The agent did not want it any more.
     pub(crate) fn cancelled(effect: Effect) -> Self {
-        Self { outcome: Outcome::Cancelled, effect, code: None, withheld: None, asks: None }
+        Self::new(Outcome::Cancelled, effect)
+    }
+
+    /// It, or the rest of it, was not written after all: it is not allowed any more.
+    pub(crate) fn refused(refused: &Refused, was_written: bool) -> Self {
+        Self {
+            code: Some(refused.code()),
+            message: Some(refused.said().into()),
+            stays_counted: was_written,
+            ..Self::new(Outcome::Unavailable, Effect::NotStarted)
+        }
     }
 
     /// The server asks for something before it goes on.
     pub(crate) fn asking(asks: Asks) -> Self {
-        let (outcome, effect) = (Outcome::InputRequired, Effect::Unknown);
-        Self { outcome, effect, code: None, withheld: None, asks: Some(Box::new(asks)) }
+        let asks = Some(Box::new(asks));
+        Self { asks, ..Self::new(Outcome::InputRequired, Effect::Unknown) }
+    }
+
+    fn new(outcome: Outcome, effect: Effect) -> Self {
+        Self {
+            outcome,
+            effect,
+            code: None,
+            withheld: None,
+            asks: None,
+            message: None,
+            stays_counted: false,
+        }
     }
 }
 

@@ -36,7 +36,9 @@ pub enum Failure {
         /// When a new try makes sense, if that is known.
         retry_after: Option<Duration>,
     },
-    /// The server refused our HTTP request.
+    /// The server has answered that it does not know our session.
+    Forgotten,
+    /// The server answered our HTTP request with a status that is no answer.
     Refused {
         /// Its status.
         status: u16,
@@ -96,20 +98,41 @@ impl Failure {
         Self::Unavailable { why: why.into(), retry_after: None }
     }
 
+    /// The same failure of a request that was written before, or a part of it.
+    pub(crate) fn of_written(self) -> Self {
+        match self {
+            Self::Unavailable { why, .. } => Self::Lost { why },
+            other => other,
+        }
+    }
+
+    /// The same failure if it befell a handshake: nothing that an agent asked for was sent.
+    pub(crate) fn of_handshake(self) -> Self {
+        match self {
+            Self::Lost { why } => Self::unavailable(why),
+            Self::Refused { status } => Self::unavailable(format!("it {}", refused(status))),
+            Self::Forgotten => Self::unavailable("it has forgotten the session of its handshake"),
+            Self::Timeout { after } => {
+                Self::unavailable(format!("it did not answer the handshake within {after:?}"))
+            }
+            unavailable @ Self::Unavailable { .. } => unavailable,
+        }
+    }
+
     /// Whether the tool may have run.
     pub fn effect(&self) -> Effect {
         match self {
             Self::Unavailable { .. } => Effect::NotStarted,
-            Self::Refused { status } if *status < 500 => Effect::NotStarted,
-            Self::Refused { .. } | Self::Timeout { .. } | Self::Lost { .. } => Effect::Unknown,
+            Self::Forgotten | Self::Refused { .. } | Self::Timeout { .. } | Self::Lost { .. } => {
+                Effect::Unknown
+            }
         }
     }
 
     /// The stable name of this failure.
     pub fn error_code(&self) -> &'static str {
         match self {
-            Self::Unavailable { .. } => "upstream_unavailable",
-            Self::Refused { .. } if self.effect() == Effect::NotStarted => "upstream_unavailable",
+            Self::Unavailable { .. } | Self::Forgotten => "upstream_unavailable",
             Self::Timeout { .. } => "upstream_timeout",
             Self::Refused { .. } | Self::Lost { .. } => "outcome_unknown",
         }
@@ -121,7 +144,10 @@ impl Failure {
             Self::Unavailable { why, .. } => {
                 format!("server `{server}` cannot be reached: {why}")
             }
-            Self::Refused { status } => refused(server, *status),
+            Self::Forgotten => {
+                format!("server `{server}` has forgotten the session; a new one is opened")
+            }
+            Self::Refused { status } => format!("server `{server}` {}", refused(*status)),
             Self::Timeout { after } => {
                 format!("server `{server}` did not answer within {after:?}")
             }
@@ -135,6 +161,11 @@ impl Failure {
     pub fn text(&self, server: &str) -> String {
         let what = self.what(server);
         let advice = match (self.effect(), self.retry_after()) {
+            _ if matches!(self, Self::Forgotten) => {
+                "The request was sent, and servers that have forgotten a session usually do \
+                 nothing. Repeat the call; if a second effect would do harm, check first."
+                    .to_owned()
+            }
             (Effect::NotStarted, Some(wait)) => {
                 format!("Nothing was sent. Try again in {} s.", whole_seconds(wait))
             }
@@ -202,16 +233,15 @@ impl From<SendError> for Failure {
     fn from(error: SendError) -> Self {
         match error {
             SendError::NotSent(why) => Self::unavailable(why),
-            SendError::SessionLost => {
-                Self::unavailable("it has forgotten the session, and a new one too")
-            }
+            SendError::Withheld => Self::unavailable(error.to_string()),
+            SendError::SessionLost => Self::Forgotten,
             SendError::Refused { status, .. } => Self::Refused { status },
             SendError::Lost(why) => Self::Lost { why },
         }
     }
 }
 
-fn refused(server: &str, status: u16) -> String {
+fn refused(status: u16) -> String {
     let meaning = match status {
         401 | 403 => ", so it does not accept our credentials: see `headers` of this server",
         404 | 405 => ", so there is no MCP endpoint at its `url`",
@@ -219,7 +249,7 @@ fn refused(server: &str, status: u16) -> String {
         300..=399 => ", a redirect, and these are not followed: put the final address into `url`",
         _ => "",
     };
-    format!("server `{server}` answered HTTP {status}{meaning}")
+    format!("answered HTTP {status}{meaning}")
 }
 
 fn whole_seconds(wait: Duration) -> u64 {

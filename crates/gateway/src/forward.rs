@@ -31,6 +31,7 @@ use crate::link::{Ask, Link, Pending};
 use crate::outlet::Outlet;
 use crate::pass::{Harmless, Pass};
 use crate::patience::finish_in_time;
+use crate::recheck::Recheck;
 
 /// Starts a request to the server at the other end of `link`. `own` is what the request is about,
 /// if the server knows it under another name than the agent.
@@ -192,6 +193,7 @@ async fn guarded(
 ) {
     let began = Instant::now();
     let admission = Arc::clone(session.admission());
+    let recheck = Arc::new(Recheck::of(&admission, &wanted));
     let (permit, ticket) = match admission.admit(&wanted).await {
         Ok(admitted) => admitted.split(),
         Err(refused) => return pending.refuse(&refused),
@@ -200,6 +202,7 @@ async fn guarded(
         session.wishes.follow(&wanted.server, uri);
     }
     drop(session);
+    let pending = pending.with_recheck(recheck);
     reach(Point::BeforeSend);
     let sent = Instant::now();
     let mut ticking = Ticking { admission: Arc::clone(&admission), wanted, ticket: Some(ticket) };
@@ -217,6 +220,7 @@ async fn guarded(
     let Some((ticket, wanted)) = ticking.last_leg(steps).await else { return };
     let mut ending = Ending::new(ended.outcome, ended.effect, admission.now());
     ending.error_code = ended.code.map(Into::into);
+    (ending.message, ending.stays_counted) = (ended.message, ended.stays_counted);
     ending.upstream_ms = u64::try_from(sent.elapsed().as_millis()).ok();
     ending.total_ms = u64::try_from(began.elapsed().as_millis()).ok();
     let Some(withheld) = ended.withheld else { return ticket.finish(ending) };

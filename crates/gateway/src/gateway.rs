@@ -233,6 +233,7 @@ impl Gateway {
 
     /// Ends what nobody has used for long. To be called now and then.
     pub fn sweep(&self) {
+        self.admission().strangers().tick();
         let (now, limits) = (Instant::now(), self.limits.load_full());
         let idle: Vec<Arc<AgentSession>> = {
             let sessions = self.sessions.read();

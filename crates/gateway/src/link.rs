@@ -73,6 +73,9 @@ pub(crate) struct Link {
     opened: Mutex<Option<Bytes>>,
     up: ArcSwapOption<Up>,
     connecting: tokio::sync::Mutex<()>,
+    /// How many attempts to come up have failed, and how the last one did.
+    failures: AtomicU64,
+    failure: Mutex<Option<Failure>>,
     waiting: WaitingRoom,
     epochs: AtomicU64,
     died: AtomicU64,
@@ -123,6 +126,8 @@ impl Link {
             opened: Mutex::new(None),
             up: ArcSwapOption::empty(),
             connecting: tokio::sync::Mutex::new(()),
+            failures: AtomicU64::new(0),
+            failure: Mutex::default(),
             waiting: WaitingRoom::new(),
             epochs: AtomicU64::new(0),
             died: AtomicU64::new(0),

@@ -13,7 +13,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
-use toolgate_mcp::{Edit, Refusal, items, members, method, peek, text, write};
+use toolgate_mcp::{Edit, Refusal, entries, imitates, items, members, method, peek, text, write};
 
 use crate::names::Naming;
 
@@ -58,25 +58,47 @@ pub(crate) struct Builder<'a> {
     cut: bool,
 }
 
-/// A server's own list without what `hidden` says of its own names; none if nothing is.
+/// A list that cannot be read, so that nothing says what would be hidden in it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unreadable;
+
+/// A server's own list without what `hidden` says of its own names; none if nothing is. An entry
+/// whose name cannot be read is left out. A list that readers may read differently is not shown.
 pub(crate) fn without_hidden(
     kind: Kind,
     result: &str,
     hidden: impl Fn(&str) -> bool,
-) -> Option<String> {
-    let list = peek(result, &[kind.member()]).ok()??;
-    let entries = items(list).ok()??;
-    let shown = entries.iter().filter(|raw| {
-        let own = peek(raw, &[kind.key()]).ok().flatten().and_then(text);
-        !own.is_some_and(|own| hidden(&own))
-    });
-    let shown: Vec<_> = shown.copied().collect();
-    if shown.len() == entries.len() {
-        return None;
+) -> Result<Option<String>, Unreadable> {
+    let list = only(result, kind.member())?.ok_or(Unreadable)?;
+    let all = items(list).ok().flatten().ok_or(Unreadable)?;
+    let mut shown = Vec::with_capacity(all.len());
+    for raw in &all {
+        let own = only(raw, kind.key())?.and_then(text);
+        if own.is_some_and(|own| !hidden(&own)) {
+            shown.push(*raw);
+        }
+    }
+    if shown.len() == all.len() {
+        return Ok(None);
     }
     let shown = format!("[{}]", shown.join(","));
-    let edited = Edit::new(result).replace(list, shown).ok()?.finish();
-    String::from_utf8(edited.to_vec()).ok()
+    let edited = Edit::new(result).replace(list, shown).map_err(|_| Unreadable)?.finish();
+    String::from_utf8(edited.to_vec()).map(Some).map_err(|_| Unreadable)
+}
+
+/// The value of `key`, which must not occur twice or under a name that imitates it.
+fn only<'a>(object: &'a str, key: &str) -> Result<Option<&'a str>, Unreadable> {
+    let mut found = None;
+    for (raw, value) in entries(object).map_err(|_| Unreadable)?.unwrap_or_default() {
+        let name = text(raw).ok_or(Unreadable)?;
+        let is_it = name == key;
+        if (is_it && found.replace(value).is_some())
+            || (!is_it && imitates(&name, &[key]).is_some())
+        {
+            return Err(Unreadable);
+        }
+    }
+    Ok(found)
 }
 
 // === impl Kind ===
@@ -373,6 +395,41 @@ mod tests {
         assert_eq!(whole(&list), r#"{"name":"files__a"},{"name":"files__b"}"#);
         assert!(list.has("a") && list.has("b") && !list.has("files__a"));
         assert_eq!(list.len(), 2);
+    }
+
+    #[test]
+    fn a_list_that_cannot_be_read_hides_everything() {
+        let hidden = |own: &str| own == "secret";
+        let tools = |result: &str| without_hidden(Kind::Tools, result, hidden);
+        for result in [
+            "{}",
+            "[]",
+            "7",
+            r#"{"tools":null}"#,
+            r#"{"tools":{"name":"secret"}}"#,
+            r#"{"tools":[],"tools":[{"name":"secret"}]}"#,
+            r#"{"tools":[],"\u0074ools":[{"name":"secret"}]}"#,
+            r#"{"tools":[],"Tools":[{"name":"secret"}]}"#,
+            r#"{"tools":[{"name":"a","name":"secret"}]}"#,
+            r#"{"tools":[{"name":"a","NAME":"secret"}]}"#,
+            r#"{"tools":[{"name":"a","\ud800":1}]}"#,
+        ] {
+            assert_eq!(tools(result), Err(Unreadable), "{result}");
+        }
+        let shown = [
+            (r#"{"tools":[{"name":"a"},{"x":1.0,"name":"b"}]}"#, None),
+            (r#"{"tools":[]}"#, None),
+            (
+                r#"{"tools":[{"name":"a"},{"name":"s\u0065cret"},{"name":7},{},"secret"],"x":1.0}"#,
+                Some(r#"{"tools":[{"name":"a"}],"x":1.0}"#),
+            ),
+        ];
+        for (result, expected) in shown {
+            assert_eq!(tools(result).unwrap().as_deref(), expected, "{result}");
+        }
+        let uris = r#"{"resources":[{"uri":"secret","name":"a"},{"uri":"a","name":"secret"}]}"#;
+        let shown = without_hidden(Kind::Resources, uris, hidden).unwrap();
+        assert_eq!(shown.as_deref(), Some(r#"{"resources":[{"uri":"a","name":"secret"}]}"#));
     }
 
     #[test]

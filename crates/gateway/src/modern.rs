@@ -31,6 +31,7 @@ use crate::link::Newer;
 use crate::outlet::Outlet;
 use crate::rewrite::rewrite;
 
+mod bound;
 mod call;
 mod discover;
 mod lacking;
@@ -45,10 +46,11 @@ pub(crate) use lacking::lacking;
 pub(crate) use parking::Parking;
 pub(crate) use questions::{answer_at_once, can_answer};
 
+use bound::bound;
 use call::{Asking, Calling, Interest};
 use level::Level;
 use listen::Subscriptions;
-use parking::{Resumed, bound, resume};
+use parking::{Resumed, resume};
 use questions::may_ask;
 use shape::Shape;
 
@@ -128,7 +130,7 @@ impl Gateway {
         };
         let started = match (request.method.as_ref(), state) {
             (_, Err(refusal)) => Err(refusal),
-            (_, Ok(Some(state))) => go_on(&session, state, request, client.parameters).await,
+            (_, Ok(Some(state))) => go_on(&session, state, request).await,
             (method::DISCOVER, _) => Ok(Started::Call(discover::start(&session, request))),
             (method::LISTEN, _) => listen::start(&session, request).map(Started::Call),
             _ => pass(&session, client, request).map(Started::Call),
@@ -144,9 +146,8 @@ async fn go_on(
     session: &Arc<AgentSession>,
     state: &str,
     request: &Request<'_>,
-    heads: &Heads,
 ) -> Result<Started, Refusal> {
-    Ok(match resume(session, state, request, heads).await? {
+    Ok(match resume(session, state, request).await? {
         Resumed::Goes(going) => Started::Stream(ModernStream::of(going)),
         Resumed::Answer(answer) => {
             let shown = Shape::passed(request, None).show(&answer, false);

@@ -29,6 +29,11 @@ const GUARDED: [&str; 5] = [
 ];
 
 impl Pass {
+    /// Whether the request may be written again: it can do nothing, so it can do nothing twice.
+    pub(crate) fn may_repeat(&self) -> bool {
+        matches!(self, Self::Harmless(_))
+    }
+
     /// It was used: the request has left.
     pub(crate) fn spend(self) {
         match self {

@@ -89,6 +89,28 @@ impl Refused {
         Self::new("unknown_tool", text, call_id)
     }
 
+    /// What it is sent to is not the grant's any more.
+    pub(crate) fn out_of_reach(call_id: CallId) -> Self {
+        let text = "There is no such tool that you may use: what it belongs to is not within your \
+                    reach. Nothing was sent. List the tools again";
+        Self::new("unknown_tool", text.to_owned(), call_id)
+    }
+
+    /// The server was removed from the configuration, or changed, before the call was written.
+    pub(crate) fn retired(call_id: CallId, server: &str) -> Self {
+        let text = format!(
+            "[UPSTREAM] server `{server}` was removed or changed before the call could be sent, so \
+             nothing was sent. List the tools again and repeat the call"
+        );
+        Self::new("upstream_unavailable", text, call_id)
+    }
+
+    /// The same of a call of which a part was sent before.
+    pub(crate) fn of_further_round(mut self) -> Self {
+        self.text.push_str(". Only the first part of this call was sent; it is not continued");
+        self
+    }
+
     /// The call goes nowhere, for a reason of its own.
     pub(crate) fn unroutable(call_id: CallId, code: &'static str, text: &str) -> Self {
         Self::new(code, text.to_owned(), call_id)

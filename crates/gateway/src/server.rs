@@ -6,6 +6,7 @@
 //! Invariant: nothing here talks to a server; that is [`crate::link`]'s.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -77,6 +78,8 @@ pub struct Server {
     surveyed: Mutex<HashMap<Arc<str>, Vec<Weak<Link>>>>,
     backoff: Mutex<Backoff>,
     room: Arc<Semaphore>,
+    /// It was removed from the configuration, or another takes its place.
+    retired: AtomicBool,
 }
 
 // === impl Server ===
@@ -102,6 +105,7 @@ impl Server {
             surveyed: Mutex::default(),
             backoff: Mutex::new(Backoff::default()),
             room,
+            retired: AtomicBool::new(false),
         }
     }
 
@@ -143,8 +147,14 @@ impl Server {
     /// Lets go of the shared link, because another server takes this one's place. It ends with the
     /// last call that runs on it.
     pub(crate) fn retire(&self) {
+        self.retired.store(true, Ordering::Release);
         // INVARIANT: the link holds its server, so only this takes the two apart.
         drop(self.shared.lock().take());
+    }
+
+    /// Whether it was removed from the configuration, or another has taken its place.
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::Acquire)
     }
 
     /// How long a call of `tool` may take.

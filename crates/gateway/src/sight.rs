@@ -1,7 +1,7 @@
 //! Sight: what an agent that sees all servers was shown, and whether it still is so.
 //!
-//! Invariant: an agent is told of a change at most once between two looks, and only if what it was
-//! shown is no longer what there is.
+//! Invariant: an agent is told of every change of what it sees, also of what it has never asked for,
+//! and of nothing else: what it was last shown, or told of, is what the next change is one of.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
@@ -15,7 +15,8 @@ use crate::lists::{Kind, List};
 /// What one agent was shown.
 #[derive(Default)]
 pub(crate) struct Sight {
-    /// What the agent was shown, and not told since that it has changed.
+    /// What the agent was last shown, or told that it has changed; before that, what there was to
+    /// see when it came.
     shown: Mutex<Vec<(Kind, Seen)>>,
     /// Lists that may have changed and were not compared yet.
     changed: Mutex<Vec<Kind>>,
@@ -43,6 +44,17 @@ impl Sight {
         shown.push((kind, seen));
     }
 
+    /// Remembers what there is to see for an agent that has just come.
+    pub(crate) fn note_first(&self, session: &AgentSession) {
+        let first = Kind::ALL.map(|kind| (kind, Seen::by(session, kind)));
+        let mut shown = self.shown.lock();
+        for (kind, seen) in first {
+            if !shown.iter().any(|(known, _)| *known == kind) {
+                shown.push((kind, seen));
+            }
+        }
+    }
+
     /// Something may have changed; true if somebody has to compare soon.
     pub(crate) fn may_have_changed(&self, kinds: &[Kind]) -> bool {
         let mut changed = self.changed.lock();
@@ -53,15 +65,22 @@ impl Sight {
 
     /// Which lists were shown as they no longer are. They count as told of.
     pub(crate) fn take_outdated(&self, session: &AgentSession) -> Vec<Kind> {
-        let mut changed = std::mem::take(&mut *self.changed.lock());
+        let changed = std::mem::take(&mut *self.changed.lock());
         let mut shown = self.shown.lock();
-        changed.dedup();
-        changed.retain(|kind| {
-            let (before, now) = (shown.len(), Seen::by(session, *kind));
-            shown.retain(|(other, seen)| other != kind || seen.is_same(&now));
-            shown.len() < before
+        let is_changed = |kind: &Kind| changed.contains(kind);
+        let outdated = Kind::ALL.into_iter().filter(is_changed).filter(|kind| {
+            let now = Seen::by(session, *kind);
+            match shown.iter_mut().find(|(known, _)| known == kind) {
+                Some((_, seen)) if seen.is_same(&now) => false,
+                Some((_, seen)) => {
+                    *seen = now;
+                    true
+                }
+                // The agent has not come yet.
+                None => false,
+            }
         });
-        changed
+        outdated.collect()
     }
 
     /// Says, once, that a server's name is not shown because another has it.

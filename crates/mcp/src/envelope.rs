@@ -19,7 +19,7 @@ use self::members::{Elements, Members};
 use crate::edit::offset;
 use crate::fold::imitates;
 use crate::limits::Limits;
-use crate::peek::text;
+use crate::peek::{peek, text};
 use crate::refusal::{Fault, Refusal, shown};
 use crate::walk::LARGE;
 use crate::{code, method, strict};
@@ -102,10 +102,6 @@ pub fn parse_server<'a>(body: &'a [u8], limits: &Limits) -> Result<Incoming<'a>,
 
 /// Keys of the envelope that no other key may imitate.
 const ENVELOPE: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
-
-/// Keys directly in `params` that no other key may imitate.
-const PARAMS: [&str; 7] =
-    ["name", "arguments", "uri", "_meta", "task", "requestState", "inputResponses"];
 
 fn utf8(body: &[u8]) -> Result<&str, Refusal> {
     let text = simdutf8::basic::from_utf8(body).map_err(|_| {
@@ -209,7 +205,7 @@ impl<'a> Source<'a, '_> {
 
     /// What may be checked only once the method is known.
     fn strict(&self, method: &str, members: &Members<'a>) -> Result<(), Refusal> {
-        if !method::STRICT.contains(&method) {
+        let Some(keys) = method::strict_keys(method) else {
             return match (imitates(method, &method::STRICT), members.method) {
                 (Some(name), Some(at)) => {
                     let what = format!("the method `{}` imitates `{name}`", shown(method));
@@ -217,10 +213,15 @@ impl<'a> Source<'a, '_> {
                 }
                 _ => Ok(()),
             };
-        }
+        };
         if let Some(params) = members.params {
-            strict::check(params, &PARAMS)
-                .map_err(|fault| self.refusal(code::INVALID_PARAMS, &fault))?;
+            let invalid = |fault: Fault<'_>| self.refusal(code::INVALID_PARAMS, &fault);
+            strict::check(params, keys).map_err(invalid)?;
+            if let Some((part, keys)) = method::strict_part(method)
+                && let Some(part) = peek(params, &[part])?
+            {
+                strict::check(part, keys).map_err(invalid)?;
+            }
         }
         for value in members.others() {
             strict::check(value, &[])

@@ -32,7 +32,7 @@ pub use edit::{Edit, EditError};
 pub use envelope::{
     Incoming, Message, Notification, Payload, Request, Response, parse_agent, parse_server,
 };
-pub use fold::imitates;
+pub use fold::{compatible, fold, imitates, is_variant};
 pub use limits::{Limits, TooLarge};
 pub use line::LineDecoder;
 pub use outline::Outline;

@@ -91,3 +91,30 @@ pub const REMOVED: [&str; 7] = [
 
 /// What an upstream could be made to do: their whole `params` are read strictly.
 pub const STRICT: [&str; 3] = [TOOLS_CALL, PROMPTS_GET, RESOURCES_READ];
+
+/// The keys directly in the `params` of this method that no other key may imitate; the whole
+/// `params` are then read strictly. None for methods that nothing is decided by the `params` of.
+pub fn strict_keys(method: &str) -> Option<&'static [&'static str]> {
+    Some(match method {
+        TOOLS_CALL | PROMPTS_GET | RESOURCES_READ => {
+            &["name", "arguments", "uri", "_meta", "task", "requestState", "inputResponses"]
+        }
+        RESOURCES_SUBSCRIBE | RESOURCES_UNSUBSCRIBE => &["uri", "_meta"],
+        COMPLETION_COMPLETE => &["ref", "argument", "context", "_meta"],
+        TASKS_GET | TASKS_RESULT | TASKS_UPDATE | TASKS_CANCEL => {
+            &["taskId", "requestState", "inputResponses", "_meta"]
+        }
+        TASKS_LIST | TOOLS_LIST | PROMPTS_LIST | RESOURCES_LIST | RESOURCES_TEMPLATES_LIST => {
+            &["cursor", "_meta"]
+        }
+        LOGGING_SET_LEVEL => &["level", "_meta"],
+        LISTEN => &["notifications", "_meta"],
+        _ => return None,
+    })
+}
+
+/// An object in the `params` of this method by which something is decided: its key, and the keys in
+/// it that no other key may imitate.
+pub fn strict_part(method: &str) -> Option<(&'static str, &'static [&'static str])> {
+    (method == COMPLETION_COMPLETE).then_some(("ref", &["type", "name", "uri"]))
+}

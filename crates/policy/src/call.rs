@@ -2,6 +2,8 @@
 
 use serde::Serialize;
 
+use toolgate_mcp::{compatible, fold};
+
 use crate::canonical::Digest;
 
 /// The risk class of a tool.
@@ -51,19 +53,46 @@ impl Class {
         Self::ALL.into_iter().find(|class| class.as_str() == word)
     }
 
-    /// The class a tool's name alone gives, by its first word.
+    /// The class a tool's name alone gives: that of its first word, raised by every other word. A
+    /// name that a server may take for another one has the class of that one, if it is higher.
     pub fn by_name(tool: &str) -> Self {
-        let mut first = String::new();
-        for c in tool.chars() {
-            let boundary = !c.is_alphanumeric() || (c.is_uppercase() && !first.is_empty());
-            if boundary && !first.is_empty() {
-                break;
-            }
-            if !boundary {
-                first.extend(c.to_lowercase());
-            }
+        let form = compatible(tool);
+        // Without its case a name may have fewer words to go by.
+        [Self::of_words(&form, true), Self::of_words(&fold(tool), false)]
+            .into_iter()
+            .filter(|class| *class != Class::Other)
+            .fold(Self::of_words(&form, false), Self::raised)
+    }
+
+    /// The higher of two classes. What nobody knows may be more than reading.
+    #[must_use]
+    pub fn raised(self, other: Self) -> Self {
+        if other.height() > self.height() { other } else { self }
+    }
+
+    fn height(self) -> u8 {
+        match self {
+            Class::Read => 0,
+            Class::Other => 1,
+            Class::Write => 2,
+            Class::Execute => 3,
+            Class::Destructive => 4,
+            Class::Financial => 5,
         }
-        match first.as_str() {
+    }
+
+    fn of_words(name: &str, hard: bool) -> Self {
+        let mut words = words(name, hard).into_iter();
+        let first = words.next().map_or(Class::Other, |word| Self::of_word(&word));
+        // A word for reading behind the first says nothing: `user_list` may do anything.
+        words.map(|word| Self::of_word(&word)).filter(|class| *class > Class::Read).fold(
+            first,
+            |class, other| if other == Class::Other { class } else { class.raised(other) },
+        )
+    }
+
+    fn of_word(word: &str) -> Self {
+        match word {
             "get" | "list" | "search" | "find" | "read" => Class::Read,
             "delete" | "drop" | "purge" => Class::Destructive,
             "pay" | "refund" | "charge" => Class::Financial,
@@ -72,6 +101,34 @@ impl Class {
             _ => Class::Other,
         }
     }
+}
+
+/// The words of a name, in lower case: parted by anything but letters, by digits, and where the case
+/// changes (`deleteAccount`, `DROPTable`). With `hard` a word in capitals ends where small letters
+/// begin (`DROPtable`).
+fn words(name: &str, hard: bool) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let letters: Vec<char> = name.chars().collect();
+    for (at, c) in letters.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|at| letters.get(at));
+        let after = letters.get(at + 1);
+        let capital = |c: Option<&char>| c.is_some_and(|c| c.is_uppercase());
+        let small = |c: Option<&char>| c.is_some_and(|c| c.is_lowercase());
+        let two = at.checked_sub(2).and_then(|at| letters.get(at));
+        let begins = if c.is_uppercase() {
+            small(before) || (!hard && capital(before) && small(after))
+        } else {
+            hard && c.is_lowercase() && capital(before) && capital(two)
+        };
+        if begins || !c.is_alphabetic() {
+            words.push(String::new());
+        }
+        if let (Some(word), true) = (words.last_mut(), c.is_alphabetic()) {
+            word.extend(c.to_lowercase());
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
 }
 
 /// Who the grant stands for.
@@ -154,7 +211,7 @@ mod tests {
     use super::Class;
 
     #[test]
-    fn the_first_word_gives_the_class() {
+    fn words_give_the_class() {
         for (name, class) in [
             ("get_user", Class::Read),
             ("listUsers", Class::Read),
@@ -166,8 +223,30 @@ mod tests {
             ("close_1c_session", Class::Write),
             ("_send", Class::Write),
             ("getter_thing", Class::Other),
-            ("list2", Class::Other),
+            ("list2", Class::Read),
             ("", Class::Other),
+            ("user_list", Class::Other),
+            ("get_or_delete_user", Class::Destructive),
+            ("user_delete", Class::Destructive),
+            ("userDelete", Class::Destructive),
+            ("kv.v2.purge", Class::Destructive),
+            ("get2delete", Class::Destructive),
+            ("listAndDropTables", Class::Destructive),
+            ("DROP_everything", Class::Destructive),
+            ("DROPTable", Class::Destructive),
+            ("DROPtable", Class::Destructive),
+            ("tableDROP", Class::Destructive),
+            ("delete_account ", Class::Destructive),
+            ("ｄｅｌｅｔｅ＿ａ", Class::Destructive),
+            ("ＤｅｌｅｔｅＡccount", Class::Destructive),
+            ("dele\u{ad}te_a", Class::Destructive),
+            ("read_and_pay", Class::Financial),
+            ("delete_then_pay", Class::Financial),
+            ("search_run", Class::Execute),
+            ("get_update", Class::Write),
+            ("run_update", Class::Execute),
+            ("undelete", Class::Other),
+            ("dropdown_items", Class::Other),
         ] {
             assert_eq!(Class::by_name(name), class, "{name}");
         }

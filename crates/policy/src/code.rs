@@ -132,6 +132,8 @@ codes! {
         "Classes are `read`, `write`, `execute`, `destructive`, `financial`, `other`.";
     "TG0044" BadHost Error "not a host name"
         "`host_in` takes bare host names, without scheme, port, path or wildcard.";
+    "TG0045" UncoveredMethod Error "a method that `methods` does not decide"
+        "Tools, resources and prompts are decided by sections of their own, and some messages need no permission, so this entry would deny nothing.";
 
     "TG0101" NoEffect Warning "an entry without effect"
         "A stricter entry covers the same tools; strictest wins, so an exception cannot be cut out of it.";

@@ -2,6 +2,10 @@
 //!
 //! Matching is linear in practice and quadratic at worst (one remembered `*`), never exponential.
 
+use toolgate_mcp::fold;
+
+use crate::uri;
+
 /// A compiled glob.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Glob {
@@ -47,6 +51,10 @@ impl Glob {
                 c => Part::Literal(c),
             });
         }
+        Ok(Self::of(parts))
+    }
+
+    fn of(parts: Vec<Part>) -> Self {
         let literal = |part: &Part| match part {
             Part::Literal(c) => Some(*c),
             _ => None,
@@ -55,7 +63,56 @@ impl Glob {
         let mut suffix: Vec<char> = parts.iter().rev().map_while(literal).collect();
         suffix.reverse();
         let literals = parts.iter().filter_map(literal).count();
-        Ok(Self { prefix, suffix: suffix.into_iter().collect(), literals, parts })
+        Self { prefix, suffix: suffix.into_iter().collect(), literals, parts }
+    }
+
+    /// The glob for names that are folded ([`fold`]): it matches what a name that this one matches
+    /// may fold to.
+    pub(crate) fn folded(&self) -> Self {
+        let mut parts = Vec::new();
+        let mut rest = self.parts.as_slice();
+        while let Some((first, behind)) = rest.split_first() {
+            let Part::Literal(_) = first else {
+                parts.push(first.folded());
+                rest = behind;
+                continue;
+            };
+            let run: String = rest.iter().map_while(Part::literal).collect();
+            let after = rest.get(run.chars().count()..).unwrap_or_default();
+            let folded = fold_run(&run, parts.is_empty(), after.is_empty());
+            parts.extend(folded.chars().map(Part::Literal));
+            rest = after;
+        }
+        // Characters that fold to nothing may have stood between two runs.
+        parts.dedup_by(|a, b| *a == Part::Run && *b == Part::Run);
+        Self::of(parts)
+    }
+
+    /// The glob for URIs in their normal form ([`uri::normal`]): its literal text is normalised, up
+    /// to the last whole segment before a wildcard.
+    pub(crate) fn of_uris(&self) -> Self {
+        let text: String = self.parts.iter().map_while(Part::literal).collect();
+        let mut rest = self.parts.get(text.chars().count()..).unwrap_or_default();
+        let end = if rest.is_empty() { text.len() } else { text.rfind('/').map_or(0, |at| at + 1) };
+        let (head, tail) = text.split_at_checked(end).unwrap_or((&text, ""));
+        let head = uri::normal(head);
+        let mut tail = uri::decoded(tail);
+        // Scheme and authority are in lower case.
+        if head.is_empty() || (head.ends_with("//") && head != "file:///") {
+            tail = tail.to_lowercase();
+        }
+        let mut parts: Vec<Part> = head.chars().chain(tail.chars()).map(Part::Literal).collect();
+        while let Some((first, behind)) = rest.split_first() {
+            let Part::Literal(_) = first else {
+                parts.push(first.clone());
+                rest = behind;
+                continue;
+            };
+            let run: String = rest.iter().map_while(Part::literal).collect();
+            rest = rest.get(run.chars().count()..).unwrap_or_default();
+            parts.extend(uri::decoded(&run).chars().map(Part::Literal));
+        }
+        Self::of(parts)
     }
 
     /// The one name it matches, if it has no wildcard.
@@ -114,7 +171,45 @@ impl Glob {
     }
 }
 
+/// Folds some of a name, which has no end to trim but at the ends of the whole.
+fn fold_run(run: &str, first: bool, last: bool) -> String {
+    let head: String = run.chars().take_while(|c| !first && c.is_whitespace()).collect();
+    let tail: String = run.chars().rev().take_while(|c| !last && c.is_whitespace()).collect();
+    let folded = fold(run);
+    if folded.is_empty() && !head.is_empty() {
+        return head;
+    }
+    format!("{head}{folded}{}", tail.chars().rev().collect::<String>())
+}
+
 impl Part {
+    fn literal(&self) -> Option<char> {
+        match self {
+            Part::Literal(c) => Some(*c),
+            _ => None,
+        }
+    }
+
+    /// A class that takes a letter takes what the letter folds to. One that leaves letters out does
+    /// not: what it takes of them is found by the name as it came.
+    fn folded(&self) -> Self {
+        let Part::Class { negated: false, ranges } = self else { return self.clone() };
+        let mut all = ranges.clone();
+        for (low, high) in ranges {
+            // The ends of a range of letters, and letters on their own.
+            let ends = [*low, *high].map(|c| {
+                let text = c.to_string();
+                let folded = fold(&text);
+                let mut chars = folded.chars();
+                chars.next().filter(|_| chars.next().is_none()).unwrap_or(c)
+            });
+            if ends[0] <= ends[1] {
+                all.push((ends[0], ends[1]));
+            }
+        }
+        Part::Class { negated: false, ranges: all }
+    }
+
     fn accepts(&self, c: char) -> bool {
         match self {
             Part::Literal(l) => *l == c,

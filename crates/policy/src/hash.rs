@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::{
     Digest,
     model::{
-        Action, Approve, Condition, Document, Entry, Increment, Limit, Operand, Predicate, Rule,
-        RulePath, Scalar, Section, Shadow, Test, ToolKey,
+        Action, Approve, Condition, Document, Entry, Increment, Limit, Operand, Pattern, Predicate,
+        Rule, RulePath, Scalar, Section, Shadow, Test, ToolKey,
     },
     number::Number,
 };
@@ -27,6 +27,7 @@ pub(crate) fn of(document: &Document) -> Digest {
         tools(&document.tools),
         text(&section(&document.resources)),
         text(&section(&document.prompts)),
+        text(&section(&document.methods)),
     ];
     Digest::of(format!("[{}]", parts.join(",")).as_bytes())
 }
@@ -57,10 +58,14 @@ fn shadow(shadow: Shadow) -> Value {
 }
 
 fn section(section: &Section) -> Value {
-    let mut hide: Vec<&str> = section.hide.iter().map(|(_, text)| text.as_str()).collect();
+    let texts = |patterns: &[Pattern]| -> Vec<String> {
+        patterns.iter().map(|pattern| pattern.text.clone()).collect()
+    };
+    let (mut allow, mut hide) = (texts(&section.allow), texts(&section.hide));
+    allow.sort_unstable();
     hide.sort_unstable();
-    let deny: Vec<&str> = section.deny.iter().map(|(_, text, _)| text.as_str()).collect();
-    json!([section.default_allow, hide, deny])
+    // Refusals name the place of a `deny`, so their order is part of the meaning.
+    json!([section.default_allow, allow, hide, texts(&section.deny)])
 }
 
 fn entry(entry: &Entry) -> Value {
@@ -198,11 +203,11 @@ mod tests {
     fn the_hash_of_a_document_stays() {
         let many = "version: \"1\"\ndefault: deny\nhide: [b, a]\nloop: { max: 2, window: minute }\ntools:\n  z: { rate_limit: 3/minute, approve: {} }\n  \"a_*\": { deny_if: [{ conditions: [{ path: args.n, op: gt, value: 1.50 }] }] }\n";
         for (document, expected) in [
-            (RECOMMENDED, "65a1afa78c970e0d8a0f0dc3c65639d4f9985c01985420ce19791f29847452de"),
-            (many, "78d95b7d36ec28bd34f603ceb663b4aa3b01c7e5c1e545d3baa8737e1a97594d"),
+            (RECOMMENDED, "c2f915550edf44e26e895dbfea779a9905a5c115e4325e5b294985aeee94e642"),
+            (many, "cc7f4156c6d4e5ceb2b8b2d34041202b214a7c87336ece4bf9fdf83cf1a5134e"),
         ] {
             let policy = Policy::load("p", document, &Known::default()).policy.unwrap();
-            assert_eq!(policy.hash(), expected);
+            assert_eq!(policy.hash(), expected, "{document}");
         }
     }
 }

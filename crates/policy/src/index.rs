@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
-use crate::model::ToolKey;
+use crate::{glob::Glob, model::ToolKey};
 
 /// Positions of matching keys, ascending.
 pub(crate) type Matches = SmallVec<[usize; 8]>;
@@ -36,18 +36,24 @@ impl Index {
     pub(crate) fn new<'k>(keys: impl IntoIterator<Item = &'k ToolKey>) -> Self {
         let mut index = Self::default();
         for (at, key) in keys.into_iter().enumerate() {
-            let glob = &key.tool;
-            if let Some(name) = glob.exact() {
-                index.exact.entry(name.to_owned()).or_default().push(at);
-            } else if !glob.prefix.is_empty() {
-                index.prefixed.add(&glob.prefix, at);
-            } else if !glob.suffix.is_empty() {
-                index.suffixed.add(&glob.suffix, at);
-            } else {
-                index.rest.push(at);
+            index.add(&key.tool, at);
+            if let Some(whole) = &key.whole {
+                index.add(whole, at);
             }
         }
         index
+    }
+
+    fn add(&mut self, glob: &Glob, at: usize) {
+        if let Some(name) = glob.exact() {
+            self.exact.entry(name.to_owned()).or_default().push(at);
+        } else if !glob.prefix.is_empty() {
+            self.prefixed.add(&glob.prefix, at);
+        } else if !glob.suffix.is_empty() {
+            self.suffixed.add(&glob.suffix, at);
+        } else {
+            self.rest.push(at);
+        }
     }
 
     /// Candidates; the caller checks each key, server part included.
@@ -68,6 +74,7 @@ impl Index {
             found.extend_from_slice(&self.rest);
         }
         found.sort_unstable();
+        found.dedup();
         found
     }
 }

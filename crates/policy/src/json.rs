@@ -1,8 +1,9 @@
 //! Borrowed JSON: reads single values out of raw text without building a tree.
 //!
 //! Only the members that rules name are looked at; everything else is skipped over. Text that is
-//! not JSON gives [`Malformed`], and so does an object that has the wanted key twice: a reader
-//! behind the gate might take the other one.
+//! not JSON gives [`Malformed`], and so does an object that has the wanted key twice, or a key that
+//! differs from it by case or compatibility form only: a reader behind the gate might take the other
+//! one.
 //!
 //! What the walk over an object or list learns of a value is found once per walk (where it
 //! ends, whether it has escapes), kept in [`Raw`], and not found out again.
@@ -21,6 +22,7 @@ use std::{borrow::Cow, cell::OnceCell};
 
 use memchr::memchr;
 use smallvec::SmallVec;
+use toolgate_mcp::is_variant;
 
 use scan::{blanks, string_end, trim, value_end};
 
@@ -173,14 +175,26 @@ pub(crate) struct Member<'a> {
 }
 
 impl<'a> Member<'a> {
+    /// Whether it has this name. A name that a lenient reader takes for it is neither.
     #[inline]
     fn is(&self, name: &str) -> Result<bool, Malformed> {
-        if self.escaped { Ok(unescape(self.key)? == name) } else { Ok(self.key == name) }
+        if !self.escaped {
+            return is_name(self.key, name);
+        }
+        is_name(&unescape(self.key)?, name)
     }
 
     pub(crate) fn key(&self) -> Result<Cow<'a, str>, Malformed> {
         unescape(self.key)
     }
+}
+
+#[inline]
+fn is_name(key: &str, name: &str) -> Result<bool, Malformed> {
+    if key == name {
+        return Ok(true);
+    }
+    if is_variant(key, name) { Err(Malformed) } else { Ok(false) }
 }
 
 /// Walks the members of an object or the elements of a list.

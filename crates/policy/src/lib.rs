@@ -6,7 +6,8 @@
 //! Invariant: pure. No clock, no files, no environment, no randomness; time and usage are
 //! arguments, and the same input gives the same verdict, byte for byte.
 //! Invariant: fail closed. What cannot be decided is denied; what cannot be read is refused.
-//! Invariant: no binary floating point in any comparison.
+//! Invariant: no rounding in any comparison; one that comes out differently once readers have rounded
+//! denies.
 //!
 //! Start reading at [`decide`], then `truth` (conditions), `limit` (counters), `lower` (parsing).
 
@@ -41,6 +42,7 @@ mod schema;
 mod scope;
 mod section;
 mod truth;
+mod uri;
 mod usage;
 mod verdict;
 mod window;

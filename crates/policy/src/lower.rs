@@ -12,6 +12,7 @@ mod ownership;
 mod predicate;
 mod rule;
 mod scenario;
+mod section;
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -267,7 +268,9 @@ impl<'r, 's> Reader<'r, 's> {
             Some(glob) => Some(glob?),
             None => None,
         };
-        Some(ToolKey { text: text.to_owned(), server, tool: tool?, span })
+        let tool = tool?;
+        let whole = text.contains('/').then(|| self.glob(text, span)).flatten();
+        Some(ToolKey::new(text, server, tool, whole, span))
     }
 }
 

@@ -24,6 +24,7 @@ pub(crate) struct Document {
     pub(crate) tools: Vec<(ToolKey, Box<Entry>)>,
     pub(crate) resources: Section,
     pub(crate) prompts: Section,
+    pub(crate) methods: Section,
     pub(crate) tests: Vec<Scenario>,
 }
 
@@ -52,12 +53,45 @@ pub(crate) struct ToolKey {
     pub(crate) text: String,
     pub(crate) server: Option<Glob>,
     pub(crate) tool: Glob,
+    /// A key that names a server is also the name of a tool that is called exactly so.
+    pub(crate) whole: Option<Glob>,
+    pub(crate) folded: FoldedKey,
     pub(crate) span: Span,
 }
 
+/// The globs of a key for names that are folded.
+#[derive(Clone, Debug)]
+pub(crate) struct FoldedKey {
+    tool: Glob,
+    whole: Option<Glob>,
+}
+
 impl ToolKey {
+    pub(crate) fn new(
+        text: &str,
+        server: Option<Glob>,
+        tool: Glob,
+        whole: Option<Glob>,
+        span: Span,
+    ) -> Self {
+        let folded = FoldedKey { tool: tool.folded(), whole: whole.as_ref().map(Glob::folded) };
+        Self { text: text.to_owned(), server, tool, whole, folded, span }
+    }
+
     pub(crate) fn matches(&self, server: &str, tool: &str) -> bool {
-        self.server.as_ref().is_none_or(|glob| glob.matches(server)) && self.tool.matches(tool)
+        let whole = self.whole.as_ref().is_some_and(|glob| glob.matches(tool));
+        whole || (self.is_of(server) && self.tool.matches(tool))
+    }
+
+    /// Whether it matches what a name folds to, but not the name.
+    pub(crate) fn is_imitated(&self, server: &str, tool: &str, folded: &str) -> bool {
+        let whole = self.folded.whole.as_ref().is_some_and(|glob| glob.matches(folded));
+        (whole || (self.is_of(server) && self.folded.tool.matches(folded)))
+            && !self.matches(server, tool)
+    }
+
+    fn is_of(&self, server: &str) -> bool {
+        self.server.as_ref().is_none_or(|glob| glob.matches(server))
     }
 
     pub(crate) fn literals(&self) -> usize {
@@ -328,18 +362,26 @@ pub(crate) enum RulePath {
     State { entry: String, counter: String, window: Window },
 }
 
-/// `resources` or `prompts`.
-#[derive(Debug)]
+/// `resources`, `prompts` or `methods`.
+#[derive(Debug, Default)]
 pub(crate) struct Section {
+    /// Its own default, or else the document's.
     pub(crate) default_allow: bool,
-    pub(crate) hide: Vec<(Glob, String)>,
-    pub(crate) deny: Vec<(Glob, String, Arc<str>)>,
+    pub(crate) allow: Vec<Pattern>,
+    pub(crate) hide: Vec<Pattern>,
+    pub(crate) deny: Vec<Pattern>,
 }
 
-impl Default for Section {
-    fn default() -> Self {
-        Self { default_allow: true, hide: Vec::new(), deny: Vec::new() }
-    }
+/// One glob of a section.
+#[derive(Debug)]
+pub(crate) struct Pattern {
+    pub(crate) glob: Glob,
+    /// For what names are read as: folded names, normalised URIs.
+    pub(crate) read: Glob,
+    pub(crate) text: String,
+    /// `/resources/deny/0`.
+    pub(crate) rule: Arc<str>,
+    pub(crate) span: Span,
 }
 
 /// One of `tests`.

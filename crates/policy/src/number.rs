@@ -1,7 +1,9 @@
 //! Exact numbers: JSON numbers compared by value from their spelling, and amounts that counters sum.
 //!
-//! Invariant: no binary floating point anywhere; `1`, `1.0` and `10e-1` are equal, `0.1 + 0.2` is
-//! `0.3`, and a sum that would overflow counts as over every limit.
+//! Invariant: `1`, `1.0` and `10e-1` are equal, `0.1 + 0.2` is `0.3`, and a sum that would overflow
+//! counts as over every limit.
+//! Invariant: binary floating point is used only to find out what readers that round would see; a
+//! comparison holds if it holds by both readings.
 
 use std::{cmp::Ordering, fmt};
 
@@ -45,13 +47,38 @@ impl<'a> Number<'a> {
         Some(Self { negative, whole, fraction, zeros, magnitude })
     }
 
-    /// How two spellings compare by value; `None` if one of them is no number.
+    /// How two spellings compare by exact value; `None` if one of them is no number.
     pub(crate) fn compare_texts(a: &str, b: &str) -> Option<Ordering> {
         // Most numbers are short and whole, and the machine compares those by itself.
         if let (Some(a), Some(b)) = (short_integer(a), short_integer(b)) {
             return Some(a.cmp(&b));
         }
         Some(Number::parse(a)?.compare(&Number::parse(b)?))
+    }
+
+    /// How two spellings compare, as far as `holds` tells: by exact value, and by the IEEE 754
+    /// doubles that many readers make of both. `None` if the two disagree, or if one of them is no
+    /// number that a double holds.
+    pub(crate) fn agrees(a: &str, b: &str, holds: impl Fn(Ordering) -> bool) -> Option<bool> {
+        if let (Some(a), Some(b)) = (short_integer(a), short_integer(b)) {
+            return Some(holds(a.cmp(&b)));
+        }
+        let exact = holds(Number::parse(a)?.compare(&Number::parse(b)?));
+        let rounded = holds(double(a)?.partial_cmp(&double(b)?)?);
+        (exact == rounded).then_some(exact)
+    }
+
+    /// Whether the spelling is a number that every reader can hold, exactly or rounded.
+    pub(crate) fn is_held(text: &str) -> bool {
+        short_integer(text).is_some() || double(text).is_some()
+    }
+
+    /// The value of an integer that no reader rounds.
+    pub(crate) fn whole(text: &str) -> Option<String> {
+        let whole = Number::parse(text)?.integer()?;
+        let rounded = format!("{:.0}", double(text)?);
+        let same = rounded == whole || (whole == "0" && rounded == "-0");
+        same.then_some(whole)
     }
 
     fn is_zero(&self) -> bool {
@@ -121,6 +148,13 @@ impl<'a> Number<'a> {
     }
 }
 
+/// The double that readers make of a number; `None` if it is too large or too small for one.
+fn double(text: &str) -> Option<f64> {
+    let number = Number::parse(text)?;
+    let double: f64 = text.parse().ok()?;
+    (double.is_finite() && (double != 0.0 || number.is_zero())).then_some(double)
+}
+
 /// The value of a JSON number without fraction and exponent that surely fits.
 fn short_integer(text: &str) -> Option<i64> {
     let (negative, digits) = match text.as_bytes() {
@@ -128,9 +162,9 @@ fn short_integer(text: &str) -> Option<i64> {
         digits => (false, digits),
     };
     match digits {
-        // No JSON, or zero itself; eighteen digits always fit.
+        // No JSON, or zero itself; fifteen digits always fit, into a double too.
         [] | [b'0', _, ..] => return None,
-        long if long.len() > 18 => return None,
+        long if long.len() > 15 => return None,
         _ => {}
     }
     let mut value = 0_i64;

@@ -4,13 +4,14 @@ use std::{cmp::Reverse, sync::Arc};
 
 use jiff::Timestamp;
 use smallvec::SmallVec;
+use toolgate_mcp::fold;
 
 use crate::{
     Class, Problem, hash,
     index::Index,
     lint,
     lower::{self, Reader},
-    model::{Action, Approve, Document, Entry},
+    model::{Action, Approve, Document, Entry, Section},
     node,
     problem::Findings,
 };
@@ -127,6 +128,22 @@ impl Policy {
         self.document.shadow.holds_at(now)
     }
 
+    /// Whether a server may take this name of a tool for one that a key of `tools` or an entry of
+    /// `hide` means: it folds to what the key matches, and the key does not match it.
+    pub fn is_imitated(&self, server: &str, tool: &str) -> bool {
+        let folded = fold(tool);
+        let keys = self.document.tools.iter().map(|(key, _)| key).chain(&self.document.hide);
+        keys.into_iter().any(|key| key.is_imitated(server, tool, &folded))
+    }
+
+    /// The same for the name of a prompt and the `prompts` section.
+    pub fn is_prompt_imitated(&self, name: &str) -> bool {
+        let folded = fold(name);
+        let Section { allow, hide, deny, .. } = &self.document.prompts;
+        let mut patterns = allow.iter().chain(hide).chain(deny);
+        patterns.any(|one| one.read.matches(&folded) && !one.glob.matches(name))
+    }
+
     /// Whether a decision may need the argument digest.
     pub fn needs_digest(&self) -> bool {
         self.document.repeat.is_some() || self.all_entries().any(|e| e.repeats.is_some())
@@ -137,7 +154,7 @@ impl Policy {
         let sections = [&self.document.resources, &self.document.prompts];
         !self.document.hide.is_empty()
             || self.all_entries().any(|entry| entry.action == Some(Action::Hide))
-            || sections.iter().any(|section| !section.hide.is_empty())
+            || sections.iter().any(|section| !section.default_allow || !section.hide.is_empty())
     }
 
     /// Every argument path that some rule names, sorted: the `facts` of an audit row.
@@ -204,5 +221,51 @@ impl Policy {
         let document = &self.document;
         let classes = document.classes.iter().map(|(_, e)| e);
         document.tools.iter().map(|(_, e)| &**e).chain(classes).chain(&document.all_tools)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Known, Policy};
+
+    #[test]
+    fn names_that_imitate_keys_are_found() {
+        let source = r#"{"version":"1","default":"allow","hide":["delete_account","Admin_*"],
+            "tools":{"drop_*":{"action":"deny"},"ops/wipe":{},"straße":{},"v[A-C]":{},"[!x]y":{},"*":{}},
+            "prompts":{"hide":["secret_*"]}}"#;
+        let policy = Policy::load("p", source, &Known::default()).policy.unwrap();
+        for (server, tool, expected) in [
+            ("s", "delete_account", false),
+            ("s", "delete_account ", true),
+            ("s", "Delete_Account", true),
+            ("s", "ｄelete_account", true),
+            ("s", "delete\u{200b}_account", true),
+            ("s", "del\u{ad}ete_account", true),
+            ("s", "delete_account\u{0}", true),
+            ("s", "\u{a0}delete_account", true),
+            ("s", "DROP_everything", true),
+            ("s", "drop_everything", false),
+            ("s", "drop_Everything", false),
+            ("s", "drop_everything ", false),
+            ("s", "admin_x", true),
+            ("s", "Admin_x", false),
+            ("ops", "wipe", false),
+            ("ops", "WIPE", true),
+            ("s", "WIPE", false),
+            ("s", "OPS/wipe", true),
+            ("s", "ops/wipe", false),
+            ("s", "STRASSE", true),
+            ("s", "va", true),
+            ("s", "vA", false),
+            ("s", "vd", false),
+            ("s", "ay", false),
+            ("s", "Xy", false),
+            ("s", "get_user", false),
+        ] {
+            assert_eq!(policy.is_imitated(server, tool), expected, "{server} {tool:?}");
+        }
+        for (name, expected) in [("secret_a", false), ("Secret_a", true), ("other", false)] {
+            assert_eq!(policy.is_prompt_imitated(name), expected, "{name}");
+        }
     }
 }

@@ -4,6 +4,8 @@
 pub const RECOMMENDED: &str = "\
 version: \"1\"
 default: deny
+resources: { default: allow }
+prompts: { default: allow }
 classes:
   read: { action: allow }
   other: { action: allow, rate_limit: 60/minute }

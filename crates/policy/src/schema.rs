@@ -35,8 +35,9 @@ pub fn json_schema() -> Value {
                 }).collect::<serde_json::Map<_, _>>(),
             },
             "tools": { "type": "object", "additionalProperties": { "$ref": "#/$defs/tool" } },
-            "resources": section(),
-            "prompts": section(),
+            "resources": section(&["allow", "hide", "deny"]),
+            "prompts": section(&["allow", "hide", "deny"]),
+            "methods": section(&["allow", "deny"]),
             "tests": { "type": "array", "items": { "$ref": "#/$defs/test" } },
         },
         "$defs": definitions(),
@@ -190,9 +191,14 @@ fn call() -> Value {
     )
 }
 
-fn section() -> Value {
-    let globs = json!({ "type": "array", "items": text() });
-    object(&[], json!({ "default": { "enum": ["allow", "deny"] }, "hide": globs, "deny": globs }))
+fn section(lists: &[&str]) -> Value {
+    let mut properties = json!({ "default": { "enum": ["allow", "deny"] } });
+    for list in lists {
+        if let Some(map) = properties.as_object_mut() {
+            map.insert((*list).to_owned(), json!({ "type": "array", "items": text() }));
+        }
+    }
+    object(&[], properties)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "callers build it in place")]

@@ -12,7 +12,11 @@ impl Policy {
     /// still turn out to be a refusal of every single call.
     pub fn may_allow(&self, server: &str, now: Timestamp) -> bool {
         let document = &self.document;
-        self.is_shadow(now) || document.default_allow || self.opens_tools(server, now)
+        let sections = [&document.resources, &document.prompts, &document.methods];
+        self.is_shadow(now)
+            || document.default_allow
+            || self.opens_tools(server, now)
+            || sections.iter().any(|section| section.default_allow || !section.allow.is_empty())
     }
 
     /// Whether, under `default: deny`, an entry opens a tool of the server.
@@ -49,6 +53,9 @@ mod tests {
             ("default: deny\ntools: { get_a: { action: hide } }", false),
             ("default: deny\nclasses: { read: { action: allow } }", true),
             ("default: deny\nclasses: { read: { action: deny } }", false),
+            ("default: deny\nresources: { allow: ['file:///a/*'] }", true),
+            ("default: deny\nprompts: { default: allow }", true),
+            ("default: deny\nresources: { deny: ['*'] }", false),
         ];
         for (text, expected) in cases {
             let text = format!("version: '1'\n{text}\n");

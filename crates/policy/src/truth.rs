@@ -152,22 +152,27 @@ impl<'a> Facts<'a> {
 
     fn compare<'p>(&self, condition: &'p Condition, value: &Value<'_>) -> Truth<'p> {
         let fault = |why| Truth::Error(Fault { condition, why });
+        let sure = |holds: Option<bool>| holds.map_or_else(|| fault(ROUNDED), truth);
+        if let (Value::Number(text), true) = (value, condition.op != Op::Exists)
+            && !Number::is_held(text)
+        {
+            return fault("is a number that readers cannot hold");
+        }
         match (condition.op, &condition.operand) {
-            (Op::Eq, Operand::Scalar(wanted)) => truth(equal(value, wanted)),
-            (Op::Neq, Operand::Scalar(wanted)) => truth(!equal(value, wanted)),
-            (Op::In, Operand::List(list)) => truth(list.iter().any(|w| equal(value, w))),
-            (Op::NotIn, Operand::List(list)) => truth(!list.iter().any(|w| equal(value, w))),
+            (Op::Eq, Operand::Scalar(wanted)) => sure(equal(value, wanted)),
+            (Op::Neq, Operand::Scalar(wanted)) => sure(equal(value, wanted).map(|is| !is)),
+            (Op::In, Operand::List(list)) => sure(among(value, list.iter())),
+            (Op::NotIn, Operand::List(list)) => sure(among(value, list.iter()).map(|is| !is)),
             (Op::Lt | Op::Lte | Op::Gt | Op::Gte, Operand::Scalar(Scalar::Number(wanted))) => {
                 let Value::Number(text) = value else { return fault("is not a number") };
-                match Number::compare_texts(text, wanted) {
-                    Some(ordering) => truth(ordered(condition.op, ordering)),
-                    None => fault("is a number out of range"),
-                }
+                sure(Number::agrees(text, wanted, |ordering| ordered(condition.op, ordering)))
             }
             (Op::Exists, Operand::Flag(wanted)) => truth(*wanted),
             (Op::Contains, Operand::Scalar(wanted)) => match contains(value, wanted) {
-                Ok(Some(found)) => truth(found),
-                Ok(None) => fault("is neither text to search nor a list"),
+                Ok(Contains::Yes) => truth(true),
+                Ok(Contains::No) => truth(false),
+                Ok(Contains::Unsure) => fault(ROUNDED),
+                Ok(Contains::Unfit) => fault("is neither text to search nor a list"),
                 Err(Malformed) => broken(condition),
             },
             (Op::Owned, Operand::Text(kind)) => self.owned(condition, kind, value),
@@ -181,7 +186,7 @@ impl<'a> Facts<'a> {
                     (Op::EndsWith, Operand::Text(part)) => truth(text.ends_with(part.as_str())),
                     (Op::HostIn, Operand::Hosts(hosts)) => match host::of_url(text) {
                         Some(host) => truth(hosts.contains(&host)),
-                        None => fault("is not an absolute URL with a host"),
+                        None => fault("is not an absolute URL with one host for every reader"),
                     },
                     _ => fault("cannot be compared"),
                 }
@@ -213,8 +218,11 @@ fn truth<'p>(holds: bool) -> Truth<'p> {
     if holds { Truth::True } else { Truth::False }
 }
 
+const NOT_CLEAN: &str = "cannot be read by all alike: the arguments are not clean JSON, or a key \
+    differs from it by case or form only";
+
 fn broken(condition: &Condition) -> Truth<'_> {
-    Truth::Error(Fault { condition, why: "cannot be read, the arguments are not clean JSON" })
+    Truth::Error(Fault { condition, why: NOT_CLEAN })
 }
 
 fn all<'p>(truths: impl Iterator<Item = Truth<'p>>) -> Truth<'p> {
@@ -357,17 +365,29 @@ fn step<'a>(value: &Value<'a>, segment: &Segment) -> Result<Option<Value<'a>>, M
     }
 }
 
-/// Type and value; numbers by exact value.
-fn equal(value: &Value<'_>, wanted: &Scalar) -> bool {
+/// Why two numbers cannot be compared.
+const ROUNDED: &str = "is a number that readers round differently";
+
+/// Type and value; numbers by exact value, if readers that round find the same.
+pub(crate) fn equal(value: &Value<'_>, wanted: &Scalar) -> Option<bool> {
     match (value, wanted) {
-        (Value::Null, Scalar::Null) => true,
-        (Value::Bool(a), Scalar::Bool(b)) => a == b,
-        (Value::String(a), Scalar::String(b)) => a == b,
-        (Value::Number(a), Scalar::Number(b)) => {
-            Number::compare_texts(a, b) == Some(Ordering::Equal)
-        }
-        _ => false,
+        (Value::Null, Scalar::Null) => Some(true),
+        (Value::Bool(a), Scalar::Bool(b)) => Some(a == b),
+        (Value::String(a), Scalar::String(b)) => Some(a == b),
+        (Value::Number(a), Scalar::Number(b)) => Number::agrees(a, b, Ordering::is_eq),
+        _ => Some(false),
     }
+}
+
+/// Whether a value equals one of several.
+fn among<'s>(value: &Value<'_>, mut list: impl Iterator<Item = &'s Scalar>) -> Option<bool> {
+    let mut sure = true;
+    let found = list.any(|wanted| {
+        let is = equal(value, wanted);
+        sure &= is.is_some();
+        is == Some(true)
+    });
+    (found || sure).then_some(found)
 }
 
 pub(crate) fn ordered(op: Op, ordering: Ordering) -> bool {
@@ -381,22 +401,35 @@ pub(crate) fn ordered(op: Op, ordering: Ordering) -> bool {
     }
 }
 
-/// `None` when the types do not go together.
-fn contains(value: &Value<'_>, wanted: &Scalar) -> Result<Option<bool>, Malformed> {
+/// Whether a value contains another.
+enum Contains {
+    Yes,
+    No,
+    /// Readers may differ.
+    Unsure,
+    /// The types do not go together.
+    Unfit,
+}
+
+fn contains(value: &Value<'_>, wanted: &Scalar) -> Result<Contains, Malformed> {
+    let sure = |found: bool| if found { Contains::Yes } else { Contains::No };
     match (value, wanted) {
-        (Value::String(text), Scalar::String(part)) => Ok(Some(text.contains(part.as_str()))),
+        (Value::String(text), Scalar::String(part)) => Ok(sure(text.contains(part.as_str()))),
         (Value::List(raw), wanted) => {
             let mut items = json::elements(raw)?;
+            let mut found = Contains::No;
             while let Some(item) = items.next_element()? {
-                if equal(&item.read()?, wanted) {
-                    return Ok(Some(true));
+                match equal(&item.read()?, wanted) {
+                    Some(true) => return Ok(Contains::Yes),
+                    Some(false) => {}
+                    None => found = Contains::Unsure,
                 }
             }
-            Ok(Some(false))
+            Ok(found)
         }
-        (Value::Words(words), Scalar::String(wanted)) => Ok(Some(words.contains(wanted))),
-        (Value::Words(_), _) => Ok(Some(false)),
-        _ => Ok(None),
+        (Value::Words(words), Scalar::String(wanted)) => Ok(sure(words.contains(wanted))),
+        (Value::Words(_), _) => Ok(Contains::No),
+        _ => Ok(Contains::Unfit),
     }
 }
 
@@ -408,7 +441,8 @@ pub(crate) fn owned_value(value: &Value<'_>) -> Option<String> {
             crate::canonical::write_string(text, &mut out);
             Some(out)
         }
-        Value::Number(text) => Number::parse(text)?.integer(),
+        // Of an integer that is rounded another might be meant.
+        Value::Number(text) => Number::whole(text),
         _ => None,
     }
 }

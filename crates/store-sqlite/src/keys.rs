@@ -15,6 +15,9 @@ use toolgate_store::{Fault, FaultKind};
 
 use crate::{Randomness, fault::file_fault};
 
+/// What is made is never made through a link.
+const NO_LINK: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+
 /// Makes the data folder, for its owner alone.
 pub(crate) fn make_folder(folder: &Path) -> Result<(), Fault> {
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
@@ -49,9 +52,14 @@ fn key(path: &Path, fresh: &[u8; 32], mode: u32) -> Result<[u8; 32], Fault> {
     }
     let temporary = path.with_extension(format!("{}.new", std::process::id()));
     let write = || {
+        // Left behind by a process that ended too early. A link is taken away, not its target.
+        match fs::remove_file(&temporary) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
         let mut options = fs::OpenOptions::new();
-        let mut file =
-            options.write(true).create(true).truncate(true).mode(mode).open(&temporary)?;
+        options.write(true).create_new(true).mode(mode);
+        let mut file = options.custom_flags(NO_LINK).open(&temporary)?;
         writeln!(file, "{}", Hash(*fresh))?;
         file.sync_all()?;
         // Unlike a rename, a link never replaces what another process made meanwhile.

@@ -39,7 +39,7 @@ pub use audit::Audit;
 pub use outside::Outside;
 pub use schema::VERSION as SCHEMA_VERSION;
 pub use sync::SyncFile;
-pub use verify::verify;
+pub use verify::{public_key, verify, verify_by};
 
 /// How safe an intent is before its call is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

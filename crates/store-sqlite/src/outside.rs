@@ -32,6 +32,11 @@ impl Outside {
         self.0.kept(space)
     }
 
+    /// The latest time that anything was counted at.
+    pub fn mark(&mut self) -> Result<Timestamp, Fault> {
+        self.0.mark()
+    }
+
     /// See [`toolgate_store::Store::look`].
     pub fn look<T>(
         &mut self,

@@ -6,7 +6,7 @@
 
 use std::{
     fs::{self, File},
-    os::unix::fs::MetadataExt as _,
+    os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -33,9 +33,12 @@ impl Owner {
         let id = id.cast_signed();
         let path = path(&folder, id);
         let lock = || {
-            fs::create_dir_all(&folder)?;
+            fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
             loop {
-                let file = File::options().create(true).truncate(false).write(true).open(&path)?;
+                let mut options = File::options();
+                options.create(true).truncate(false).write(true).mode(0o600);
+                let no_link = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+                let file = options.custom_flags(no_link).open(&path)?;
                 flock(&file, FlockOperation::LockExclusive)?;
                 // Somebody who took us for dead may have removed the file in between.
                 let same = fs::metadata(&path)

@@ -57,6 +57,7 @@ pub(crate) fn change(
                 Frozen::All => ("all", None),
                 Frozen::Grant(name) => ("grant", Some(name)),
                 Frozen::Server(name) => ("server", Some(name)),
+                Frozen::Session(id) => ("session", Some(id)),
             };
             let created = micros(freeze.created);
             let put = execute(connection, sql::FREEZE_PUT, &[&freeze.id, &kind, &name, &created]);
@@ -200,6 +201,7 @@ fn freeze(row: &Row<'_>) -> Option<Freeze> {
         ("all", None) => Frozen::All,
         ("grant", Some(name)) => Frozen::Grant(name),
         ("server", Some(name)) => Frozen::Server(name),
+        ("session", Some(id)) => Frozen::Session(id),
         _ => return None,
     };
     Some(Freeze { id: text(row, 0)?, what, created: timestamp(row.get(3).ok()?)? })

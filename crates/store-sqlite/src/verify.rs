@@ -4,7 +4,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 use rusqlite::Connection;
-use toolgate_audit::{Bad, Checkpoint, Hash, Report, Undecodable, Verifier};
+use toolgate_audit::{Bad, Checkpoint, Found, Hash, PublicKey, Report, Undecodable, Verifier};
 use toolgate_store::{Fault, FaultKind};
 
 use crate::{
@@ -17,10 +17,40 @@ use crate::{
 /// Reads the whole audit of a data folder and names the first bad row, if there is one.
 /// `elsewhere` are checkpoints that were kept outside the folder.
 pub fn verify(folder: &Path, elsewhere: Vec<Checkpoint>) -> Result<Report, Fault> {
-    let key = keys::public_key(folder)?;
+    verify_signed_by(&keys::public_key(folder)?, folder, elsewhere)
+}
+
+/// The same with a key that does not come from the folder: whoever can write to the folder can
+/// also put a key of their own there, and sign everything anew.
+pub fn verify_by(
+    key: &PublicKey,
+    folder: &Path,
+    elsewhere: Vec<Checkpoint>,
+) -> Result<Report, Fault> {
+    let signed = elsewhere.iter().any(|checkpoint| key.has_signed(checkpoint));
+    let mut report = verify_signed_by(key, folder, elsewhere)?;
+    let stored = checkpoints(&schema::open_outside(folder)?)?;
+    let signed = signed || stored.iter().any(|checkpoint| key.has_signed(checkpoint));
+    if report.first_bad.is_none() && report.rows > 0 && !signed {
+        // The first row is signed as soon as it is written.
+        report.first_bad = Some(Bad { seq: 1, found: Found::Signature });
+    }
+    Ok(report)
+}
+
+/// The key that checkpoints of a folder are signed with, as the folder has it.
+pub fn public_key(folder: &Path) -> Result<PublicKey, Fault> {
+    keys::public_key(folder)
+}
+
+fn verify_signed_by(
+    key: &PublicKey,
+    folder: &Path,
+    elsewhere: Vec<Checkpoint>,
+) -> Result<Report, Fault> {
     let connection = schema::open_outside(folder)?;
     let stored = checkpoints(&connection)?;
-    let mut verifier = Verifier::new(&key, stored.into_iter().chain(elsewhere));
+    let mut verifier = Verifier::new(key, stored.into_iter().chain(elsewhere));
     match read_rows(&connection, &mut verifier) {
         Err(fault) if fault.kind == FaultKind::Corrupt => {
             // The page that the next row stands on is damaged.

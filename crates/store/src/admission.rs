@@ -66,6 +66,8 @@ pub struct Ending {
     pub outcome: Outcome,
     /// Whether the tool may have run. Counters are given back only for `NotStarted`.
     pub effect: Effect,
+    /// A request of the call was written before, so that its counters stay taken in any case.
+    pub stays_counted: bool,
     /// The `error_code` the agent got.
     pub error_code: Option<Arc<str>>,
     /// Words for people.
@@ -120,6 +122,7 @@ impl Ending {
             time,
             outcome,
             effect,
+            stays_counted: false,
             error_code: None,
             message: None,
             upstream_ms: None,

@@ -75,8 +75,10 @@ pub enum Frozen {
     All,
     /// One grant, by label.
     Grant(Arc<str>),
-    /// One server.
+    /// One server; `sessions` is all sessions.
     Server(Arc<str>),
+    /// One session, by id.
+    Session(Arc<str>),
 }
 
 /// A person stopped something.

@@ -1,13 +1,23 @@
-//! Freezes: a person stops a grant, a server, or everything.
+//! Freezes: a person stops a grant, a server, a session, or everything.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use toolgate_store::{Change, Freeze, Frozen};
 
 use super::grants::{self, id};
 use crate::api::Ask;
 use crate::fault::Fault;
-use crate::reply::{Answer, created, done};
+use crate::reply::{Answer, created, done, ok, page};
+use crate::view::FreezeItem;
+
+/// The grant of calls without a token.
+const LOCAL: &str = "local";
+/// All sessions, where a server is named.
+const SESSIONS: &str = "sessions";
+
+/// The longest reason, in bytes.
+const REASON: usize = 512;
 
 /// What to stop: exactly one of these.
 #[derive(Deserialize, JsonSchema)]
@@ -16,11 +26,15 @@ use crate::reply::{Answer, created, done};
 pub(crate) struct What {
     /// A grant, by id or label.
     grant: Option<String>,
-    /// A server, by name.
+    /// A server, by name; `sessions` is all sessions.
     server: Option<String>,
+    /// A session, by id.
+    session: Option<String>,
     /// Everything.
     #[serde(default)]
     all: bool,
+    /// Why, for the audit.
+    reason: Option<String>,
 }
 
 /// A freeze that was made.
@@ -31,31 +45,30 @@ pub(crate) struct Made {
     id: String,
 }
 
+pub(crate) async fn list(ask: Ask) -> Answer {
+    page(ask.admin.view().freezes.clone(), &ask.query)
+}
+
 pub(crate) async fn create(ask: Ask) -> Answer {
-    let what: What = ask.json()?;
+    let mut what: What = ask.json()?;
+    let reason = what.reason.take();
+    if reason.as_ref().is_some_and(|reason| reason.len() > REASON) {
+        return Err(Fault::bad_request(format!("`reason` must have at most {REASON} bytes")));
+    }
+    // Not the turn of other changes: a freeze never waits for them.
+    let _turn = ask.admin.freezing.lock().await;
+    let (frozen, words) = target(&ask, what)?;
     let view = ask.admin.view();
-    let (frozen, words) = match (what.grant, what.server, what.all) {
-        (Some(grant), None, false) => {
-            let label = &grants::find(&view, &grant)?.label;
-            (Frozen::Grant(label.as_str().into()), format!("the grant `{label}`"))
-        }
-        (None, Some(server), false) => {
-            if !view.servers.iter().any(|known| known.name == server) {
-                return Err(Fault::not_found(format!("there is no server `{server}`")));
-            }
-            (Frozen::Server(server.as_str().into()), format!("the server `{server}`"))
-        }
-        (None, None, true) => (Frozen::All, "everything".to_owned()),
-        _ => {
-            let why = "give exactly one of `grant`, `server` and `\"all\": true`";
-            return Err(Fault::bad_request(why));
-        }
-    };
+    if let Some(same) = view.freezes.iter().find(|freeze| is_of(freeze, &frozen)) {
+        return ok(&Made { id: same.id.clone() });
+    }
     let id = id("f-", &ask.admin.random()?);
-    let mut row = ask.row(&format!("froze {words}"));
+    let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+    let mut row = ask.row(&format!("froze {words}{why}"));
     match &frozen {
         Frozen::Grant(label) => row.grant = Some(label.clone()),
         Frozen::Server(name) => row.server = Some(name.clone()),
+        Frozen::Session(id) => row.session_id = Some(id.clone()),
         Frozen::All => {}
     }
     let made = Made { id: id.to_string() };
@@ -64,19 +77,70 @@ pub(crate) async fn create(ask: Ask) -> Answer {
     created(&made)
 }
 
+/// What is meant, and the words for it.
+fn target(ask: &Ask, what: What) -> Result<(Frozen, String), Fault> {
+    let view = ask.admin.view();
+    match (what.grant, what.server, what.session, what.all) {
+        (Some(grant), None, None, false) => {
+            let label = match grants::find(&view, &grant) {
+                Ok(found) => &found.label,
+                Err(_) if view.local && grant == LOCAL => LOCAL,
+                Err(fault) => return Err(fault),
+            };
+            Ok((Frozen::Grant(label.into()), format!("the grant `{label}`")))
+        }
+        (None, Some(server), None, false) => {
+            if server != SESSIONS && !view.servers.iter().any(|known| known.name == server) {
+                return Err(Fault::not_found(format!("there is no server `{server}`")));
+            }
+            Ok((Frozen::Server(server.as_str().into()), format!("the server `{server}`")))
+        }
+        (None, None, Some(session), false) => {
+            let known = ask.admin.given.sessions.as_ref().map(|sessions| sessions());
+            let is_it =
+                |item: &Value| item.get("session_id").and_then(Value::as_str) == Some(&session);
+            if !known.unwrap_or_default().iter().any(is_it) {
+                let why = format!(
+                    "there is no session `{session}`; `{{\"server\":\"{SESSIONS}\"}}` freezes all sessions"
+                );
+                return Err(Fault::not_found(why));
+            }
+            Ok((Frozen::Session(session.as_str().into()), format!("the session `{session}`")))
+        }
+        (None, None, None, true) => Ok((Frozen::All, "everything".to_owned())),
+        _ => {
+            let why = "give exactly one of `grant`, `server`, `session` and `\"all\": true`";
+            Err(Fault::bad_request(why))
+        }
+    }
+}
+
+/// Whether this freeze stops exactly that.
+fn is_of(freeze: &FreezeItem, what: &Frozen) -> bool {
+    match what {
+        Frozen::All => freeze.all,
+        Frozen::Grant(label) => freeze.grant.as_deref() == Some(label),
+        Frozen::Server(name) => freeze.server.as_deref() == Some(name),
+        Frozen::Session(id) => freeze.session.as_deref() == Some(id),
+    }
+}
+
 pub(crate) async fn end(ask: Ask) -> Answer {
+    let _turn = ask.admin.freezing.lock().await;
     let view = ask.admin.view();
     let id = ask.param("id");
     let found = view.freezes.iter().find(|freeze| freeze.id == id);
     let freeze = found.ok_or_else(|| Fault::not_found(format!("there is no freeze `{id}`")))?;
-    let words = match (&freeze.grant, &freeze.server) {
-        (Some(grant), _) => format!("the grant `{grant}`"),
-        (_, Some(server)) => format!("the server `{server}`"),
+    let words = match (&freeze.grant, &freeze.server, &freeze.session) {
+        (Some(grant), _, _) => format!("the grant `{grant}`"),
+        (_, Some(server), _) => format!("the server `{server}`"),
+        (_, _, Some(session)) => format!("the session `{session}`"),
         _ => "everything".to_owned(),
     };
     let mut row = ask.row(&format!("ended the freeze of {words}"));
     row.grant = freeze.grant.as_deref().map(Into::into);
     row.server = freeze.server.as_deref().map(Into::into);
+    row.session_id = freeze.session.as_deref().map(Into::into);
     ask.change(Change::Unfreeze(id.into()), row).await?;
     done()
 }

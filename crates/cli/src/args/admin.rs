@@ -194,26 +194,41 @@ pub(crate) struct ServerAddArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[group(id = "frozen", required = true, multiple = false, args = ["grant", "server", "all"])]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[group(id = "frozen", required = true, multiple = false, args = ["grant", "server", "session", "all"])]
 pub(crate) struct FreezeArgs {
+    #[command(subcommand)]
+    pub(crate) verb: Option<FreezeVerb>,
     #[command(flatten)]
     pub(crate) admin: AdminArgs,
     /// A grant, by id or label
     #[arg(long, value_name = "ID")]
     pub(crate) grant: Option<String>,
-    /// A server, by name
+    /// A server, by name; `sessions` is all sessions
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
+    /// A session, by id
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
     /// Everything
     #[arg(long)]
     pub(crate) all: bool,
+    /// Why, for the audit
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) reason: Option<String>,
     /// How to write the result
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: OneOutput,
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum FreezeVerb {
+    /// List what is frozen
+    List(ShownListArgs),
+}
+
 #[derive(Debug, clap::Args)]
-#[group(id = "ended", required = true, multiple = false, args = ["id", "grant", "server", "all"])]
+#[group(id = "ended", required = true, multiple = false, args = ["id", "grant", "server", "session", "all"])]
 pub(crate) struct UnfreezeArgs {
     #[command(flatten)]
     pub(crate) admin: AdminArgs,
@@ -226,6 +241,9 @@ pub(crate) struct UnfreezeArgs {
     /// Every freeze of a server, by name
     #[arg(long, value_name = "NAME")]
     pub(crate) server: Option<String>,
+    /// Every freeze of a session, by id
+    #[arg(long, value_name = "ID")]
+    pub(crate) session: Option<String>,
     /// Every freeze of everything
     #[arg(long)]
     pub(crate) all: bool,

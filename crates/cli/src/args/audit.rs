@@ -44,6 +44,10 @@ pub(crate) struct VerifyArgs {
     /// Checkpoints that were written elsewhere (`audit.checkpoints.file`), to be checked too
     #[arg(long, value_name = "FILE")]
     pub(crate) checkpoints: Option<PathBuf>,
+    /// Public key to check signatures by, instead of the data folder's own: 64 hex digits, base64,
+    /// a file that holds it, or the fingerprint (`sha256:…`) that the first start has printed
+    #[arg(long, value_name = "PUBLIC_KEY")]
+    pub(crate) key: Option<String>,
     /// How to write the result
     #[arg(short, long, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: OneOutput,

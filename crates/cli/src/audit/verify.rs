@@ -3,6 +3,7 @@
 use anyhow::Context as _;
 use toolgate_audit::{Bad, Found};
 
+use super::key::{self, Given};
 use crate::args::{OneOutput, VerifyArgs};
 use crate::exit::Done;
 use crate::print;
@@ -11,8 +12,29 @@ use crate::serve::read_checkpoints;
 pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Done> {
     let (folder, mut audit) = super::open(&args.data)?;
     let elsewhere = args.checkpoints.as_deref().map(read_checkpoints).transpose()?;
-    let report = toolgate_store_sqlite::verify(&folder, elsewhere.unwrap_or_default())
-        .with_context(|| format!("the audit in `{}` cannot be read", folder.display()))?;
+    let unreadable = || format!("the audit in `{}` cannot be read", folder.display());
+    let own = toolgate_store_sqlite::public_key(&folder);
+    let given = args.key.as_deref().map(key::read).transpose()?;
+    let elsewhere = elsewhere.unwrap_or_default();
+    let (report, fingerprint) = match given {
+        None => {
+            let report = toolgate_store_sqlite::verify(&folder, elsewhere);
+            (report.with_context(unreadable)?, own.with_context(unreadable)?.fingerprint())
+        }
+        Some(Given::Key(key)) => {
+            let report = toolgate_store_sqlite::verify_by(&key, &folder, elsewhere);
+            (report.with_context(unreadable)?, key.fingerprint())
+        }
+        Some(Given::Fingerprint(wanted)) => {
+            let own = own.with_context(unreadable)?;
+            let report = toolgate_store_sqlite::verify_by(&own, &folder, elsewhere);
+            let mut report = report.with_context(unreadable)?;
+            if own.fingerprint() != wanted {
+                report.first_bad = Some(Bad { seq: 1, found: Found::Signature });
+            }
+            (report, wanted)
+        }
+    };
     match (args.output, report.first_bad) {
         (OneOutput::Json, bad) => {
             let (ok, first_bad) = (bad.is_none(), bad.map(|bad| bad.seq));
@@ -24,13 +46,14 @@ pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Done> {
             let checked = audit.checkpoints_until(report.head.seq)?;
             let (rows, hash) = (report.rows, report.head.hash);
             print::out(&format!(
-                "the audit is whole\nrows         {rows}\ncheckpoints  {checked}\nhead         {hash}\n"
+                "the audit is whole\nrows         {rows}\ncheckpoints  {checked}\nhead         {hash}\nkey          {fingerprint}\n"
             ));
         }
         (OneOutput::Table, Some(_)) => {}
     }
     let Some(bad) = report.first_bad else { return Ok(Done::Ok) };
-    print::err(&format!("the audit is broken at row {}: {}\n", bad.seq, words(bad)));
+    let why = words(bad);
+    print::err(&format!("the audit is broken at row {}: {why}\nkey: {fingerprint}\n", bad.seq));
     Ok(Done::Finding)
 }
 
@@ -40,7 +63,7 @@ fn words(bad: Bad) -> &'static str {
         Found::Undecodable => "it cannot be read as a row",
         Found::Hash => "its hash does not fit its content or the rows before it",
         Found::Checkpoint => "a signed checkpoint says that another row stood here",
-        Found::Signature => "its checkpoint is not signed by the key of this folder",
+        Found::Signature => "its checkpoint is not signed by this key",
         Found::Truncated => "the audit ends before it, and a checkpoint says that it went on",
     }
 }

@@ -7,22 +7,29 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
+use crate::trusted;
+
 /// Replaces the file in one step; it keeps its permissions, and a link to it stays a link.
 pub(crate) fn replace(path: &Path, text: &str) -> anyhow::Result<()> {
     put(path, text).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
 fn put(path: &Path, text: &str) -> io::Result<()> {
-    let old = match fs::metadata(path) {
+    // A link of another user is not followed.
+    let target = match trusted::follow(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
+        followed => followed?,
+    };
+    let old = match fs::metadata(&target) {
         Ok(old) if !old.is_file() => {
+            trusted::check(&target)?;
             // A pipe or a device cannot be replaced, only written to; a folder says so itself.
-            return fs::write(path, text);
+            return fs::write(&target, text);
         }
         Ok(old) => Some(old),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(error),
     };
-    let target = if old.is_some() { fs::canonicalize(path)? } else { path.to_owned() };
     let new = beside(&target);
     let written = fill(&new, text, old.as_ref()).and_then(|()| fs::rename(&new, &target));
     if written.is_err() && fs::remove_file(&new).is_err() {

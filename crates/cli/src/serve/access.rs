@@ -8,6 +8,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,6 +20,7 @@ use toolgate_store::{self as store, Snapshot};
 
 use super::edits::Meanings;
 use super::sessions;
+use crate::trusted;
 
 /// Whoever calls without a token in local mode.
 const LOCAL: &str = "local";
@@ -28,7 +30,7 @@ pub(crate) const BUILT_IN: &str = "recommended";
 
 /// The files that policies are in, and what they held when they were read.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub(crate) struct PolicyFiles(Vec<(PathBuf, Option<Vec<u8>>)>);
+pub(crate) struct PolicyFiles(Vec<(PathBuf, Result<Vec<u8>, String>)>);
 
 impl PolicyFiles {
     /// What the files hold now.
@@ -37,7 +39,8 @@ impl PolicyFiles {
             PolicySource::File(path) => Some(path.as_path()),
             PolicySource::Inline(_) => None,
         });
-        let read = |path: &Path| (path.to_owned(), std::fs::read(path).ok());
+        let read =
+            |path: &Path| (path.to_owned(), trusted::read(path).map_err(|why| why_not(&why)));
         Self(of_config.chain(local).map(read).collect())
     }
 
@@ -52,17 +55,22 @@ impl PolicyFiles {
 
     fn text(&self, path: &Path) -> Result<String, String> {
         let found = self.0.iter().find(|(other, _)| other == path);
-        let bytes = found.and_then(|(_, bytes)| bytes.clone());
-        let bytes = bytes.ok_or_else(|| {
-            let why = match std::fs::metadata(path) {
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => "no such file",
-                Ok(found) if found.is_dir() => "it is a folder",
-                _ => "it cannot be opened",
-            };
-            format!("cannot read the policy `{}`: {why}", path.display())
-        })?;
+        let bytes =
+            found.map_or_else(|| Err("it was not read".to_owned()), |(_, read)| read.clone());
+        let bytes =
+            bytes.map_err(|why| format!("cannot read the policy `{}`: {why}", path.display()))?;
         String::from_utf8(bytes)
             .map_err(|_| format!("the policy `{}` is not UTF-8", path.display()))
+    }
+}
+
+/// Why a policy cannot be read.
+fn why_not(error: &io::Error) -> String {
+    match (error.kind(), error.get_ref()) {
+        (_, Some(why)) => why.to_string(),
+        (io::ErrorKind::NotFound, _) => "no such file".to_owned(),
+        (io::ErrorKind::IsADirectory, _) => "it is a folder".to_owned(),
+        _ => "it cannot be opened".to_owned(),
     }
 }
 
@@ -219,6 +227,7 @@ fn frozen(snapshot: &Snapshot) -> Frozen {
             store::Frozen::All => frozen.all = true,
             store::Frozen::Grant(label) => drop(frozen.grants.insert(Arc::clone(label))),
             store::Frozen::Server(name) => drop(frozen.servers.insert(Arc::clone(name))),
+            store::Frozen::Session(id) => drop(frozen.sessions.insert(Arc::clone(id))),
         }
     }
     frozen

@@ -3,13 +3,14 @@
 //! Invariant: a file that could not be read is never written over.
 //! Invariant: whoever reads the file finds it whole: it is written elsewhere and renamed.
 
-use std::fs;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 
 use toolgate_edge::sessions::Switchboard;
 use toolgate_session::{Entry, Room, import, new_to};
+
+use crate::trusted;
 
 /// The file while sessions are served.
 pub(crate) struct CacheFile {
@@ -22,7 +23,7 @@ impl CacheFile {
     /// Reads it, if it is there. None if there is something that cannot be read: then it is left
     /// alone.
     pub(crate) fn open(path: &Path) -> Option<Self> {
-        let read = match fs::read_to_string(path) {
+        let read = match trusted::read_text(path) {
             Ok(text) => import(&text).map_err(|error| error.to_string()),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
             Err(error) => Err(error.to_string()),
@@ -60,20 +61,11 @@ impl CacheFile {
         let (board, path) = (Arc::clone(&self.board), self.path.clone());
         Box::new(move || {
             let Some(board) = board.get().and_then(Weak::upgrade) else { return };
-            let written = tokio::task::block_in_place(|| write(&path, &board.export()));
+            let written =
+                tokio::task::block_in_place(|| trusted::put(&path, board.export().as_bytes()));
             if let Err(error) = written {
                 tracing::error!(path = %path.display(), %error, "the tools cache cannot be written");
             }
         })
     }
-}
-
-fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut new = path.as_os_str().to_owned();
-    new.push(".new");
-    let new = PathBuf::from(new);
-    let mut file = fs::File::create(&new)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(new, path)
 }

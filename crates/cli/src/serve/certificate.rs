@@ -8,7 +8,10 @@ use toolgate_audit::Hash;
 use toolgate_config::{Config, Process, Surroundings, Tls, TlsFault};
 use toolgate_edge::tls::{Certificate, Unusable};
 
-/// This process, its files, and what it knows of certificates.
+use crate::trusted;
+
+/// This process, its files as far as no other user can write to them, and what it knows of
+/// certificates.
 pub(crate) struct Here;
 
 impl Surroundings for Here {
@@ -17,7 +20,7 @@ impl Surroundings for Here {
     }
 
     fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
-        Process.read(path)
+        trusted::read(path)
     }
 
     fn check_tls(&self, cert: &[u8], key: &[u8]) -> Result<(), TlsFault> {
@@ -34,7 +37,7 @@ impl Surroundings for Here {
 pub(crate) fn load(config: &Config) -> anyhow::Result<Option<Certificate>> {
     let Some(Tls { cert, key }) = &config.tls else { return Ok(None) };
     let read = |file: &Path| {
-        Process.read(file).with_context(|| format!("cannot read the file `{}`", file.display()))
+        trusted::read(file).with_context(|| format!("cannot read the file `{}`", file.display()))
     };
     let certificate = Certificate::from_pem(&read(cert)?, &read(key)?);
     let certificate = certificate.map_err(|why| anyhow!("`tls` cannot be used: {why}"))?;
@@ -47,7 +50,7 @@ pub(crate) struct Held(Vec<Option<Hash>>);
 
 impl Held {
     pub(crate) fn read(config: &Config) -> Self {
-        let held = |file: &PathBuf| Process.read(file).ok().map(|bytes| Hash::of(&bytes));
+        let held = |file: &PathBuf| trusted::read(file).ok().map(|bytes| Hash::of(&bytes));
         Self(files(config).map(held).collect())
     }
 }

@@ -3,7 +3,6 @@
 //!
 //! Invariant: the store never waits for these places but when it is closed.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write as _};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::unix::net::UnixDatagram;
@@ -15,6 +14,8 @@ use anyhow::Context as _;
 use toolgate_audit::Checkpoint;
 use toolgate_config::{AuditConfig, Syslog};
 use toolgate_store::Tell;
+
+use crate::trusted;
 
 /// How many may wait for a slow disk; more are not written there, and the log says so.
 const WAITING: usize = 1_024;
@@ -137,7 +138,7 @@ fn shown(syslog: &Syslog) -> String {
 
 /// Opened anew each time: the file may be rotated away.
 fn open(path: &Path) -> io::Result<std::fs::File> {
-    OpenOptions::new().append(true).create(true).open(path)
+    trusted::append(path)
 }
 
 /// The checkpoints of such a file, or of a log that a syslog has written.

@@ -1,7 +1,7 @@
 //! The data folder: made when it is missing, used by one `serve` at a time.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,8 @@ use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
 use toolgate_audit::Hash;
 use toolgate_edge::remote::Client;
+
+use crate::trusted;
 
 /// The data folder while this process serves from it.
 pub(crate) struct DataFolder {
@@ -51,7 +53,7 @@ impl Drop for Announced {
 /// what names an address instead.
 pub(crate) fn announced(folder: &Path, flag: &str) -> anyhow::Result<String> {
     let path = folder.join(ANNOUNCED);
-    let line = std::fs::read_to_string(&path);
+    let line = check_folder(folder).and_then(|()| trusted::read_text(&path));
     let none = line.as_ref().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
     anyhow::ensure!(
         !none,
@@ -79,7 +81,7 @@ pub(crate) fn is_announced(folder: &Path) -> bool {
 /// The token of the person `admin` of a data folder.
 pub(crate) fn read_token(folder: &Path) -> anyhow::Result<String> {
     let path = folder.join("admin.token");
-    let text = std::fs::read_to_string(&path)
+    let text = trusted::read_text(&path)
         .with_context(|| format!("cannot read the admin token in `{}`", path.display()))?;
     Ok(text.trim().to_owned())
 }
@@ -95,6 +97,8 @@ impl DataFolder {
             .mode(0o700)
             .create(&path)
             .with_context(|| format!("cannot make the data folder `{}`", path.display()))?;
+        check_folder(&path)
+            .with_context(|| format!("the data folder `{}` is not used", path.display()))?;
         let lock = lock(&path)?;
         let folder = Self { path, _lock: lock };
         folder.ensure_admin_token(make_token)?;
@@ -123,23 +127,37 @@ impl DataFolder {
     }
 
     fn ensure_admin_token(&self, make_token: MakeToken<'_>) -> anyhow::Result<()> {
+        // A link that leads nowhere is replaced.
         if self.admin_token().exists() {
             return Ok(());
         }
         self.write_private("admin.token", &make_token()?)
     }
 
-    /// Written elsewhere first: a file is there whole or not at all.
     fn write_private(&self, name: &str, line: &str) -> anyhow::Result<()> {
-        let (path, new) = (self.path.join(name), self.path.join(format!("{name}.new")));
-        let cannot = || format!("cannot write `{}`", path.display());
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600);
-        let mut file = options.open(&new).with_context(cannot)?;
-        writeln!(file, "{line}")
-            .and_then(|()| file.sync_all())
-            .and_then(|()| std::fs::rename(&new, &path))
-            .with_context(cannot)
+        let path = self.path.join(name);
+        let written = trusted::put(&path, format!("{line}\n").as_bytes());
+        written.with_context(|| format!("cannot write `{}`", path.display()))
+    }
+}
+
+/// Whether no other user can change what is in a data folder. What is not there is fine.
+pub(crate) fn check_folder(folder: &Path) -> io::Result<()> {
+    checked(folder)?;
+    for name in ["toolgate.db", "toolgate.db-wal", "toolgate.db-shm"] {
+        checked(&folder.join(name))?;
+    }
+    for name in ["admin.token", "audit.key", "audit.pub", "hash.key", "serve.lock", ANNOUNCED] {
+        checked(&folder.join(name))?;
+    }
+    Ok(())
+}
+
+/// The database must not be opened to look at it: closing it again would end SQLite's locks.
+fn checked(path: &Path) -> io::Result<()> {
+    match trusted::check(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        checked => checked,
     }
 }
 
@@ -151,6 +169,8 @@ fn lock(folder: &Path) -> anyhow::Result<File> {
         .create(true)
         .truncate(false)
         .mode(0o600)
+        // A link here would have its target cut.
+        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
         .open(&path)
         .with_context(|| format!("cannot open `{}`", path.display()))?;
     if flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolgate_config::ServerConfig;
+use toolgate_config::{ServerConfig, Severity};
 use toolgate_gateway::InForce;
 use toolgate_policy::Class;
 use toolgate_store::Snapshot;
@@ -26,6 +26,12 @@ pub(crate) struct KnownGrant {
 /// The configuration file that `serve` with the same flag would read.
 pub(crate) fn config_file(config: Option<&Path>) -> Option<PathBuf> {
     Source::find(config).file().map(Path::to_owned)
+}
+
+/// How many mistakes a configuration file has, but for secrets that are not here.
+pub(crate) fn errors_of(file: &Path) -> usize {
+    let source = Source::find(Some(file));
+    source.problems().iter().filter(|problem| problem.severity == Severity::Error).count()
 }
 
 /// What the file says; it may be read where the secrets of `serve` are not.

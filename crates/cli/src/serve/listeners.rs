@@ -110,6 +110,7 @@ impl Listeners {
             Entrance { tls: bound.tls.clone(), only_from: None, front: Some(front.clone()) };
         let limits = wire::connection_limits(config);
         let text = metrics_text(gateway, board);
+        let watch = watch(gateway);
         let agents = self.mcp.map(|listener| {
             let bound_to = ip_of(&listener);
             let rules = wire::agent_rules(config, bound_to);
@@ -136,14 +137,16 @@ impl Listeners {
         };
         let only_from = self.admin.as_ref().and_then(|listener| proxies(config, ip_of(listener)));
         serve(self.admin, Entrance { only_from, ..entrance.clone() }, &|guard, metrics| {
-            people::everything(guard, Arc::clone(ready), metrics, api.clone())
+            people::everything(guard, Arc::clone(ready), metrics, api.clone(), Arc::clone(&watch))
         });
-        serve(self.metrics, entrance.clone(), &people::metrics_alone);
+        serve(self.metrics, entrance.clone(), &|guard, metrics| {
+            people::metrics_alone(guard, metrics, Arc::clone(&watch))
+        });
         let door = self.sessions.zip(board).map(|(listener, board)| {
             let bound_to = ip_of(&listener);
             let rules = sessions::rules(config, bound_to);
             let (board, sockets) = (Arc::clone(board), serving.clone());
-            let door = Door::new(Arc::clone(&board), rules, limits.connections, sockets);
+            let door = Door::new(Arc::clone(&board), rules, limits.connections, sockets, watch);
             let (service, limits, stop) = (door.clone(), limits.clone(), stop.clone());
             serving.spawn(listen::serve(listener, entrance.clone(), service, limits, stop));
             (door, board, bound_to)
@@ -250,9 +253,18 @@ fn proxies(config: &Config, bound_to: IpAddr) -> Option<Peers> {
     shut.then(|| Arc::new(may_come) as _)
 }
 
+/// Tells of those who were not let in.
+fn watch(gateway: &Arc<Gateway>) -> people::Watch {
+    let gateway = Arc::clone(gateway);
+    Arc::new(move |listener, why, peer| {
+        gateway.admission().strangers().refused(listener, why, peer);
+    })
+}
+
 fn metrics_text(gateway: &Gateway, board: Option<&Arc<Switchboard>>) -> people::Text {
     let mut registry = Registry::with_prefix("toolgate");
     gateway.metrics().register(&mut registry);
+    gateway.admission().strangers().register(&mut registry);
     let look = board.map(|board| session_metrics::register(&mut registry, Arc::clone(board)));
     Arc::new(move || {
         if let Some(look) = &look {

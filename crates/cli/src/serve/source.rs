@@ -3,11 +3,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
-use toolgate_config::{Config, Process, Surroundings, render};
+use anyhow::{Context as _, bail};
+use toolgate_config::{Config, Problem, Process, Surroundings, render};
 
 use super::certificate::Here;
-use crate::print;
+use crate::policy::visible;
+use crate::{print, trusted};
 
 const USUAL: &str = "toolgate.yaml";
 /// Where v8-session-manager is told its configuration.
@@ -50,6 +51,29 @@ impl Source {
         }
     }
 
+    /// What is wrong with the file, but for secrets that are not here.
+    pub(crate) fn problems(&self) -> Vec<Problem> {
+        let loaded = self.file().map(|file| Config::load(file, &Elsewhere { file }));
+        match loaded {
+            Some(Err(problems)) => problems,
+            _ => Vec::new(),
+        }
+    }
+
+    /// The data folder that the file names. A verb that needs no more works with a file that has
+    /// mistakes, too.
+    pub(crate) fn data(&self) -> anyhow::Result<Option<PathBuf>> {
+        let Some(file) = self.file() else { return Ok(None) };
+        let bytes = trusted::read(file)
+            .with_context(|| format!("the configuration `{}` is not used", file.display()))?;
+        if let Ok(loaded) = Config::load(file, &Elsewhere { file }) {
+            return Ok(loaded.config.data);
+        }
+        let shown = visible(&file.display().to_string());
+        print::err(&format!("`{shown}` has mistakes; only its `data` is used here\n"));
+        Ok(toolgate_config::data_of(&bytes, file))
+    }
+
     /// Reads the configuration; problems are shown and end the start.
     pub(crate) fn load(&self) -> anyhow::Result<Config> {
         let Some(file) = &self.file else { return Ok(Config::default()) };
@@ -78,7 +102,7 @@ impl Surroundings for Elsewhere<'_> {
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        match Process.read(path) {
+        match trusted::read(path) {
             Err(_) if path != self.file => {
                 Ok(format!("the-file-{}-is-not-here", path.display()).into_bytes())
             }

@@ -13,6 +13,10 @@ pub(crate) struct Start<'a> {
     pub(crate) servers: &'a [String],
     pub(crate) door: &'a Door,
     pub(crate) clients: &'a [Client],
+    /// Whether programs need a token to dial in.
+    pub(crate) session_tokens: bool,
+    /// The fingerprint of the key that signs the audit, if it was just made.
+    pub(crate) new_key: Option<&'a str>,
 }
 
 /// Who may call, and what decides.
@@ -104,6 +108,10 @@ pub(crate) fn text(start: &Start<'_>) -> String {
         Some(file) => line(format!("  configuration  {}", file.display())),
         None => line("  configuration  none: everything has its default".to_owned()),
     }
+    if let Some(key) = start.new_key {
+        line(format!("  audit key      {key}"));
+        line("                 new; keep this line elsewhere: `toolgate audit verify --key` checks by it".to_owned());
+    }
     line(String::new());
     if let Some(mcp) = start.mcp {
         paste(start, mcp, &mut line);
@@ -111,6 +119,9 @@ pub(crate) fn text(start: &Start<'_>) -> String {
     }
     for words in start.door.words() {
         line(words);
+    }
+    if start.sessions.is_some() && !start.session_tokens {
+        line(ANY_SESSION.to_owned());
     }
     line(OTHERS.to_owned());
     line(SAME_USER.to_owned());
@@ -177,6 +188,9 @@ impl Door {
         }
     }
 }
+
+/// What programs without tokens mean.
+const ANY_SESSION: &str = "Open: any program of this machine may publish tools as a session, and take over a live session.\nTo end that, make a token for your programs: `toolgate session token`.";
 
 const OTHERS: &str = "Denied: other machines, unless a listener says otherwise, and pages of browsers from elsewhere.";
 

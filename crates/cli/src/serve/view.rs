@@ -228,12 +228,13 @@ fn policy_texts(snapshot: &Snapshot, policies: &Policies) -> Vec<PolicyText> {
 }
 
 fn freeze_item(freeze: &store::Freeze) -> FreezeItem {
-    let (mut grant, mut server, mut all) = (None, None, false);
+    let (mut grant, mut server, mut session, mut all) = (None, None, None, false);
     match &freeze.what {
         Frozen::All => all = true,
         Frozen::Grant(label) => grant = Some(label.to_string()),
         Frozen::Server(name) => server = Some(name.to_string()),
+        Frozen::Session(id) => session = Some(id.to_string()),
     }
     let created = freeze.created.to_string();
-    FreezeItem { id: freeze.id.to_string(), grant, server, all, created }
+    FreezeItem { id: freeze.id.to_string(), grant, server, session, all, created }
 }

@@ -10,6 +10,7 @@ use toolgate_gateway::channel::SendError;
 use super::client::Failed;
 use crate::args::AsAgentArgs;
 use crate::serve::{announced, find_data};
+use crate::trusted;
 
 /// One endpoint of a running gateway.
 pub(super) struct Endpoint {
@@ -53,7 +54,7 @@ fn running(args: &AsAgentArgs) -> anyhow::Result<(String, Value, Option<PathBuf>
 
 fn token(args: &AsAgentArgs) -> anyhow::Result<Option<String>> {
     let token = match &args.token_file {
-        Some(file) => std::fs::read_to_string(file)
+        Some(file) => trusted::read_text(file)
             .with_context(|| format!("cannot read the token in `{}`", file.display()))?,
         None => std::env::var("TOOLGATE_TOKEN").unwrap_or_default(),
     };

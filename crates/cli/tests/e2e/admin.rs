@@ -117,9 +117,11 @@ const ROUTES: &[(&str, &str, &str)] = &[
     ("PUT", "policies/{name}", "policy_manager"),
     ("DELETE", "policies/{name}", "policy_manager"),
     ("POST", "policies/{name}/explain", "viewer"),
+    ("GET", "freeze", "viewer"),
     ("POST", "freeze", "admin"),
     ("DELETE", "freeze/{id}", "admin"),
     ("PUT", "local", "admin"),
+    ("POST", "clock/accept", "admin"),
     ("GET", "audit", "viewer"),
     ("GET", "events", "viewer"),
 ];

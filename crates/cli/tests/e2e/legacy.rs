@@ -91,8 +91,10 @@ fn with_the_stream_the_answers_are_lost_and_the_next_call_opens_another() {
     gate.log.line_with(&["the server went away", "server=\"old\""]);
     echoes(&agent, "again");
 
-    // One that does not know the session any more has not read the message.
+    // One that does not know the session any more may have done what it was asked.
     agent.request("tools/call", &json!({"name": "forget"}));
+    let text = failed(&agent.call("echo", &json!({})), "upstream_unavailable", "unknown");
+    assert!(text.contains("forgotten the session") && text.contains("Repeat"), "{text}");
     echoes(&agent, "and again");
     assert_eq!(lines(&server).iter().filter(|line| line.starts_with("GET")).count(), 3);
 }

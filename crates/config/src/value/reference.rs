@@ -135,7 +135,11 @@ pub(crate) fn read_bytes(path: &str, span: Span, reader: &mut Reader<'_>) -> Opt
         Ok(bytes) if bytes.len() > MAX_FILE => "it is larger than 64 KiB".to_owned(),
         Ok(bytes) => return Some(bytes),
         Err(error) if error.kind() == ErrorKind::NotFound => "no such file".to_owned(),
-        Err(error) => error.kind().to_string(),
+        // Whoever reads may have more to say than the system.
+        Err(error) => match error.get_ref() {
+            Some(why) => why.to_string(),
+            None => error.kind().to_string(),
+        },
     };
     unreadable(path, &fault, span, reader)
 }

@@ -28,6 +28,8 @@ struct Shares {
 pub(super) struct Place {
     _permit: OwnedSemaphorePermit,
     pub(super) share: Share,
+    /// Where the connection comes from.
+    pub(super) peer: IpAddr,
 }
 
 /// One connection among those of its address; whoever holds it counts.
@@ -62,7 +64,7 @@ impl Places {
     pub(super) fn take(&self, from: IpAddr) -> Result<Place, NoPlace> {
         let permit = Arc::clone(&self.free).try_acquire_owned().map_err(|_| NoPlace::Full)?;
         let share = self.shares.take(from).ok_or(NoPlace::Share)?;
-        Ok(Place { _permit: permit, share })
+        Ok(Place { _permit: permit, share, peer: from })
     }
 }
 

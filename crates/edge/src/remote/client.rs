@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response, Uri};
-use http_body_util::Full;
 use hyper_rustls::{ConfigBuilderExt, HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy;
 use hyper_util::client::legacy::ResponseFuture;
@@ -22,6 +21,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::sync::OnceCell;
 use tower::Service;
 
+use super::checked::Checked;
 use super::pinned::Pinned;
 use super::spare::Spare;
 use crate::body::{NotRead, read};
@@ -38,7 +38,7 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_RETRIES: u32 = 3;
 
-type Pool<C> = legacy::Client<Timed<C>, Full<Bytes>>;
+type Pool<C> = legacy::Client<Timed<C>, Checked>;
 
 /// The shared client. Cloning it is cheap and shares its connections.
 #[derive(Debug, Clone)]
@@ -89,7 +89,10 @@ impl Client {
     ) -> Result<Response<Bytes>, String> {
         let secure = request.uri().scheme_str() == Some("https");
         let way = self.way(secure).await?;
-        let answered = way.request(request.map(Full::new)).await.map_err(|error| said(&error))?;
+        let answered = way
+            .request(request.map(|body| Checked::new(body, None)))
+            .await
+            .map_err(|error| said(&error))?;
         let (parts, body) = answered.into_parts();
         let body = match read(body, limit).await {
             Ok(body) => body,
@@ -132,7 +135,7 @@ pub(super) enum Way {
 }
 
 impl Way {
-    pub(super) fn request(&self, request: Request<Full<Bytes>>) -> ResponseFuture {
+    pub(super) fn request(&self, request: Request<Checked>) -> ResponseFuture {
         match self {
             Self::Plain(pool) => pool.request(request),
             Self::Secure(pool) => pool.request(request),
@@ -144,6 +147,7 @@ fn pool<C>(connector: C, connect_timeout: Duration) -> Pool<C>
 where
     Timed<C>: legacy::connect::Connect + Clone,
 {
+    // It tries again by itself only what a closed connection gave back unwritten.
     legacy::Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(POOL_IDLE)

@@ -16,6 +16,7 @@ use toolgate_gateway::channel::{Inbox, Outbound, Progress, SendError};
 
 use super::RemoteChannel;
 use super::body::{self, Unread};
+use super::checked::Checked;
 use super::events::{Events, Item, Place};
 use super::failure;
 use super::listen::Opened;
@@ -41,8 +42,9 @@ impl RemoteChannel {
         } else {
             self.headers.post()
         };
+        let body = Checked::new(message.body, message.last_look);
         let response = self
-            .request(Method::POST, headers, message.body)
+            .request_to(&self.url, Method::POST, headers, body)
             .await
             .map_err(|error| failure::no_response(&self.origin, &error))?;
         if !response.status().is_success() {

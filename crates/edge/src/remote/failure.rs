@@ -12,6 +12,7 @@ use hyper_util::client::legacy;
 use toolgate_gateway::channel::SendError;
 
 use super::body::Unread;
+use super::checked::Withheld;
 use super::client::TooSlow;
 
 /// The part of a URL that may be shown.
@@ -28,6 +29,9 @@ pub(super) fn origin(url: &Uri) -> String {
 pub(super) fn no_response(origin: &str, error: &legacy::Error) -> SendError {
     if error.is_connect() {
         return SendError::NotSent(no_connection(origin, error));
+    }
+    if find::<Withheld>(error).is_some() {
+        return SendError::Withheld;
     }
     // hyper says "canceled" and "closed" only of requests that it has not begun to write.
     let unwritten = find::<hyper::Error>(error).is_some_and(|e| e.is_canceled() || e.is_closed());

@@ -17,6 +17,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolgate_gateway::channel::{Inbox, Outbound, SendError};
 
+use super::checked::Checked;
 use super::events::{Events, Item, Place};
 use super::listen::Opened;
 use super::{RemoteChannel, body, endpoint, failure};
@@ -83,8 +84,9 @@ impl RemoteChannel {
         message: Outbound,
     ) -> Result<(), SendError> {
         let (headers, _) = self.headers.post();
+        let body = Checked::new(message.body, message.last_look);
         let response = self
-            .request_to(endpoint, Method::POST, headers, message.body)
+            .request_to(endpoint, Method::POST, headers, body)
             .await
             .map_err(|error| failure::no_response(&self.origin, &error))?;
         let status = response.status();

@@ -4,8 +4,8 @@
 //! 400, 404 or 405, a GET that must bring an `endpoint` event. What worked is remembered for the
 //! server, so that later channels begin with it; if it does not work any more, both are tried anew.
 //!
-//! Invariant: only the first message of a channel may be sent over both, and the second time only
-//! after a refusal by which the server said that it had not read it.
+//! Invariant: only the handshake may be sent over both. What was admitted under a permit is sent
+//! once, whatever the answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,7 +72,7 @@ impl RemoteChannel {
             return self.exchange(message, inbox).await;
         }
         let first = self.opening.swap(false, Ordering::Relaxed);
-        let undecided = first && self.which.told == Speaks::Unknown;
+        let undecided = first && message.last_look.is_none() && self.which.told == Speaks::Unknown;
         let refused = match self.exchange(message.clone(), inbox).await {
             Err(SendError::Refused { status: status @ (400 | 404 | 405), body }) if undecided => {
                 SendError::Refused { status, body }

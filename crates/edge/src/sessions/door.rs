@@ -19,6 +19,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_util::task::TaskTracker;
+use toolgate_gateway::{Listener, Stranger};
 use toolgate_session::{Token, What};
 
 use super::socket::{self, Socket};
@@ -27,6 +28,7 @@ use super::tokens::Tokens;
 use crate::guard::Guard;
 use crate::linger::Lingering;
 use crate::listen::Share;
+use crate::people::Watch;
 use crate::tls::Stream;
 
 /// How long a connection may take to become a socket once it was told so.
@@ -41,6 +43,7 @@ struct Inner {
     rules: ArcSwap<DoorRules>,
     free: Arc<Semaphore>,
     sockets: TaskTracker,
+    watch: Watch,
 }
 
 /// Who may come in, and how.
@@ -65,9 +68,10 @@ impl Door {
         rules: DoorRules,
         most: usize,
         sockets: TaskTracker,
+        watch: Watch,
     ) -> Self {
         let free = Arc::new(Semaphore::new(most));
-        Self(Arc::new(Inner { board, rules: ArcSwap::from_pointee(rules), free, sockets }))
+        Self(Arc::new(Inner { board, rules: ArcSwap::from_pointee(rules), free, sockets, watch }))
     }
 
     /// Other rules from now on; sockets whose token is gone are closed.
@@ -97,13 +101,19 @@ impl Service<Request<Incoming>> for Door {
 impl Inner {
     fn open(self: &Arc<Self>, mut request: Request<Incoming>) -> Reply {
         let rules = self.rules.load_full();
+        let peer = request.extensions().get().copied();
         if let Err(denied) = rules.guard.check(request.uri(), request.headers()) {
+            (self.watch)(Listener::Sessions, denied.stranger(), peer);
             return text(StatusCode::FORBIDDEN, &format!("{denied}\n"));
         }
         let Some(token) = token_in(request.uri().path(), &rules.path) else {
             return text(StatusCode::NOT_FOUND, "there is nothing at this path\n");
         };
         let admitted = rules.tokens.admit(token);
+        if admitted.is_none() {
+            let why = if token.is_empty() { Stranger::NoToken } else { Stranger::BadToken };
+            (self.watch)(Listener::Sessions, why, peer);
+        }
         let key = match websocket_key(&request) {
             Ok(key) => key,
             Err(why) => return upgrade_required(why),
@@ -138,7 +148,6 @@ impl Inner {
         if let Some(token) = admitted {
             socket::serve(Arc::clone(&self.board), socket, token).await;
         } else {
-            self.board.tell(What::TokenRefused, None, String::new());
             socket::turn_away(socket).await;
         }
         drop(place);

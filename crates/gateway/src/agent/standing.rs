@@ -1,7 +1,6 @@
 //! What an agent session does only when it stands for clients of protocol 2026-07-28.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -56,10 +55,7 @@ impl AgentSession {
 
     /// Reads the general stream from now on, without what nobody has read before.
     pub(crate) fn hear_from_now(self: &Arc<Self>) -> Attached {
-        self.listening.store(true, Ordering::Relaxed);
-        for link in self.links().iter() {
-            link.listen();
-        }
+        self.listen_to_servers();
         self.attach(self.general.read(Some(self.general.last())))
     }
 

@@ -23,11 +23,27 @@ fn table() -> Vec<(Failure, &'static str, Effect, &'static str)> {
         ),
         (
             refused(401),
+            "outcome_unknown",
+            Effect::Unknown,
+            "[UPSTREAM] server `s` answered HTTP 401, so it does not accept our credentials: \
+             see `headers` of this server. It may or may not have taken effect: check before you \
+             repeat it.",
+        ),
+        (
+            refused(401).of_handshake(),
             "upstream_unavailable",
             Effect::NotStarted,
-            "[UPSTREAM] server `s` answered HTTP 401, so it does not accept our credentials: \
-             see `headers` of this server. Nothing was sent. Trying again is safe, and useful \
-             once the server is back.",
+            "[UPSTREAM] server `s` cannot be reached: it answered HTTP 401, so it does not accept \
+             our credentials: see `headers` of this server. Nothing was sent. Trying again is \
+             safe, and useful once the server is back.",
+        ),
+        (
+            Failure::Forgotten,
+            "upstream_unavailable",
+            Effect::Unknown,
+            "[UPSTREAM] server `s` has forgotten the session; a new one is opened. The request \
+             was sent, and servers that have forgotten a session usually do nothing. Repeat the \
+             call; if a second effect would do harm, check first.",
         ),
         (
             refused(500),

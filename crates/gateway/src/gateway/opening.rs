@@ -121,7 +121,10 @@ impl Gateway {
             return Err(NotOpened::Stopping);
         }
         match session.endpoint() {
-            Endpoint::All | Endpoint::Sessions => self.attach_all(session),
+            Endpoint::All | Endpoint::Sessions => {
+                self.attach_all(session);
+                session.sight.note_first(session);
+            }
             Endpoint::Server(name) => {
                 let now = self.server(name);
                 let links = session.links();

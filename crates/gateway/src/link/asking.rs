@@ -22,7 +22,6 @@ use super::Link;
 use super::pending::Pending;
 use super::waiting::{AgentWaiting, Bridge, Waiting};
 use crate::agent::{AgentSession, Asked, Asker};
-use crate::channel::Heads;
 use crate::ended::Ended;
 use crate::failure::Failure;
 use crate::modern::can_answer;
@@ -50,8 +49,6 @@ impl fmt::Debug for Asks {
 pub(crate) struct Retry {
     /// The whole message.
     pub(crate) raw: String,
-    /// Its `Mcp-Param-*` headers.
-    pub(crate) heads: Heads,
 }
 
 /// What comes after a server's wish for more.
@@ -79,12 +76,11 @@ pub(super) fn hear_asks(mut waiting: AgentWaiting, result: &str) {
 }
 
 impl Link {
-    /// Has the agent asked, and makes the request that goes on. `sent` is the one before it.
+    /// Has the agent asked, and makes the request that goes on.
     pub(super) async fn next_leg(
         self: &Arc<Self>,
         pending: &mut Pending,
         asks: Asks,
-        sent: &Bytes,
     ) -> Result<Next, Failure> {
         let Asks { mut waiting, answer, result } = asks;
         let (bridge, outlet, id) = (waiting.newer, Arc::clone(&waiting.outlet), waiting.id.clone());
@@ -102,7 +98,7 @@ impl Link {
         if bridge == Some(Bridge::Same) {
             outlet.mark_newer();
             outlet.push(write::result(&id, &result));
-            return self.wait_for_retry(pending, &result, sent).await;
+            return self.wait_for_retry(pending, &result).await;
         }
         let asking = self.ask_older(number, &outlet, &result);
         let answers = tokio::select! {
@@ -116,12 +112,7 @@ impl Link {
     }
 
     /// Waits for the client's next request.
-    async fn wait_for_retry(
-        &self,
-        pending: &mut Pending,
-        result: &str,
-        sent: &Bytes,
-    ) -> Result<Next, Failure> {
+    async fn wait_for_retry(&self, pending: &mut Pending, result: &str) -> Result<Next, Failure> {
         let number = pending.unanswered.number;
         let _asked = Waits::new(self);
         let Some(newer) = &mut pending.newer else { return Ok(Next::Over(over(Err(())))) };
@@ -137,8 +128,7 @@ impl Link {
         let state = peek(result, &["requestState"]).ok().flatten();
         let token = peek(&retry.raw, &["params", "_meta", "progressToken"]).ok().flatten();
         self.waiting.set_token(number, token);
-        let leg = retried(&retry.raw, number, state, sent);
-        newer.heads = retry.heads;
+        let leg = retried(&pending.body, &retry.raw, number, state);
         leg.map(Next::Leg).map_err(|refusal| Failure::unavailable(refusal.message))
     }
 
@@ -273,46 +263,39 @@ fn continued(
     Ok(edit.insert_raw(params, &more).map_err(cannot)?.finish())
 }
 
-/// The next request of a client, as the server is to have it: under our number, with the server's
-/// own state and its own name for what it is about.
-fn retried(raw: &str, number: u64, state: Option<&str>, sent: &Bytes) -> Result<Bytes, Refusal> {
-    let raw = match state {
-        Some(_) => raw.to_owned(),
-        None => without_state(raw)?,
-    };
+/// What of `params` belongs to one round.
+const OF_ROUND: [&str; 3] = ["requestState", "inputResponses", "_meta"];
+
+/// The next request of a client, as the server is to have it: what was decided, with the client's
+/// answers, the server's own state, and what the client says of this message.
+fn retried(
+    decided: &Bytes,
+    retry: &str,
+    number: u64,
+    state: Option<&str>,
+) -> Result<Bytes, Refusal> {
+    let raw = String::from_utf8_lossy(decided);
     let [id, params] = members(&raw, ["id", "params"])?;
     let (Some(id), Some(params)) = (id, params) else { return Err(nothing()) };
-    let [given, name, uri] = members(params, ["requestState", "name", "uri"])?;
-    let token = peek(params, &["_meta", "progressToken"])?;
-    let sent = String::from_utf8_lossy(sent);
-    let [own_name, own_uri] = match peek(&sent, &["params"])? {
-        Some(params) => members(params, ["name", "uri"])?,
+    let is_kept = |raw: &str| text(raw).is_none_or(|key| !OF_ROUND.contains(&key.as_ref()));
+    let all = entries(params)?.unwrap_or_default().into_iter().filter(|(key, _)| is_kept(key));
+    let mut all: Vec<_> = all.map(|(key, value)| format!("{key}:{value}")).collect();
+    let [answers, meta] = match peek(retry, &["params"])? {
+        Some(params) => members(params, ["inputResponses", "_meta"])?,
         None => [None, None],
     };
-    let number = number.to_string();
-    let changes = [
-        (Some(id), Some(number.as_str())),
-        (token, Some(&number)),
-        (given, state),
-        (name, own_name),
-        (uri, own_uri),
-    ];
-    let mut edit = Edit::new(&raw);
-    for (part, with) in changes {
-        if let (Some(part), Some(with)) = (part, with) {
-            edit = edit.replace(part, with.to_owned()).map_err(cannot)?;
+    all.extend(answers.map(|answers| format!(r#""inputResponses":{answers}"#)));
+    all.extend(state.map(|state| format!(r#""requestState":{state}"#)));
+    if let Some(meta) = meta {
+        let mut edit = Edit::new(meta);
+        if let Some(token) = peek(meta, &["progressToken"])? {
+            edit = edit.replace(token, number.to_string()).map_err(cannot)?;
         }
+        all.push(format!(r#""_meta":{}"#, String::from_utf8_lossy(&edit.finish())));
     }
+    let edit = Edit::new(&raw).replace(id, number.to_string()).map_err(cannot)?;
+    let edit = edit.replace(params, format!("{{{}}}", all.join(","))).map_err(cannot)?;
     Ok(edit.finish())
-}
-
-fn without_state(raw: &str) -> Result<String, Refusal> {
-    let Some(params) = peek(raw, &["params"])? else { return Ok(raw.to_owned()) };
-    let is_kept = |raw: &str| text(raw).as_deref() != Some("requestState");
-    let kept = entries(params)?.unwrap_or_default().into_iter().filter(|(key, _)| is_kept(key));
-    let kept: Vec<_> = kept.map(|(key, value)| format!("{key}:{value}")).collect();
-    let edit = Edit::new(raw).replace(params, format!("{{{}}}", kept.join(",")));
-    Ok(String::from_utf8_lossy(&edit.map_err(cannot)?.finish()).into_owned())
 }
 
 fn cannot(error: EditError) -> Refusal {
@@ -338,16 +321,16 @@ mod tests {
     }
 
     #[test]
-    fn a_retry_has_the_servers_own_state_and_names() {
-        let raw = r#"{"id":"x","params":{"name":"files__t","requestState":"ours","inputResponses":{"a":1.0},"_meta":{"progressToken":"p"}}}"#;
-        let sent = Bytes::from_static(br#"{"id":7,"params":{"name":"t"}}"#);
+    fn a_retry_is_what_was_decided_with_the_servers_own_state_and_the_answers() {
+        let decided = Bytes::from_static(br#"{"id":7,"params":{"name":"t","arguments":{"n":1.0},"requestState":"old","_meta":{"progressToken":7}}}"#);
+        let retry = r#"{"id":"x","params":{"name":"files__t","arguments":{"n":2},"task":{},"requestState":"ours","inputResponses":{"a":1.0},"_meta":{"progressToken":"p"}}}"#;
         assert_eq!(
-            retried(raw, 9, Some("\"theirs\""), &sent).unwrap(),
-            r#"{"id":9,"params":{"name":"t","requestState":"theirs","inputResponses":{"a":1.0},"_meta":{"progressToken":9}}}"#
+            retried(&decided, retry, 9, Some("\"theirs\"")).unwrap(),
+            r#"{"id":9,"params":{"name":"t","arguments":{"n":1.0},"inputResponses":{"a":1.0},"requestState":"theirs","_meta":{"progressToken":9}}}"#
         );
         assert_eq!(
-            retried(raw, 9, None, &sent).unwrap(),
-            r#"{"id":9,"params":{"name":"t","inputResponses":{"a":1.0},"_meta":{"progressToken":9}}}"#
+            retried(&decided, r#"{"id":"x","params":{}}"#, 9, None).unwrap(),
+            r#"{"id":9,"params":{"name":"t","arguments":{"n":1.0}}}"#
         );
     }
 }

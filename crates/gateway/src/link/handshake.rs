@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::task::TaskTracker;
 use toolgate_mcp::modern::VERSION;
 use toolgate_mcp::{Incoming, Limits, Message, Payload, method, parse_server, peek, text, write};
@@ -71,36 +71,63 @@ impl Link {
         }
         let opened = self.bring_up(self.server.settings.start_timeout).await?;
         if let Opened::Yes(_) = &opened {
-            self.settle_in().await;
+            self.settle_in(None).await;
         }
         Ok(opened)
     }
 
-    /// The channel, brought up again if it was lost.
-    pub(super) async fn come_up(self: &Arc<Self>) -> Result<Arc<Up>, Failure> {
+    /// The channel, brought up again if it was lost, for somebody who has waited since then. A
+    /// server that is no child has [`ServerSettings::reconnect_timeout`] from that moment on,
+    /// whatever takes the time: another attempt, the probe, two protocols, two transports.
+    ///
+    /// [`ServerSettings::reconnect_timeout`]: crate::server::ServerSettings::reconnect_timeout
+    pub(super) async fn come_up(self: &Arc<Self>, since: Instant) -> Result<Arc<Up>, Failure> {
         if let Some(up) = self.up.load_full() {
             return Ok(up);
         }
         if self.ended.load(Ordering::Acquire) {
             return Err(Failure::unavailable("the agent session has ended"));
         }
-        let _turn = self.connecting.lock().await;
+        let settings = &self.server.settings;
+        let deadline = (!settings.backs_off).then(|| since + settings.reconnect_timeout);
+        let failed = self.failures.load(Ordering::Acquire);
+        let _turn = match in_time(deadline, self.connecting.lock()).await {
+            Some(turn) => turn,
+            None => return self.up.load_full().ok_or_else(|| self.no_handshake()),
+        };
         if let Some(up) = self.up.load_full() {
             return Ok(up);
         }
-        match self.bring_up(self.server.settings.reconnect_timeout).await? {
+        // An attempt that ran meanwhile is everybody's who waited for it.
+        if self.failures.load(Ordering::Acquire) != failed
+            && let Some(failure) = self.failure.lock().clone()
+        {
+            return Err(failure);
+        }
+        let left = deadline.map_or(settings.reconnect_timeout, |deadline| {
+            deadline.saturating_duration_since(Instant::now())
+        });
+        match self.bring_up(left).await? {
             Opened::Yes(_) => {}
             Opened::No(_) => return Err(Failure::unavailable("it refuses a new session")),
         }
-        let up = self.settle_in().await;
+        let up = self.settle_in(deadline).await;
         up.ok_or_else(|| Failure::unavailable("it went away right after the handshake"))
     }
 
+    fn no_handshake(&self) -> Failure {
+        let limit = self.server.settings.reconnect_timeout;
+        Failure::unavailable(format!("no handshake within {limit:?}"))
+    }
+
     /// What follows a handshake that no agent made itself.
-    async fn settle_in(self: &Arc<Self>) -> Option<Arc<Up>> {
+    async fn settle_in(self: &Arc<Self>, deadline: Option<Instant>) -> Option<Arc<Up>> {
         let up = self.up.load_full()?;
         if up.era == Era::Legacy {
-            self.tell(write::notification(method::INITIALIZED, None)).await;
+            let told = self.tell(write::notification(method::INITIALIZED, None));
+            if in_time(deadline, told).await.is_none() {
+                tracing::debug!(server = self.server.name(), "`initialized` was not acknowledged");
+            }
         }
         if self.is_listening() || self.follows_any() {
             self.listen_over(&up);
@@ -172,16 +199,11 @@ impl Link {
                     self.server.eras.forget();
                 }
                 self.server.start_failed(Instant::now());
-                // Nothing an agent asked for was sent.
-                let failure = match failure {
-                    Failure::Lost { why } => Failure::unavailable(why),
-                    Failure::Refused { status } if status >= 500 => {
-                        Failure::unavailable(format!("it answered HTTP {status} to the handshake"))
-                    }
-                    other => other,
-                };
+                let failure = failure.of_handshake();
                 let why = failure.what(self.server.name());
                 tracing::warn!(server = self.server.name(), why, "the server did not start");
+                *self.failure.lock() = Some(failure.clone());
+                self.failures.fetch_add(1, Ordering::Release);
                 Err(failure)
             }
         }
@@ -290,7 +312,7 @@ impl Link {
         let _unanswered = Unanswered { link: Arc::clone(self), number };
         let (body, heads) = write(number);
         let ear = self.ear(up.epoch, Some(number));
-        let message = Outbound { body, expects_answer: true, heads };
+        let message = Outbound { heads, ..Outbound::request(body) };
         let mut sending = tokio::spawn(send(Arc::clone(&up.channel), message, ear));
         let sent = tokio::select! {
             biased;
@@ -342,6 +364,14 @@ impl Drop for Up {
             let channel = Arc::clone(&self.channel);
             self.tasks.spawn(async move { channel.close().await });
         }
+    }
+}
+
+/// None if it is not done by then.
+async fn in_time<T>(deadline: Option<Instant>, work: impl Future<Output = T>) -> Option<T> {
+    match deadline {
+        Some(deadline) => timeout_at(deadline, work).await.ok(),
+        None => Some(work.await),
     }
 }
 

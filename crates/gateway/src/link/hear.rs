@@ -19,7 +19,7 @@ use super::{Link, Parties};
 use crate::agent::{AgentSession, Asked, Asker};
 use crate::channel::{Inbox, Progress};
 use crate::ended::{Ended, Withheld};
-use crate::lists::Kind;
+use crate::lists::{Kind, Unreadable};
 use crate::modern;
 use crate::outlet::Outlet;
 use crate::passage::Onward;
@@ -160,11 +160,17 @@ impl Link {
     fn answer_for(&self, waiting: &AgentWaiting, response: &Response<'_>, body: &Bytes) -> Pieces {
         match (response.id, response.payload) {
             (id, Payload::Result(result)) => match (self.result_for_agent(waiting, result), id) {
-                (Some(shown), _) => write::result(&waiting.id, &shown).into(),
-                (None, Some(id)) => {
+                (Ok(Some(shown)), _) => write::result(&waiting.id, &shown).into(),
+                (Ok(None), Some(id)) => {
                     Pieces::replace(body, response.raw, id, &waiting.id).unwrap_or_default()
                 }
-                (None, None) => write::result(&waiting.id, result).into(),
+                (Ok(None), None) => write::result(&waiting.id, result).into(),
+                (Err(Unreadable), _) => {
+                    let server = self.server.name();
+                    tracing::warn!(server, "the server's list cannot be read and is not shown");
+                    let why = format!("the list of the server `{server}` cannot be read");
+                    write::error(Some(&waiting.id), code::INTERNAL_ERROR, &why, None).into()
+                }
             },
             (id, Payload::Error(error)) => match (waiting.error_for_agent(error), id) {
                 (Cow::Borrowed(_), Some(id)) => {

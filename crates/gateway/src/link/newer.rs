@@ -9,6 +9,7 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use toolgate_audit::Effect;
 use toolgate_mcp::modern::{About, described, heads_of};
 use toolgate_mcp::{
@@ -57,7 +58,7 @@ pub(super) fn word(up: &Up, body: Bytes) -> Option<Outbound> {
             _ => heads_of(word.raw),
         }
     };
-    Some(Outbound { body, expects_answer: false, heads })
+    Some(Outbound { heads, ..Outbound::word(body) })
 }
 
 impl Link {
@@ -77,11 +78,13 @@ impl Link {
         loop {
             let number = pending.unanswered.number;
             let message = self.outbound(pending, &body, &up).await?;
-            if !self.waiting.mark_sent_newer(number, up.epoch, bridge) {
-                let ended = pending.answer.try_recv();
-                let ended = ended.unwrap_or(Ended::cancelled(Effect::NotStarted));
+            if let Some(ended) = self.no_longer(pending).await {
                 return Ok(Delivered::Ended(ended));
             }
+            if !self.waiting.mark_sent_newer(number, up.epoch, bridge) {
+                return Ok(Delivered::Ended(pending.taken_out()));
+            }
+            let was_written = std::mem::replace(&mut pending.written, true);
             let sending = up.channel.send(message, self.ear(up.epoch, Some(number)));
             let sent = tokio::select! {
                 biased;
@@ -97,28 +100,46 @@ impl Link {
                     let ended = (&mut pending.answer).await;
                     ended.unwrap_or(Ended::cancelled(Effect::Unknown))
                 }
-                Err(SendError::Refused { status, body }) if chance && is_older(status, &body) => {
-                    self.forget(up.epoch);
-                    return Ok(Delivered::Refused);
-                }
-                Err(SendError::Refused { body: why, .. })
-                    if chance && bridge == Bridge::Older && misses_headers(&why) =>
-                {
-                    // What is known of its tools is no longer true.
-                    chance = false;
-                    self.learn_tools().await?;
+                Err(SendError::Withheld) => {
+                    pending.written = was_written;
+                    self.waiting.mark_unsent(number, was_written.then_some(Bridge::Asking));
                     continue;
                 }
-                Err(SendError::Refused { status, body }) => self.refused(number, status, &body)?,
-                Err(error) => return Err(error.into()),
+                Err(SendError::Refused { status, body: why }) => {
+                    let older = is_older(status, &why);
+                    if older {
+                        self.forget(up.epoch);
+                    }
+                    let misled = bridge == Bridge::Older && misses_headers(&why);
+                    match std::mem::take(&mut chance) {
+                        true if older => return Ok(Delivered::Refused),
+                        true if misled => {
+                            // What is known of its tools is no longer true.
+                            self.learn_tools().await?;
+                            continue;
+                        }
+                        _ => {}
+                    }
+                    if misled {
+                        self.learn_tools_soon();
+                    }
+                    self.refused(number, status, &why)?
+                }
+                Err(error) => {
+                    pending.written = was_written || !matches!(error, SendError::NotSent(_));
+                    if error == SendError::SessionLost {
+                        self.forget(up.epoch);
+                    }
+                    return Err(error.into());
+                }
             };
             let Some(asks) = ended.asks else { return Ok(Delivered::Ended(ended)) };
-            match self.next_leg(pending, *asks, &body).await? {
+            match self.next_leg(pending, *asks).await? {
                 Next::Over(ended) => return Ok(Delivered::Ended(ended)),
                 Next::Leg(leg) => body = leg,
             }
-            chance = false;
-            up = self.come_up().await?;
+            (chance, pending.waited) = (false, true);
+            up = self.come_up(Instant::now()).await?;
             if up.era != Era::Modern {
                 return Err(Failure::Lost { why: "it speaks an older protocol by now".into() });
             }
@@ -146,7 +167,7 @@ impl Link {
             }
             None => {}
         }
-        Ok(Outbound { body, expects_answer: true, heads })
+        Ok(Outbound { heads, ..pending.outbound(body) })
     }
 
     /// A request of our own.
@@ -158,7 +179,7 @@ impl Link {
         let heads = heads_of(&raw);
         let told = self.with_about(None, None, |about| described(&raw, about));
         let body = told.unwrap_or_else(|_| body.clone());
-        Outbound { body, expects_answer: true, heads }
+        Outbound { heads, ..Outbound::request(body) }
     }
 
     /// The headers that repeat arguments of a tool.
@@ -185,6 +206,17 @@ impl Link {
     /// Asks for the server's tools, and remembers which arguments are repeated in headers.
     async fn learn_tools(self: &Arc<Self>) -> Result<(), Failure> {
         self.fetch(Kind::Tools).await.map(drop)
+    }
+
+    /// The same in the background, for the next call.
+    fn learn_tools_soon(self: &Arc<Self>) {
+        let me = Arc::clone(self);
+        tokio::spawn(async move {
+            if let Err(failure) = me.learn_tools().await {
+                let why = failure.what(me.server.name());
+                tracing::debug!(server = me.server.name(), why, "its tools are not known");
+            }
+        });
     }
 
     /// Whose the request `number` is.

@@ -12,21 +12,26 @@ use super::Link;
 use super::waiting::{AgentWaiting, Bridge, Hides};
 use crate::all::tasks;
 use crate::failure::Expects;
-use crate::lists::{Kind, without_hidden};
+use crate::lists::{Kind, Unreadable, without_hidden};
 use crate::shown::{may_show_uris, show_uris};
 
 /// What older protocols do not have in a result.
 const NEWER: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
 
 impl Link {
-    /// The result as the agent is to see it; none if that is as it came.
-    pub(super) fn result_for_agent(&self, waiting: &AgentWaiting, result: &str) -> Option<String> {
+    /// The result as the agent is to see it; none if that is as it came. A list in which nothing
+    /// can be hidden, because it cannot be read, is not shown.
+    pub(super) fn result_for_agent(
+        &self,
+        waiting: &AgentWaiting,
+        result: &str,
+    ) -> Result<Option<String>, Unreadable> {
         let older = waiting.newer == Some(Bridge::Older);
         let mut shown = None;
         if waiting.expects == Expects::Tools {
             let broken = self.server.annotations.learn(result);
             if older && !broken.is_empty() {
-                shown = without_hidden(Kind::Tools, result, |own| broken.contains(own));
+                shown = without_hidden(Kind::Tools, result, |own| broken.contains(own))?;
             }
         }
         if older {
@@ -36,7 +41,7 @@ impl Link {
         if let Some(Hides { kind, grant, now }) = &waiting.hides {
             let list = shown.as_deref().unwrap_or(result);
             let hidden = |own: &str| grant.hides(*kind, &self.server, own, *now);
-            shown = without_hidden(*kind, list, hidden).or(shown);
+            shown = without_hidden(*kind, list, hidden)?.or(shown);
             let list = shown.as_deref().unwrap_or(result);
             shown = for_one_grant(list).or(shown);
         }
@@ -49,7 +54,7 @@ impl Link {
             let tasks = session.and_then(|session| tasks::show(&session, &self.server, now));
             shown = tasks.or(shown);
         }
-        shown
+        Ok(shown)
     }
 }
 

@@ -1,7 +1,8 @@
 //! Pending requests: an agent's request from the moment it has a number to its end.
 //!
-//! Invariant: a message is sent once, with a pass. Only a server that refused it unread (a forgotten
-//! session) gets it a second time.
+//! Invariant: a message is sent once, with a pass, whatever the server answers. Only what needs no
+//! permit (lists, pings) is sent again to a server that has forgotten its session.
+//! Invariant: what a permit was given for is judged again immediately before it is written.
 //! Invariant: however this ends, a panic too, nobody is left waiting.
 
 use std::sync::Arc;
@@ -11,22 +12,24 @@ use std::time::Duration;
 use bytes::Bytes;
 use jiff::Timestamp;
 use tokio::sync::oneshot;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use toolgate_audit::{CallId, Effect};
 use toolgate_mcp::modern::without_claims;
 use toolgate_mcp::{Payload, Refusal, Request, code, method, peek, text, write};
 
+use super::handshake::Up;
 use super::newer::{Delivered, Newer};
 use super::waiting::{AgentWaiting, Hides, Waiting};
 use super::{Link, Unanswered};
 use crate::access::Grant;
-use crate::channel::{Outbound, SendError};
+use crate::channel::{LastLook, Outbound, SendError};
 use crate::ended::Ended;
 use crate::era::Era;
 use crate::failure::{Expects, Failure};
 use crate::lists::Kind;
 use crate::outlet::Outlet;
 use crate::pass::Pass;
+use crate::recheck::Recheck;
 use crate::refused::Refused;
 use crate::rewrite::{error_in, rewrite, with_error};
 
@@ -60,6 +63,13 @@ pub(crate) struct Pending {
     pub(super) is_newer: bool,
     /// What only such a request has.
     pub(super) newer: Option<Box<Newer>>,
+    arrived: Instant,
+    /// Judges it again before it is written, if it was admitted.
+    recheck: Option<Arc<Recheck>>,
+    /// It, or a request before it that it goes on with, may have been written.
+    pub(super) written: bool,
+    /// Time has passed since it was admitted.
+    pub(super) waited: bool,
 }
 
 // === impl Link ===
@@ -103,7 +113,18 @@ impl Link {
         };
         self.waiting.insert(number, Waiting::Agent(waiting));
         let unanswered = Unanswered { link: Arc::clone(self), number };
-        Ok(Pending { unanswered, body, limit, answer, is_newer: ask.newer, newer: None })
+        Ok(Pending {
+            unanswered,
+            body,
+            limit,
+            answer,
+            is_newer: ask.newer,
+            newer: None,
+            arrived: Instant::now(),
+            recheck: None,
+            written: false,
+            waited: false,
+        })
     }
 
     /// How long the request may take.
@@ -130,9 +151,13 @@ impl Link {
         pass: Pass,
     ) -> Result<Ended, Failure> {
         let _room = self.server.room()?;
-        let mut second_chance = true;
+        // An answer of whatever kind may come of what was done.
+        let mut second_chance = pass.may_repeat();
         loop {
-            let up = self.come_up().await?;
+            let up = self.come_up_for(pending).await?;
+            if let Some(ended) = self.no_longer(pending).await {
+                return Ok(ended);
+            }
             if up.era == Era::Modern {
                 match self.deliver_newer(pending, &up, second_chance).await? {
                     Delivered::Ended(ended) => {
@@ -147,11 +172,10 @@ impl Link {
             }
             let number = pending.unanswered.number;
             if !self.waiting.mark_sent(number, up.epoch) {
-                // Whoever took it out has said how it ended, or it was cancelled before it left.
-                let ended = pending.answer.try_recv();
-                return Ok(ended.unwrap_or(Ended::cancelled(Effect::NotStarted)));
+                return Ok(pending.taken_out());
             }
-            let message = Outbound::request(pending.older_body());
+            let message = pending.outbound(pending.older_body());
+            pending.written = true;
             let sent = tokio::select! {
                 biased;
                 sent = up.channel.send(message, self.ear(up.epoch, Some(number))) => sent,
@@ -167,24 +191,76 @@ impl Link {
                     let ended = (&mut pending.answer).await;
                     return Ok(ended.unwrap_or(Ended::cancelled(Effect::Unknown)));
                 }
-                Err(SendError::SessionLost) if second_chance => {
-                    second_chance = false;
-                    self.forget(up.epoch);
+                Err(SendError::Withheld) => {
+                    pending.written = false;
+                    self.waiting.mark_unsent(number, None);
                 }
-                // It speaks another protocol by now.
-                Err(SendError::Refused { status: 400, body })
-                    if second_chance && is_newer_only(&body) =>
-                {
-                    second_chance = false;
-                    self.server.eras.refuses(Era::Legacy);
+                Err(SendError::SessionLost) => {
                     self.forget(up.epoch);
+                    if !std::mem::take(&mut second_chance) {
+                        self.reopen();
+                        return Err(Failure::Forgotten);
+                    }
                 }
                 Err(SendError::Refused { status, body }) => {
+                    // It speaks another protocol by now.
+                    if status == 400 && is_newer_only(&body) {
+                        self.server.eras.refuses(Era::Legacy);
+                        self.forget(up.epoch);
+                        if std::mem::take(&mut second_chance) {
+                            continue;
+                        }
+                    }
                     return self.refused(number, status, &body);
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => {
+                    pending.written = !matches!(error, SendError::NotSent(_));
+                    return Err(error.into());
+                }
             }
         }
+    }
+
+    /// The channel for a request, which may have to wait for it.
+    pub(super) async fn come_up_for(
+        self: &Arc<Self>,
+        pending: &mut Pending,
+    ) -> Result<Arc<Up>, Failure> {
+        if let Some(up) = self.up.load_full() {
+            return Ok(up);
+        }
+        pending.waited = true;
+        self.come_up(pending.arrived).await
+    }
+
+    /// Judges a request again that is about to be written; if it is not allowed any more, the
+    /// agent is told, and this is how it ended.
+    pub(super) async fn no_longer(&self, pending: &mut Pending) -> Option<Ended> {
+        let recheck = pending.recheck.as_ref()?;
+        let refused = match recheck.check_fresh().await {
+            Err(refused) => refused,
+            Ok(()) if pending.waited && self.server.is_retired() => {
+                Refused::retired(recheck.call_id(), self.server.name())
+            }
+            Ok(()) => return None,
+        };
+        let refused = if pending.written { refused.of_further_round() } else { refused };
+        let Some(Waiting::Agent(waiting)) = self.waiting.take(pending.unanswered.number) else {
+            return Some(pending.taken_out());
+        };
+        waiting.outlet.answer(refused.answer(&waiting.id, waiting.expects), None);
+        Some(Ended::refused(&refused, pending.written))
+    }
+
+    /// Opens a new session in the background: the server has forgotten the one before.
+    fn reopen(self: &Arc<Self>) {
+        let me = Arc::clone(self);
+        tokio::spawn(async move {
+            if let Err(failure) = me.come_up(Instant::now()).await {
+                let why = failure.what(me.server.name());
+                tracing::debug!(server = me.server.name(), why, "no new session was opened");
+            }
+        });
     }
 
     /// A refusal that is itself a JSON-RPC error is the server's answer, with its status.
@@ -237,6 +313,26 @@ impl Pending {
         Self { newer: Some(Box::new(newer)), ..self }
     }
 
+    /// It was admitted, and is judged again before it is written.
+    pub(crate) fn with_recheck(self, recheck: Arc<Recheck>) -> Self {
+        Self { recheck: Some(recheck), ..self }
+    }
+
+    /// The message that carries `body`.
+    pub(super) fn outbound(&self, body: Bytes) -> Outbound {
+        let last_look = self.recheck.as_ref().map(|recheck| {
+            let recheck = Arc::clone(recheck);
+            LastLook::new(move || recheck.check().is_ok())
+        });
+        Outbound { last_look, ..Outbound::request(body) }
+    }
+
+    /// How it ended: whoever took it out has said so, or it was cancelled before it left.
+    pub(super) fn taken_out(&mut self) -> Ended {
+        let effect = if self.written { Effect::Unknown } else { Effect::NotStarted };
+        self.answer.try_recv().unwrap_or(Ended::cancelled(effect))
+    }
+
     /// The body for a server of an older protocol.
     fn older_body(&self) -> Bytes {
         if !self.is_newer {
@@ -261,6 +357,7 @@ impl Pending {
             Ok(ended) => return ended,
             Err(failure) => failure.unwrap_or_else(|| link.too_late(number, limit)),
         };
+        let failure = if self.written { failure.of_written() } else { failure };
         let timed_out = matches!(failure, Failure::Timeout { .. });
         let still_runs = link.waiting.fail(number, &failure, &link.server);
         if timed_out && still_runs {

@@ -115,7 +115,7 @@ impl Link {
     }
 
     async fn survey_once(self: &Arc<Self>) -> Result<(), Failure> {
-        self.come_up().await?;
+        self.come_up(Instant::now()).await?;
         // Now, because coming up makes everything due.
         let kinds = self.survey.take();
         let mut offer = self.offer();
@@ -184,7 +184,8 @@ impl Link {
         if broken.is_empty() || !self.speaks_modern() {
             return None;
         }
-        without_hidden(kind, result, |own| broken.contains(own))
+        // What cannot be read is refused where the page is added.
+        without_hidden(kind, result, |own| broken.contains(own)).ok().flatten()
     }
 
     /// Asks the server something of our own.
@@ -193,7 +194,7 @@ impl Link {
         method: &str,
         params: Option<&str>,
     ) -> Result<Bytes, Failure> {
-        let up = self.come_up().await?;
+        let up = self.come_up(Instant::now()).await?;
         let number = self.waiting.number();
         let (tell, answer) = oneshot::channel();
         self.waiting.insert(number, Waiting::Own(tell, up.epoch));

@@ -140,6 +140,13 @@ impl WaitingRoom {
         }
     }
 
+    /// It was not sent after all.
+    pub(super) fn mark_unsent(&self, number: u64, newer: Option<Bridge>) {
+        if let Some(Waiting::Agent(waiting)) = self.all.lock().get_mut(&number) {
+            (waiting.epoch, waiting.newer) = (None, newer);
+        }
+    }
+
     /// The agent's request goes on with another one, which has this progress token.
     pub(super) fn set_token(&self, number: u64, token: Option<&str>) {
         if let Some(Waiting::Agent(waiting)) = self.all.lock().get_mut(&number) {

@@ -6,7 +6,8 @@
 //!
 //! Invariant: a call goes on only for the grant, the endpoint and the very request that it was made
 //! for, once for each state, within [`PATIENCE`].
-//! Invariant: a retry that is refused leaves everything as it was.
+//! Invariant: a retry that is refused leaves everything as it was, and what goes on is what was
+//! decided: of a retry the server sees the answers alone.
 //!
 //! Start at [`park`] and [`resume`].
 
@@ -19,12 +20,12 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 use toolgate_audit::Hash;
-use toolgate_mcp::{Refusal, Request, code, method, peek, text};
+use toolgate_mcp::{Refusal, Request, code, peek, text};
 
+use super::bound::bound;
 use super::call::Going;
 use super::questions::Question;
 use crate::agent::AgentSession;
-use crate::channel::Heads;
 use crate::failure::{Expects, Failure};
 use crate::link::Retry;
 use crate::seal::{STATES, Seal};
@@ -137,7 +138,6 @@ pub(super) async fn resume(
     session: &Arc<AgentSession>,
     raw: &str,
     request: &Request<'_>,
-    heads: &Heads,
 ) -> Result<Resumed, Refusal> {
     let (admission, parking) = match session.standing() {
         Some(standing) => (session.admission(), Arc::clone(&standing.parking)),
@@ -168,8 +168,8 @@ pub(super) async fn resume(
         parking.put(state.place, parked);
         return again.map(Resumed::Answer).ok_or_else(|| refusal("it cannot be asked again"));
     };
-    let (place, retry) = (state.place, Retry { raw: request.raw.to_owned(), heads: heads.clone() });
-    go_on(session, &parking, place, parked, answer, request, retry).await
+    let retry = Retry { raw: request.raw.to_owned() };
+    go_on(session, &parking, state, parked, answer, request, retry).await
 }
 
 /// What a retry brings.
@@ -199,7 +199,7 @@ impl<'a> Answer<'a> {
 async fn go_on(
     session: &Arc<AgentSession>,
     parking: &Parking,
-    place: String,
+    state: State,
     parked: Parked,
     answer: Answer<'_>,
     request: &Request<'_>,
@@ -208,7 +208,10 @@ async fn go_on(
     match parked.going.next_leg(session.sender()).await {
         None => Ok(Resumed::Answer(lost(session, request))),
         Some(Err(refused)) => {
-            parking.put(place, parked);
+            // Whoever watches over it may have found nothing meanwhile.
+            if session.admission().now().as_millisecond() <= state.until {
+                parking.put(state.place, parked);
+            }
             Ok(Resumed::Answer(refused.answer(request.id, Expects::of(&request.method))))
         }
         Some(Ok(())) => {
@@ -225,25 +228,6 @@ async fn go_on(
             Ok(Resumed::Goes(going))
         }
     }
-}
-
-/// What a request is, so far as its retry must be the same.
-pub(super) fn bound(session: &AgentSession, request: &Request<'_>) -> Result<String, Refusal> {
-    let params = request.params.unwrap_or("{}");
-    let subject = match request.method.as_ref() {
-        method::RESOURCES_READ => peek(params, &["uri"])?,
-        _ => peek(params, &["name"])?,
-    };
-    let arguments = peek(params, &["arguments"])?.unwrap_or("{}");
-    // Spelled alike whatever the order of its keys: a client may write it anew.
-    let arguments = serde_json::from_str::<Value>(arguments)
-        .map_or_else(|_| arguments.to_owned(), |value| value.to_string());
-    let (grant, endpoint) = (session.grant(), session.endpoint().to_string());
-    let subject = subject.and_then(text).unwrap_or_default();
-    let parts = [&*grant.label, &endpoint, request.method.as_ref(), &*subject, &arguments];
-    // With their lengths, so that no two lists of parts read the same.
-    let whole = parts.map(|part| format!("{} {part}", part.len())).concat();
-    Ok(Hash::of(whole.as_bytes()).to_string())
 }
 
 /// The call ran in a process that is no more.

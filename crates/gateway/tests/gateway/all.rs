@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolgate_gateway::ServerSettings;
+use toolgate_gateway::{Endpoint, ServerSettings};
 
 use crate::bed::{Agent, Bed, INITIALIZE, settings, shared};
+use crate::client::{self, Client};
 use crate::player::Player;
 use crate::script::{Connect, settle};
 
@@ -266,7 +267,7 @@ async fn a_server_that_died_keeps_its_tools_and_is_tried_again_on_use() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_agent_is_told_of_a_change_once_and_only_if_it_sees_one() {
+async fn an_agent_is_told_of_every_change_once_and_only_if_it_sees_one() {
     let player = Player::with_tools(&["a"]);
     let bed = bed(&[("files", &player)]);
     let agent = bed.open_all(INITIALIZE).await;
@@ -284,13 +285,43 @@ async fn an_agent_is_told_of_a_change_once_and_only_if_it_sees_one() {
             player.say(&note("tools/list_changed"));
         }
         wait().await;
+        assert_eq!(general.so_far().await, [note("tools/list_changed")]);
     }
-    assert_eq!(general.so_far().await, [note("tools/list_changed")]);
     assert_eq!(tools(&agent).await, "files__d");
     player.set_tools(&["e"]);
     player.say(&note("tools/list_changed"));
     wait().await;
     assert_eq!(general.so_far().await, [note("tools/list_changed")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_that_has_never_listed_is_told_of_every_change() {
+    for newer in [false, true] {
+        let player = Player::with_tools(&["a"]);
+        let bed = bed(&[("files", &player)]);
+        // What is known of the server comes from an agent that has listed.
+        let other = bed.open_all(INITIALIZE).await;
+        assert_eq!(tools(&other).await, "files__a");
+        let client = Client::of(&bed, Endpoint::All);
+        let agent = bed.open_all(INITIALIZE).await;
+        let mut stream = if newer {
+            let listen = r#""notifications":{"toolsListChanged":true}"#;
+            client.ask(&client::ask("subscriptions/listen", listen))
+        } else {
+            agent.listen()
+        };
+        tokio::time::sleep(Duration::from_secs(5)).await;
+        let at_first = stream.so_far().await;
+        assert!(!at_first.iter().any(|told| told.contains("list_changed")), "{at_first:?}");
+        for tool in ["b", "c"] {
+            player.set_tools(&[tool]);
+            player.say(&note("tools/list_changed"));
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            let told = stream.so_far().await;
+            let is_told = |told: &&String| told.contains("tools/list_changed");
+            assert_eq!(told.iter().filter(is_told).count(), 1, "{newer} {tool} {told:?}");
+        }
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -117,11 +117,11 @@ async fn a_refusal_that_is_an_error_is_the_answer() {
 #[tokio::test(start_paused = true)]
 async fn any_other_refusal_says_what_happened_and_whether_it_ran() {
     let table = [
-        (401, "", "does not accept our credentials", "not_started", "upstream_unavailable"),
-        (403, "{}", "does not accept our credentials", "not_started", "upstream_unavailable"),
-        (405, "", "no MCP endpoint", "not_started", "upstream_unavailable"),
-        (302, "", "redirect", "not_started", "upstream_unavailable"),
-        (400, "<html>", "HTTP 400", "not_started", "upstream_unavailable"),
+        (401, "", "does not accept our credentials", "unknown", "outcome_unknown"),
+        (403, "{}", "does not accept our credentials", "unknown", "outcome_unknown"),
+        (405, "", "no MCP endpoint", "unknown", "outcome_unknown"),
+        (302, "", "redirect", "unknown", "outcome_unknown"),
+        (400, "<html>", "HTTP 400", "unknown", "outcome_unknown"),
         (500, "oops", "HTTP 500", "unknown", "outcome_unknown"),
         (503, "", "HTTP 503", "unknown", "outcome_unknown"),
     ];

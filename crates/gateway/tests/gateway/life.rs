@@ -145,17 +145,19 @@ async fn more_requests_than_a_server_may_have_under_way_are_not_sent() {
     third.answer().await;
 }
 
+const LIST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#;
+
 #[tokio::test(start_paused = true)]
-async fn a_forgotten_session_is_opened_again_and_the_request_sent_once_more() {
+async fn a_forgotten_session_is_opened_again_and_a_list_asked_for_once_more() {
     let (bed, mut peer) = Bed::one(Kind::Http);
     let (agent, mut line) = bed.agent_on(&mut peer).await;
-    let reply = agent.ask(ASK);
+    let reply = agent.ask(LIST);
     let first = line.next().await;
     first.refuse(SendError::SessionLost);
     let mut again = peer.line().await;
     let second = again.next().await;
     assert_eq!(first.body, second.body);
-    assert_opened_again(&again, "m");
+    assert_opened_again(&again, "tools/list");
     second.answer("1");
     assert_eq!(reply.answer().await, r#"{"jsonrpc":"2.0","id":1,"result":1}"#);
     assert!(line.rest().await.is_empty() && again.rest().await.is_empty());
@@ -164,23 +166,44 @@ async fn a_forgotten_session_is_opened_again_and_the_request_sent_once_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_that_is_forgotten_twice_is_a_failure() {
+async fn a_call_whose_session_was_forgotten_is_for_the_agent_to_repeat() {
     let (bed, mut peer) = Bed::one(Kind::Http);
     let (agent, mut line) = bed.agent_on(&mut peer).await;
     let reply = agent.ask(CALL);
     line.next().await.refuse(SendError::SessionLost);
+    let answer = reply.answer().await;
+    assert!(answer.contains("forgotten the session") && answer.contains("Repeat"), "{answer}");
+    assert!(answer.contains(r#""error_code":"upstream_unavailable""#), "{answer}");
+    assert!(answer.contains(r#""effect":"unknown""#), "{answer}");
+    assert!(!answer.contains("Nothing was sent"), "{answer}");
+    // The new session is open before anything is asked of it, and was not given the call.
+    let mut again = peer.line().await;
+    let reply = agent.ask(CALL);
+    let second = again.next().await;
+    assert_opened_again(&again, "tools/call");
+    second.answer("1");
+    assert!(reply.answer().await.ends_with(r#""result":1}"#));
+    assert!(again.rest().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_session_that_is_forgotten_twice_is_a_failure() {
+    let (bed, mut peer) = Bed::one(Kind::Http);
+    let (agent, mut line) = bed.agent_on(&mut peer).await;
+    let reply = agent.ask(LIST);
+    line.next().await.refuse(SendError::SessionLost);
     let mut again = peer.line().await;
     again.next().await.refuse(SendError::SessionLost);
     let answer = reply.answer().await;
-    assert!(answer.contains("forgotten the session") && answer.contains("not_started"), "{answer}");
-    assert_eq!(peer.tried(), 2);
+    assert!(answer.contains("forgotten the session") && answer.contains("unknown"), "{answer}");
+    assert!(again.rest().await.is_empty());
 }
 
 #[tokio::test(start_paused = true)]
 async fn all_whose_session_was_forgotten_share_the_new_one() {
     let (bed, mut peer) = Bed::one(Kind::Http);
     let (agent, mut line) = bed.agent_on(&mut peer).await;
-    let replies = [agent.ask(ASK), agent.ask(ASK), agent.ask(ASK)];
+    let replies = [agent.ask(LIST), agent.ask(LIST), agent.ask(LIST)];
     for sent in [line.next().await, line.next().await, line.next().await] {
         sent.refuse(SendError::SessionLost);
     }

@@ -29,6 +29,7 @@ mod modern;
 mod modern_listen;
 mod modern_questions;
 mod newer;
+mod once;
 mod opening;
 mod pass;
 mod passing;

@@ -206,9 +206,11 @@ async fn after_a_forgotten_session_late_answers_are_swallowed() {
     let mut general = agent.listen();
     line.say(ASKS);
     let question = general.message().await;
-    let reply = agent.ask(CALL);
+    let forgotten = agent.ask(CALL);
     line.next().await.refuse(SendError::SessionLost);
+    forgotten.answer().await;
     let mut again = peer.line().await;
+    let reply = agent.ask(CALL);
     let sent = again.next().await;
     agent.tell(&result(id_of(&question))).await;
     assert!(again.rest().await.is_empty(), "the new session never asked");
@@ -225,9 +227,11 @@ async fn an_answer_never_reaches_a_session_that_did_not_ask() {
     let (agent, mut line) = bed.agent_on(&mut peer).await;
     let mut old = agent.ask(CALL);
     let of_old = line.next().await;
-    let new = agent.ask(CALL);
+    let forgotten = agent.ask(CALL);
     line.next().await.refuse(SendError::SessionLost);
+    forgotten.answer().await;
     let mut again = peer.line().await;
+    let new = agent.ask(CALL);
     let of_new = again.next().await;
     // The exchange of the old session still runs, and asks.
     of_old.say(ASKS);

@@ -150,6 +150,11 @@ impl Peer {
         self.lines.recv().await
     }
 
+    /// The next channel that was made, if there is one.
+    pub(crate) fn try_line(&mut self) -> Option<Line> {
+        self.lines.try_recv().ok()
+    }
+
     /// The next channel that was made.
     pub(crate) async fn line(&mut self) -> Line {
         timeout(FOR_EVER, self.lines.recv()).await.expect("nobody connected").unwrap()
@@ -365,6 +370,9 @@ impl Wire {
         let body = String::from_utf8(message.body.to_vec()).unwrap();
         if self.dead.load(Ordering::SeqCst) {
             return Err(SendError::NotSent("the script has ended".to_owned()));
+        }
+        if message.last_look.as_ref().is_some_and(|look| !look.allows()) {
+            return Err(SendError::Withheld);
         }
         if let Some(error) = self.refusals.lock().pop_front() {
             return Err(error);

@@ -321,6 +321,43 @@ fn members_beside_the_params_of_a_call_are_strict_too() {
 }
 
 #[test]
+fn params_that_decide_something_are_read_strictly_whatever_the_method() {
+    let cases: &[(&str, &[&str])] = &[
+        ("resources/subscribe", &[r#"{"uri":"a","uri":"b"}"#, r#"{"uri":"a","URI":"b"}"#]),
+        ("resources/unsubscribe", &[r#"{"Uri":"a"}"#, r#"{"uri":"a","\u0075ri":"b"}"#]),
+        (
+            "completion/complete",
+            &[
+                r#"{"ref":{"name":"a","name":"b"}}"#,
+                r#"{"ref":{"name":"a"},"Ref":{}}"#,
+                r#"{"ref":{"type":"ref/prompt","name":"a","NAME":"b"}}"#,
+                r#"{"ref":{"name":"a","Uri":"b"}}"#,
+                r#"{"ref":{"name":"a"},"argument":{"name":"x","value":"\ud800"}}"#,
+            ],
+        ),
+        ("tasks/get", &[r#"{"taskId":"a","taskId":"b"}"#, r#"{"taskId":"a","taskid":"b"}"#]),
+        ("tasks/result", &[r#"{"TaskId":"a"}"#]),
+        ("tasks/cancel", &[r#"{"taskId":"a","ta\u017fkId":"b"}"#]),
+        ("tasks/update", &[r#"{"taskId":"a","inputResponses":{"k":1,"k":2}}"#]),
+        ("tasks/list", &[r#"{"cursor":"a","Cursor":"b"}"#]),
+        ("tools/list", &[r#"{"cursor":"a","cursor":"b"}"#]),
+        ("logging/setLevel", &[r#"{"level":"info","Level":"debug"}"#]),
+        (
+            "subscriptions/listen",
+            &[r#"{"notifications":{"x":1,"x":2}}"#, r#"{"Notifications":{}}"#],
+        ),
+    ];
+    for (method, all) in cases {
+        for params in *all {
+            let body =
+                format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+            let refusal = agent(&body).unwrap_err();
+            assert_eq!(refusal.code, code::INVALID_PARAMS, "{body}: {}", refusal.message);
+        }
+    }
+}
+
+#[test]
 fn methods_that_can_act_are_not_imitated() {
     for method in ["Tools/Call", "TOOLS/CALL", "toolſ/call", "prompts/Get", "resources／read"] {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);

@@ -22,6 +22,26 @@ pub(crate) const PARAMS: [&str; 7] =
     ["name", "arguments", "uri", "_meta", "task", "requestState", "inputResponses"];
 pub(crate) const STRICT: [&str; 3] = ["tools/call", "prompts/get", "resources/read"];
 
+/// The keys of `params` that no other may imitate, for methods whose `params` are read strictly.
+fn keys_of(method: &str) -> Option<&'static [&'static str]> {
+    match method {
+        method if STRICT.contains(&method) => Some(&PARAMS),
+        "resources/subscribe" | "resources/unsubscribe" => Some(&["uri", "_meta"]),
+        "completion/complete" => Some(&["ref", "argument", "context", "_meta"]),
+        "tasks/get" | "tasks/result" | "tasks/update" | "tasks/cancel" => {
+            Some(&["taskId", "requestState", "inputResponses", "_meta"])
+        }
+        "tasks/list"
+        | "tools/list"
+        | "prompts/list"
+        | "resources/list"
+        | "resources/templates/list" => Some(&["cursor", "_meta"]),
+        "logging/setLevel" => Some(&["level", "_meta"]),
+        "subscriptions/listen" => Some(&["notifications", "_meta"]),
+        _ => None,
+    }
+}
+
 /// The tree of a text; `None` if it is not JSON.
 pub(crate) fn parse(text: &str) -> Option<Json> {
     serde_json::from_str::<&RawValue>(text).ok()?;
@@ -50,15 +70,16 @@ pub(crate) fn accepts(json: &Json, depth: usize) -> bool {
         (None, Some(_), None) | (None, None, Some(_)) => id_fits,
         _ => false,
     };
-    let strict = method.as_deref().is_some_and(|method| STRICT.contains(&method));
+    let strict = method.as_deref().and_then(keys_of);
     shape
         && string(find("jsonrpc")).as_deref() == Some("2.0")
         && keys().all(|key| key.is_some_and(|key| !imitates(key, &ENVELOPE)))
         && !has_twice(members)
         && depth_of(json) <= depth
         && !method.is_some_and(|method| imitates(&method, &STRICT))
-        && (!strict || unambiguous(json))
-        && (!strict || !find("params").is_some_and(params_imitate))
+        && (strict.is_none() || unambiguous(json))
+        && strict.is_none_or(|keys| !find("params").is_some_and(|it| has_imitation(it, keys)))
+        && !is_ambiguous_reference(&string(find("method")).unwrap_or_default(), find("params"))
 }
 
 /// Whether no object in it has a key twice and no string in it a lone surrogate.
@@ -89,10 +110,18 @@ pub(crate) fn imitates(key: &str, names: &[&str]) -> bool {
     names.iter().any(|name| folded == name.to_ascii_lowercase() && key != *name)
 }
 
-fn params_imitate(params: &Json) -> bool {
-    match params {
+fn is_ambiguous_reference(method: &str, params: Option<&Json>) -> bool {
+    let Some(Json::Object(members)) = params.filter(|_| method == "completion/complete") else {
+        return false;
+    };
+    let named = members.iter().find(|(key, _)| key.as_deref() == Some("ref"));
+    named.is_some_and(|(_, value)| has_imitation(value, &["type", "name", "uri"]))
+}
+
+fn has_imitation(object: &Json, names: &[&str]) -> bool {
+    match object {
         Json::Object(members) => {
-            members.iter().any(|(key, _)| key.as_ref().is_some_and(|key| imitates(key, &PARAMS)))
+            members.iter().any(|(key, _)| key.as_ref().is_some_and(|key| imitates(key, names)))
         }
         _ => false,
     }

@@ -7,12 +7,12 @@ use jiff::{Timestamp, civil::Date, tz::TimeZone};
 use super::{Reader, find, key_span, pointer};
 use crate::{
     Class, Code,
-    model::{Document, Entry, Loop, Section, Shadow, ToolKey},
+    model::{Document, Entry, Loop, Shadow, ToolKey},
     node::{Key, Kind, Node},
     problem::nearest,
 };
 
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "version",
     "description",
     "mode",
@@ -26,6 +26,7 @@ const KEYS: [&str; 14] = [
     "tools",
     "resources",
     "prompts",
+    "methods",
     "tests",
 ];
 
@@ -40,9 +41,10 @@ pub(crate) fn document(reader: &mut Reader<'_, '_>, root: &Node) -> Option<Docum
     if let Some(tools) = find(members, "tools") {
         reader.collect_states(tools);
     }
+    let default_allow = reader.default_effect(root, members);
     let document = Document {
         shadow: reader.shadow(members),
-        default_allow: reader.default_effect(root, members),
+        default_allow,
         zone,
         zone_name,
         hide: find(members, "hide").map(|node| reader.hide(node)).unwrap_or_default(),
@@ -50,8 +52,9 @@ pub(crate) fn document(reader: &mut Reader<'_, '_>, root: &Node) -> Option<Docum
         all_tools: find(members, "all_tools").and_then(|node| reader.all_tools(node)),
         classes: find(members, "classes").map(|node| reader.classes(node)).unwrap_or_default(),
         tools: find(members, "tools").map(|node| reader.tools(node)).unwrap_or_default(),
-        resources: reader.section(members, "resources"),
-        prompts: reader.section(members, "prompts"),
+        resources: reader.section(members, "resources", default_allow),
+        prompts: reader.section(members, "prompts", default_allow),
+        methods: reader.section(members, "methods", default_allow),
         tests: find(members, "tests").map(|node| reader.scenarios(node)).unwrap_or_default(),
     };
     reader.global_counters(&document);
@@ -204,31 +207,6 @@ impl Reader<'_, '_> {
             }
         }
         tools
-    }
-
-    fn section(&mut self, members: &[(Key, Node)], name: &'static str) -> Section {
-        let Some(node) = find(members, name) else { return Section::default() };
-        let Some(fields) = self.fields(node, &format!("`{name}`"), &["default", "hide", "deny"])
-        else {
-            return Section::default();
-        };
-        let words = [("allow", true), ("deny", false)];
-        let default_allow = find(fields, "default")
-            .is_none_or(|node| self.word(node, "default", &words).unwrap_or(false));
-        let mut section = Section { default_allow, ..Section::default() };
-        for (key, list) in fields.iter().filter(|(key, _)| key.text != "default") {
-            for (index, item) in self.list(list, &key.text).iter().enumerate() {
-                let Some(text) = self.string(item, &key.text) else { continue };
-                let Some(glob) = self.glob(text, item.span) else { continue };
-                if key.text == "hide" {
-                    section.hide.push((glob, text.to_owned()));
-                } else {
-                    let rule = pointer(&format!("/{name}/deny"), &index.to_string());
-                    section.deny.push((glob, text.to_owned(), rule));
-                }
-            }
-        }
-        section
     }
 }
 

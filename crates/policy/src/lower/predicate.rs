@@ -181,7 +181,7 @@ impl Reader<'_, '_> {
                 (scalars.len() == items.len()).then_some(Operand::List(scalars))
             }
             Op::Lt | Op::Lte | Op::Gt | Op::Gte => match &node.kind {
-                Kind::Number(text) if crate::number::Number::parse(text).is_some() => {
+                Kind::Number(text) if crate::number::Number::is_held(text) => {
                     Some(Operand::Scalar(Scalar::Number(text.clone())))
                 }
                 _ => self.unfit(op, node, "a number"),
@@ -220,7 +220,7 @@ impl Reader<'_, '_> {
         match &node.kind {
             Kind::Null => Some(Scalar::Null),
             Kind::Bool(flag) => Some(Scalar::Bool(*flag)),
-            Kind::Number(text) if crate::number::Number::parse(text).is_some() => {
+            Kind::Number(text) if crate::number::Number::is_held(text) => {
                 Some(Scalar::Number(text.clone()))
             }
             Kind::String(text) => Some(Scalar::String(text.clone())),

@@ -193,7 +193,7 @@ impl<'a> Group<'a> {
     fn settle(&mut self, intent: &Draft, ending: Ending) -> Result<Settled, Fault> {
         let now = self.time(ending.time);
         let Some(call_id) = intent.call_id else { return Ok(Settled::default()) };
-        let not_started = ending.effect == Effect::NotStarted;
+        let not_started = ending.effect == Effect::NotStarted && !ending.stays_counted;
         let back = if not_started { GiveBack::All } else { GiveBack::Nothing };
         match ending.outcome {
             Outcome::InputRequired => self.transaction.park(call_id, now)?,

@@ -55,6 +55,7 @@ pub fn changes_are_seen_and_audited(place: &dyn Place) {
     let freeze = Freeze { id: "f".into(), what: Frozen::Grant("a".into()), created: at(7) };
     let all = Freeze { id: "g".into(), what: Frozen::All, created: at(7) };
     let server = Freeze { id: "h".into(), what: Frozen::Server("s".into()), created: at(7) };
+    let session = Freeze { id: "i".into(), what: Frozen::Session("u".into()), created: at(7) };
     let plain = Grant {
         identity: None,
         groups: Vec::new(),
@@ -76,6 +77,7 @@ pub fn changes_are_seen_and_audited(place: &dyn Place) {
         Change::Freeze(freeze),
         Change::Freeze(all.clone()),
         Change::Freeze(server.clone()),
+        Change::Freeze(session.clone()),
         Change::Unfreeze("f".into()),
         Change::Keep(kept("tools", "zulip", "[1]")),
         Change::Keep(kept("tools", "zulip", "[2]")),
@@ -110,7 +112,7 @@ pub fn changes_are_seen_and_audited(place: &dyn Place) {
     assert_eq!(snapshot.people, [Person { revoked: Some(at(9)), ..person("3", "duty") }]);
     let (name, document) = (Arc::from("p"), Arc::from("two"));
     assert_eq!(snapshot.policies, [PolicyVersion { name, version: 2, document, created: at(9) }]);
-    assert_eq!(snapshot.freezes, [all, server]);
+    assert_eq!(snapshot.freezes, [all, server, session]);
     let tools = [("a", "[3]"), ("b", "[4]"), ("zulip", "[2]")];
     assert_eq!(
         wait(store.kept("tools")).unwrap(),

@@ -7,7 +7,7 @@ use toolgate_gateway::channel::SendError;
 use toolgate_mcp::peek;
 
 use super::{VERSION, called, meta, modern, older, older_call};
-use crate::script::{Kind, Sent};
+use crate::script::{Kind, Sent, settle};
 
 #[tokio::test(start_paused = true)]
 async fn an_older_agent_does_not_notice_what_the_server_speaks() {
@@ -178,10 +178,16 @@ async fn headers_repeat_what_the_tool_says() {
     asked.answer(list);
     let sent = line.next().await;
     assert_eq!(sent.head("mcp-param-n"), Some("=?base64?w6k=?="));
-    // The server has changed its mind: its tools are asked for again.
+    // The server has changed its mind: its tools are asked for again, and the agent may repeat.
     let mismatch = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"m"}}"#;
     sent.refuse(SendError::Refused { status: 400, body: mismatch.into() });
-    line.next().await.answer(&list.replace("\"N\"", "\"M\""));
+    let asked = line.next().await;
+    assert_eq!(asked.method(), "tools/list");
+    asked.answer(&list.replace("\"N\"", "\"M\""));
+    let mut reply = reply;
+    assert!(reply.message().await.contains("-32020"));
+    settle().await;
+    let reply = agent.ask(call);
     let sent = line.next().await;
     assert_eq!(
         (sent.head("mcp-param-n"), sent.head("mcp-param-m")),

@@ -88,7 +88,7 @@ pub(super) const URLS: [(&str, Option<&str>); 6] = [
     ("https://a.com/x", Some("a.com")),
     ("http://u@B.com:80", Some("b.com")),
     ("https://a.com.b.com", Some("a.com.b.com")),
-    ("https://b.com\\@a.com", Some("b.com")),
+    ("https://b.com\\@a.com", None),
     ("a.com", None),
     ("nonsense", None),
 ];

@@ -98,6 +98,9 @@ pub(crate) struct Step {
     hold: Option<String>,
     resource: Option<String>,
     prompt: Option<String>,
+    method: Option<String>,
+    /// Whether a list shows the resource or prompt.
+    shown: Option<bool>,
     /// `effect rule` of the explanation.
     explained: Option<String>,
 }
@@ -234,10 +237,15 @@ impl<'p> World<'p> {
             self.own(owns, step.server.as_deref().unwrap_or("srv"))?;
         }
         if let Some(uri) = &step.resource {
+            shown(step, self.policy.lists_resource(uri, self.now))?;
             return check(step, &self.policy.decide_resource(uri, self.now));
         }
         if let Some(name) = &step.prompt {
+            shown(step, self.policy.lists_prompt(name, self.now))?;
             return check(step, &self.policy.decide_prompt(name, self.now));
+        }
+        if let Some(name) = &step.method {
+            return check(step, &self.policy.decide_method(name, self.now));
         }
         for call in 0..step.times.unwrap_or(1) {
             self.call(step).map_err(|why| format!("call {}: {why}", call + 1))?;
@@ -346,6 +354,13 @@ impl<'p> World<'p> {
 }
 
 /// Compares a verdict with what a step expects.
+fn shown(step: &Step, got: bool) -> Result<(), String> {
+    match step.shown {
+        Some(wanted) if wanted != got => Err(format!("expected shown {wanted}, got {got}")),
+        _ => Ok(()),
+    }
+}
+
 fn check(step: &Step, verdict: &Verdict) -> Result<(), String> {
     let code = verdict.refusal.map(toolgate_policy::Refusal::as_str).unwrap_or_default();
     let rule = verdict.rule.as_deref().unwrap_or_default();

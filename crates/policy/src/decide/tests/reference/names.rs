@@ -24,7 +24,9 @@ fn globs(pattern: &str, text: &str) -> bool {
 
 pub(super) fn key_matches(key: &str, call: &RCall) -> bool {
     match key.split_once('/') {
-        Some((server, tool)) => globs(server, call.server) && globs(tool, call.tool),
+        Some((server, tool)) => {
+            (globs(server, call.server) && globs(tool, call.tool)) || globs(key, call.tool)
+        }
         None => globs(key, call.tool),
     }
 }

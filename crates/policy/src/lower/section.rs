@@ -1,0 +1,94 @@
+//! `resources`, `prompts` and `methods`.
+
+use super::{Reader, find, pointer};
+use crate::{
+    Code,
+    model::{Pattern, Section},
+    node::{Key, Kind, Node},
+    section::decides,
+};
+
+impl Reader<'_, '_> {
+    /// A section of this name. What it leaves open is as the document's `default` has it.
+    pub(super) fn section(
+        &mut self,
+        members: &[(Key, Node)],
+        name: &'static str,
+        default_allow: bool,
+    ) -> Section {
+        let mut section = Section { default_allow, ..Section::default() };
+        let Some(node) = find(members, name) else { return section };
+        // A method has no list that it could be missing from.
+        let keys: &[&'static str] = match name {
+            "methods" => &["default", "allow", "deny"],
+            _ => &["default", "allow", "hide", "deny"],
+        };
+        let Some(fields) = self.fields(node, &format!("`{name}`"), keys) else { return section };
+        let words = [("allow", true), ("deny", false)];
+        if let Some(node) = find(fields, "default") {
+            section.default_allow = self.word(node, "default", &words).unwrap_or(false);
+        }
+        for (key, list) in fields {
+            let patterns = match key.text.as_str() {
+                "allow" => &mut section.allow,
+                "hide" => &mut section.hide,
+                "deny" => &mut section.deny,
+                _ => continue,
+            };
+            *patterns = self.patterns(list, name, &key.text);
+        }
+        self.without_effect(&section, name);
+        section
+    }
+
+    fn patterns(&mut self, list: &Node, section: &str, key: &str) -> Vec<Pattern> {
+        let mut patterns = Vec::new();
+        for (index, item) in self.list(list, key).iter().enumerate() {
+            let Some(text) = self.string(item, key) else { continue };
+            let Some(glob) = self.glob(text, item.span) else { continue };
+            let rule = pointer(&format!("/{section}/{key}"), &index.to_string());
+            if section == "methods" {
+                self.covered(key, text, item);
+            }
+            let read = if section == "resources" { glob.of_uris() } else { glob.folded() };
+            let text = text.to_owned();
+            patterns.push(Pattern { glob, read, text, rule, span: item.span });
+        }
+        patterns
+    }
+
+    /// A method that other parts of the document decide, or none at all.
+    fn covered(&mut self, key: &str, text: &str, item: &Node) {
+        debug_assert!(matches!(item.kind, Kind::String(_)), "a pattern is a string");
+        if decides(text) {
+            return;
+        }
+        let code = if key == "deny" { Code::UncoveredMethod } else { Code::Unreachable };
+        self.findings.add(
+            code,
+            item.span,
+            format!("`methods` does not decide `{text}`"),
+            "tools, resources and prompts have sections of their own; lists, handshakes and notifications need no permission",
+        );
+    }
+
+    fn without_effect(&mut self, section: &Section, name: &str) {
+        for pattern in &section.allow {
+            let stricter =
+                section.hide.iter().chain(&section.deny).find(|s| s.text == pattern.text);
+            let why = match stricter {
+                Some(stricter) => format!("`{}` is stricter", stricter.rule),
+                None if section.default_allow => {
+                    format!("what `{name}` does not deny is allowed already")
+                }
+                None => continue,
+            };
+            self.findings.add(
+                Code::Unreachable,
+                pattern.span,
+                format!("`{}` can never apply: {why}", pattern.rule),
+                "take away what is not meant, or write `default: deny`",
+            );
+        }
+    }
+}
