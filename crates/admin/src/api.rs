@@ -14,7 +14,7 @@ use axum::routing::{any, on};
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, Semaphore};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolgate_audit::{Draft, Kind};
@@ -27,6 +27,7 @@ use crate::people::{People, Person, Role};
 use crate::query::Query;
 use crate::reply::Answer;
 use crate::routes::{ROUTES, Route};
+use crate::tried::Tried;
 use crate::view::View;
 
 /// The largest body: that of a policy.
@@ -51,6 +52,8 @@ pub struct Given {
     pub sessions: Option<Arc<Sessions>>,
     /// Where everything listens, and with which durability: part of the status, as it stands.
     pub facts: serde_json::Map<String, serde_json::Value>,
+    /// Policies that passed their own tests.
+    pub tried: Arc<Tried>,
     /// Ends streams of events.
     pub stop: CancellationToken,
 }
@@ -73,9 +76,14 @@ pub struct Admin {
     pub(crate) turn: Mutex<()>,
     /// So do freezes, apart from all others.
     pub(crate) freezing: Mutex<()>,
+    /// Documents that are checked at once.
+    pub(crate) checks: Arc<Semaphore>,
     /// Streams of events.
     pub(crate) streams: Arc<Streams>,
 }
+
+/// Most documents that are checked at once.
+const CHECKS: usize = 2;
 
 /// A request of somebody who may make it.
 pub(crate) struct Ask {
@@ -163,8 +171,9 @@ impl Admin {
     /// An API that knows nobody yet.
     pub fn new(given: Given) -> Arc<Self> {
         let (people, view) = (ArcSwap::default(), ArcSwap::default());
+        let (checks, streams) = (Arc::new(Semaphore::new(CHECKS)), Arc::default());
         let (turn, freezing) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { given, people, view, turn, freezing, streams: Arc::default() })
+        Arc::new(Self { given, people, view, turn, freezing, checks, streams })
     }
 
     /// From the next request on, these are the people and this is what they see.

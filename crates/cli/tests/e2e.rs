@@ -58,6 +58,8 @@ mod failures;
 mod files;
 #[path = "e2e/freeze.rs"]
 mod freeze;
+#[path = "e2e/heavy.rs"]
+mod heavy;
 #[path = "e2e/isolation.rs"]
 mod isolation;
 #[path = "e2e/legacy.rs"]

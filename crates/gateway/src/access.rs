@@ -84,7 +84,7 @@ pub struct LastTold(AtomicI64);
 #[derive(Debug)]
 pub struct InForce {
     /// The compiled document.
-    pub policy: Policy,
+    pub policy: Arc<Policy>,
     pub(crate) name: Arc<str>,
     /// Its version in the store.
     pub(crate) version: Option<u64>,
@@ -207,12 +207,13 @@ impl Grant {
 
 impl InForce {
     /// Puts a policy in force.
-    pub fn new(policy: Policy) -> Self {
+    pub fn new(policy: impl Into<Arc<Policy>>) -> Self {
         Self::of_version(policy, None)
     }
 
     /// Puts a version of a policy in force.
-    pub fn of_version(policy: Policy, version: Option<u64>) -> Self {
+    pub fn of_version(policy: impl Into<Arc<Policy>>, version: Option<u64>) -> Self {
+        let policy = policy.into();
         let paths = policy.argument_paths();
         Self {
             name: policy.name().into(),

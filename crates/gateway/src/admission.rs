@@ -10,6 +10,8 @@
 //!
 //! Start at [`Admission::admit`].
 
+mod judge;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -33,6 +35,8 @@ use crate::patience::{PATIENCE, in_time, written_in_time};
 use crate::refused::Refused;
 use crate::sessions::SESSIONS;
 use crate::strangers::Strangers;
+use crate::turns::Turns;
+use judge::Judged;
 
 /// What time it is, by the wall clock.
 pub trait Clock: Send + Sync + 'static {
@@ -49,6 +53,10 @@ pub struct Admission {
     writing: ArcSwap<Writing>,
     refresh: OnceLock<Box<Refresh>>,
     strangers: Strangers,
+    /// For calls with large arguments.
+    turns: Turns,
+    /// For looks at what has been used.
+    looks: Turns,
 }
 
 /// Makes [`Access`] anew of what the store holds now, and puts it in force.
@@ -130,7 +138,8 @@ impl Admission {
         let writing = ArcSwap::from_pointee(writing);
         let (access, refresh) = (ArcSwap::default(), OnceLock::new());
         let strangers = Strangers::new(Arc::clone(&store), Arc::clone(&clock));
-        Self { store, clock, ids, access, writing, refresh, strangers }
+        let (turns, looks) = (Turns::default(), Turns::default());
+        Self { store, clock, ids, access, writing, refresh, strangers, turns, looks }
     }
 
     /// Tells of those who were not let in.
@@ -279,13 +288,14 @@ impl Admission {
                 self.write_denial(&wanted, &refused).await?;
                 return Err(refused);
             }
+            let Judged { draft, so_far } = self.judge(&wanted).await?;
             let asking = Asking {
-                draft: self.draft(&wanted),
+                draft,
                 leg,
                 generation: access.generation,
                 decide: Box::new({
                     let wanted = Arc::clone(&wanted);
-                    move |usage, now| wanted.verdict(usage, now)
+                    move |usage, now| wanted.verdict(&so_far, usage, now)
                 }),
             };
             match in_time(|| self.store.admit(asking), &self.clock).await {
@@ -309,11 +319,13 @@ impl Admission {
         Err(Refused::not_audited(call_id, "what is in force changes too fast"))
     }
 
-    /// Shows what has been used so far; takes nothing.
+    /// Shows a grant what has been used so far; takes nothing. A grant looks once at a time.
     pub(crate) async fn look<T: Send + 'static>(
         &self,
+        grant: &Arc<str>,
         look: impl FnOnce(&dyn Usage, Timestamp) -> T + Send + 'static,
     ) -> Result<T, String> {
+        let _turn = self.looks.of(grant).await.map_err(|no| no.why().to_owned())?;
         let (tell, told) = oneshot::channel();
         // Whoever asked may be gone.
         let look = Box::new(|usage: &dyn Usage, now: Timestamp| drop(tell.send(look(usage, now))));
@@ -356,7 +368,7 @@ impl Admission {
     }
 
     async fn write_denial(&self, wanted: &Wanted, refused: &Refused) -> Result<(), Refused> {
-        let mut draft = self.draft(wanted);
+        let mut draft = self.draft_of(wanted).await?;
         draft.kind = RowKind::Denied;
         draft.error_code = Some(refused.code().into());
         draft.rule = refused.rule().cloned();
@@ -365,33 +377,33 @@ impl Admission {
         let written = written_in_time(self.store.deny(draft)).await;
         written.map_err(|error| Refused::not_audited(wanted.call_id, &error.to_string()))
     }
+}
 
-    fn draft(&self, wanted: &Wanted) -> Draft {
-        let writing = self.writing.load();
-        let Sender { grant, agent_session, client, via } = &wanted.sender;
-        let in_force = grant.policy.as_ref();
-        let paths = in_force.map_or(&[][..], |policy| &policy.paths);
-        let arguments = record_arguments(writing.mode, &wanted.arguments, paths, &writing.secret);
-        let (name, class) = wanted.what.name();
-        Draft {
-            call_id: Some(wanted.call_id),
-            method: Some(Arc::clone(&wanted.method)),
-            grant: Some(Arc::clone(&grant.label)),
-            identity: grant.identity.clone(),
-            agent_session: Some(Arc::clone(agent_session)),
-            client: client.clone(),
-            via: Some(Arc::clone(via)),
-            server: Some(Arc::clone(&wanted.server)),
-            session_id: wanted.session.as_ref().map(|called| Arc::clone(&called.id)),
-            tool: (!matches!(wanted.what, What::Method(_))).then(|| Arc::clone(name)),
-            risk: class.map(|class| class.as_str().into()),
-            policy: in_force.map(|policy| Arc::clone(&policy.name)),
-            policy_version: in_force.and_then(|policy| policy.version),
-            policy_hash: in_force.and_then(|policy| policy.hash),
-            argument_keys: arguments.keys,
-            arguments: arguments.values,
-            ..Draft::new(RowKind::Intent, wanted.began)
-        }
+/// What a row says of a request before it is decided.
+fn draft(writing: &Writing, wanted: &Wanted) -> Draft {
+    let Sender { grant, agent_session, client, via } = &wanted.sender;
+    let in_force = grant.policy.as_ref();
+    let paths = in_force.map_or(&[][..], |policy| &policy.paths);
+    let arguments = record_arguments(writing.mode, &wanted.arguments, paths, &writing.secret);
+    let (name, class) = wanted.what.name();
+    Draft {
+        call_id: Some(wanted.call_id),
+        method: Some(Arc::clone(&wanted.method)),
+        grant: Some(Arc::clone(&grant.label)),
+        identity: grant.identity.clone(),
+        agent_session: Some(Arc::clone(agent_session)),
+        client: client.clone(),
+        via: Some(Arc::clone(via)),
+        server: Some(Arc::clone(&wanted.server)),
+        session_id: wanted.session.as_ref().map(|called| Arc::clone(&called.id)),
+        tool: (!matches!(wanted.what, What::Method(_))).then(|| Arc::clone(name)),
+        risk: class.map(|class| class.as_str().into()),
+        policy: in_force.map(|policy| Arc::clone(&policy.name)),
+        policy_version: in_force.and_then(|policy| policy.version),
+        policy_hash: in_force.and_then(|policy| policy.hash),
+        argument_keys: arguments.keys,
+        arguments: arguments.values,
+        ..Draft::new(RowKind::Intent, wanted.began)
     }
 }
 
@@ -434,17 +446,17 @@ impl Wanted {
         }
     }
 
-    /// What the policy says, given what has been used.
-    pub(crate) fn verdict(&self, usage: &dyn Usage, now: Timestamp) -> Verdict {
-        self.decide(Some(&self.arguments), usage, now)
-    }
-
     /// What the policy says of the name, whatever the arguments are.
     fn verdict_on_name(&self, now: Timestamp) -> Verdict {
         self.decide(None, &Unused, now)
     }
 
-    fn decide(&self, arguments: Option<&str>, usage: &dyn Usage, now: Timestamp) -> Verdict {
+    pub(crate) fn decide(
+        &self,
+        arguments: Option<&str>,
+        usage: &dyn Usage,
+        now: Timestamp,
+    ) -> Verdict {
         let grant = &self.sender.grant;
         let (name, _) = self.what.name();
         let Some(in_force) = &grant.policy else { return Verdict::no_policy(name) };

@@ -53,6 +53,7 @@ mod sparing;
 mod strangers;
 mod streams;
 mod trial;
+mod turns;
 mod wishes;
 
 pub use access::{Access, Frozen, Grant, InForce, LastTold};

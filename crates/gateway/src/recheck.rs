@@ -112,7 +112,8 @@ fn judge(
         return Err(Refused::out_of_reach(call_id));
     }
     let same = before.of_label(&label).is_some_and(|before| has_same_policy(before, grant));
-    let verdict = wanted.verdict(&Admitted { same_policy: same }, now);
+    let usage = Admitted { same_policy: same };
+    let verdict = wanted.decide(Some(&wanted.arguments), &usage, now);
     match verdict.effect {
         Effect::Allow => Ok(()),
         Effect::Hold => Err(Refused::held(call_id, &verdict)),

@@ -1,9 +1,7 @@
 //! What a result yields and ends: ids that belong to the grant that was given them.
 
-use jiff::{Timestamp, tz::TimeZone};
-
 use crate::{
-    Call, Policy, Unused, Window,
+    Call, Policy, Window,
     json::{self, Malformed, Value},
     path::{Path, Segment},
     truth::{Facts, owned_value},
@@ -58,8 +56,7 @@ impl Policy {
     pub fn outcome(&self, call: &Call<'_>, result: &str) -> Outcome {
         let mut outcome = Outcome::default();
         let Ok(false) = is_error(result) else { return outcome };
-        let zone = TimeZone::UTC;
-        let facts = Facts::new(call, &Unused, Timestamp::UNIX_EPOCH, &zone);
+        let facts = Facts::new(call);
         for entry in self.entries(call.server, call.tool, call.class) {
             for yields in &entry.yields {
                 if let Some(value) = in_result(result, &yields.path) {

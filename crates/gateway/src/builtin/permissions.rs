@@ -48,7 +48,8 @@ async fn my_permissions(session: Arc<AgentSession>, arguments: String) -> Result
     Failed::unless_empty(NAME, &arguments)?;
     let tools = all::tools(&session).await;
     let sender = session.sender();
-    let looked = session.admission().look(move |usage, now| {
+    let label = Arc::clone(&sender.grant.label);
+    let looked = session.admission().look(&label, move |usage, now| {
         let permissions = Permissions::of(&sender, tools, usage, now);
         serde_json::to_string(&permissions).map_err(|error| error.to_string())
     });
