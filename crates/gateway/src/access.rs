@@ -72,6 +72,8 @@ pub struct Grant {
     pub expires: Option<Timestamp>,
     /// When the store was last told that it is used.
     pub last_told: LastTold,
+    /// Whether a person tries out a server with it: then it may list, and nothing else.
+    pub is_trial: bool,
 }
 
 /// The second in which the store was last told of a use.
@@ -176,6 +178,14 @@ impl Grant {
         let second = now.as_second();
         // Not the latest: a clock that was ahead and is no more would keep it silent.
         self.last_told.0.swap(second, Ordering::Relaxed) != second
+    }
+
+    /// Whether a call of it to this server can be allowed at all.
+    pub(crate) fn may_call(&self, server: &str, now: Timestamp) -> bool {
+        let allows = |in_force: &Arc<InForce>| in_force.policy.may_allow(server, now);
+        self.expires.is_none_or(|end| now < end)
+            && self.may_reach(server)
+            && self.policy.as_ref().is_some_and(allows)
     }
 
     /// Whether some of what there is may be hidden from it.

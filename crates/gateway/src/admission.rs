@@ -30,6 +30,7 @@ use toolgate_store::{Admitted, Answer, Asking, Leg, Store};
 use crate::access::{Access, Grant, InForce};
 use crate::builtin::TOOLGATE;
 use crate::gateway::Ids;
+use crate::link::Barred;
 use crate::patience::{PATIENCE, in_time, written_in_time};
 use crate::refused::Refused;
 use crate::sessions::SESSIONS;
@@ -216,6 +217,21 @@ impl Admission {
         access.frozen.stops(label, server).is_none()
             && grant.may_reach(server)
             && grant.policy.as_ref().is_some_and(allows)
+    }
+
+    /// Why no process of a server may be started for this grant, which is looked up as it is now.
+    pub(crate) fn barred(&self, held: &Grant, server: &str) -> Option<Barred> {
+        let access = self.access.load();
+        if let Some(what) = access.frozen.stops(&held.label, server) {
+            return Some(Barred::Frozen(what));
+        }
+        let may_call = match access.of_label(&held.label) {
+            _ if held.is_trial => true,
+            Some(current) => current.may_call(server, self.clock.now()),
+            // Where nothing can change, what was looked up once holds.
+            None => access.generation.is_none() && held.may_call(server, self.clock.now()),
+        };
+        (!may_call).then_some(Barred::MayNothing)
     }
 
     pub(crate) fn store(&self) -> &Arc<dyn Store> {

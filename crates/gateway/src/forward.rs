@@ -47,6 +47,10 @@ pub(crate) fn forward(
             outlet.answer(write::result(ask.request.id, "{}"), None);
             return Ok(Box::pin(ready(())));
         }
+        if let Some(answer) = link.unstarted_answer(ask.request) {
+            outlet.answer(answer, None);
+            return Ok(Box::pin(ready(())));
+        }
         let pending = link.pending(ask, outlet)?;
         return Ok(Box::pin(async move {
             pending.run(Clearance::Closed(closed)).await;

@@ -41,6 +41,7 @@ mod problem;
 mod recommended;
 mod scenario;
 mod schema;
+mod scope;
 mod section;
 mod truth;
 mod uri;
