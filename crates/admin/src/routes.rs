@@ -81,6 +81,13 @@ const AUDIT: &[(&str, &str)] = &[
     ("grant", "only rows of the grant with this label"),
     ("tool", "only rows of this tool"),
     ("decision", "only rows with this decision"),
+    ("kind", "only rows of this kind"),
+    ("person", "only rows of what this person did"),
+    ("server", "only rows of this server"),
+    ("session", "only rows of the session with this id"),
+    ("code", "only rows with this `error_code`"),
+    ("since", "only rows of this time (RFC 3339) or later"),
+    ("until", "only rows before this time"),
 ];
 
 fn shape<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {

@@ -77,11 +77,11 @@ impl Refusals {
         Refusal { peer: None, ..refusal }
     }
 
-    /// What was only counted in the minute before, once `now` is in a later one. A clock that steps
-    /// back ends nothing.
+    /// What was only counted in the minute before, once `now` is in another one. A clock that steps
+    /// back a little ends nothing; one that was far ahead must not keep later ones silent.
     pub fn due(&mut self, now: Timestamp) -> Vec<(Refusal, u64, Draft)> {
         let minute = now.as_second().div_euclid(60);
-        if minute <= self.minute {
+        if minute == self.minute || minute == self.minute - 1 {
             return Vec::new();
         }
         self.minute = minute;
@@ -154,6 +154,11 @@ mod tests {
         let [(refusal, 990, row)] = rest.as_slice() else { panic!("{rest:?}") };
         assert_eq!((refusal, row.count), (&from(1), Some(990)));
         assert!(refusals.refused(from(1), at(121)).is_some(), "a new minute");
+        let year = 31_536_000;
+        assert!(refusals.due(at(year)).is_empty());
+        assert!((0..20).filter(|_| refusals.refused(from(1), at(year)).is_some()).count() == 10);
+        assert_eq!(refusals.due(at(180)).len(), 1, "the clock was ahead");
+        assert!(refusals.refused(from(1), at(181)).is_some());
     }
 
     #[test]

@@ -48,6 +48,9 @@ pub struct Report {
     pub first_bad: Option<Bad>,
     /// The last good row.
     pub head: Head,
+    /// Up to which row a checkpoint is signed; 0 if there is none. What comes after it can be
+    /// written anew without the key.
+    pub signed: u64,
 }
 
 /// Verifies rows one after the other, in ascending order of `seq`.
@@ -141,6 +144,7 @@ impl Verifier {
         let truncated = last.filter(|last| *last >= next);
         let first_bad =
             self.bad.or_else(|| truncated.map(|_| Bad { seq: next, found: Found::Truncated }));
-        Report { rows: self.rows, first_bad, head: self.head }
+        let signed = self.checkpoints.range(..next).next_back().map_or(0, |(seq, _)| *seq);
+        Report { rows: self.rows, first_bad, head: self.head, signed }
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use crate::args::ServeArgs;
 use crate::exit::Done;
+use crate::policy::visible;
 use crate::{exit, log, print};
 use anyhow::{Context, anyhow, bail};
 use jiff::Timestamp;
@@ -154,7 +155,7 @@ async fn serve(
     let mut reload = Reload::new(source, active, Arc::clone(&setup), served).await;
     ready.store(true, Ordering::Relaxed);
     let mut announced = data.announce(&bound.kept_line())?;
-    print::err(&announcement);
+    print::err(&visible(&announcement));
     if args.ready_json {
         print::out(&format!("{}\n", bound.ready_line()));
     }

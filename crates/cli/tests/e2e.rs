@@ -86,6 +86,8 @@ mod resumption;
 mod secrets;
 #[path = "e2e/sessions.rs"]
 mod sessions;
+#[path = "e2e/side_doors.rs"]
+mod side_doors;
 #[path = "e2e/start.rs"]
 mod start;
 #[path = "e2e/stop.rs"]

@@ -222,8 +222,10 @@ impl Inner {
                 Err(refusal) => json(StatusCode::BAD_REQUEST, refused(&refusal)),
             },
             Body::One(Message::Notification(notification)) => {
-                session.notify(&notification).await;
-                reply::accepted()
+                match session.notify(&notification).await {
+                    Ok(()) => reply::accepted(),
+                    Err(refusal) => json(StatusCode::BAD_REQUEST, refused(&refusal)),
+                }
             }
             Body::One(Message::Response(response)) => {
                 session.respond(&response).await;

@@ -137,9 +137,10 @@ impl ChildChannel {
     /// Puts a message into the queue. With a last look it waits until the message is about to be
     /// written.
     async fn pass(&self, message: Outbound) -> Result<(), SendError> {
-        let Some(look) = message.last_look else { return self.enqueue(message.body, None) };
+        let (body, look) = (message.body().clone(), message.last_look().cloned());
+        let Some(look) = look else { return self.enqueue(body, None) };
         let (tell, allowed) = oneshot::channel();
-        self.enqueue(message.body, Some((look, tell)))?;
+        self.enqueue(body, Some((look, tell)))?;
         match allowed.await {
             Ok(false) => Err(SendError::Withheld),
             // If the child has ended before, the inbox hears why.

@@ -2,7 +2,7 @@
 //!
 //! A [`Wanted`] request says who wants what; [`Admission::admit`] asks the store, which decides it
 //! inside the transaction that takes its counters and writes its intent. Only what comes out of
-//! that can be sent ([`crate::pass::Pass`]).
+//! that can be sent ([`crate::clearance::Clearance`]).
 //!
 //! Invariant: fail closed. Without a policy, without a written intent, with an error anywhere,
 //! nothing is sent, and the agent is told why (`refused.rs`).
@@ -109,6 +109,8 @@ pub(crate) enum What {
     Tool(Arc<str>, Class),
     Prompt(Arc<str>),
     Resource(Arc<str>),
+    /// A method that is about none of these.
+    Method(Arc<str>),
 }
 
 /// The rule of a policy that has nothing to say of a name.
@@ -206,6 +208,10 @@ impl Admission {
         access.frozen.stops(label, server).is_none()
             && grant.may_reach(server)
             && grant.policy.as_ref().is_some_and(allows)
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        &self.store
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -361,7 +367,7 @@ impl Admission {
             via: Some(Arc::clone(via)),
             server: Some(Arc::clone(&wanted.server)),
             session_id: wanted.session.as_ref().map(|called| Arc::clone(&called.id)),
-            tool: Some(Arc::clone(name)),
+            tool: (!matches!(wanted.what, What::Method(_))).then(|| Arc::clone(name)),
             risk: class.map(|class| class.as_str().into()),
             policy: in_force.map(|policy| Arc::clone(&policy.name)),
             policy_version: in_force.and_then(|policy| policy.version),
@@ -429,6 +435,7 @@ impl Wanted {
         match &self.what {
             What::Prompt(name) => in_force.policy.decide_prompt(name, now),
             What::Resource(uri) => in_force.policy.decide_resource(uri, now),
+            What::Method(method) => in_force.policy.decide_method(method, now),
             What::Tool(tool, class) => {
                 decide(&in_force.policy, &self.call(tool, *class, arguments), usage, now)
             }
@@ -531,7 +538,7 @@ impl What {
     pub(crate) fn name(&self) -> (&Arc<str>, Option<Class>) {
         match self {
             Self::Tool(name, class) => (name, Some(*class)),
-            Self::Prompt(name) | Self::Resource(name) => (name, None),
+            Self::Prompt(name) | Self::Resource(name) | Self::Method(name) => (name, None),
         }
     }
 }

@@ -16,17 +16,21 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use toolgate_mcp::{Message, Notification, Refusal, Request, Version, code, method, peek, text};
+use toolgate_mcp::{
+    Message, Notification, Refusal, Request, Version, code, method, peek, text, write,
+};
 
 use crate::access::Grant;
 use crate::admission::{Admission, Sender};
 use crate::all;
 use crate::call::{Call, Work};
+use crate::clearance::Closed;
 use crate::endpoint::Endpoint;
 use crate::forward::forward;
 use crate::link::{Ask, Link};
 use crate::links::Links;
 use crate::lists::Kind;
+use crate::measure::TooLong;
 use crate::modern::Standing;
 use crate::outlet::{Outlet, Reader};
 use crate::pace::Pace;
@@ -130,7 +134,9 @@ impl AgentSession {
                     Err(refusal) => refusal,
                 },
                 Ok(Message::Notification(notification)) => {
-                    self.notify(notification).await;
+                    if let Err(refusal) = self.notify(notification).await {
+                        tracing::debug!(why = refusal.message, "a notification was rejected");
+                    }
                     continue;
                 }
                 Ok(Message::Response(response)) => {
@@ -146,12 +152,25 @@ impl AgentSession {
     }
 
     /// Passes on a notification of the agent.
-    pub async fn notify(&self, notification: &Notification<'_>) {
+    pub async fn notify(&self, notification: &Notification<'_>) -> Result<(), Refusal> {
         self.touch();
+        let name = notification.method.as_ref();
+        if let Some(long) = TooLong::of(name, notification.params, false) {
+            let (grant, via) = (self.grant(), Arc::clone(&self.sender.via));
+            self.admission.record_too_long(&grant, &via, name, &long).await;
+            return Err(long.refusal(None));
+        }
+        if let Some(closed) = Closed::notification(name) {
+            self.pass_on_notification(notification, closed).await;
+        }
+        Ok(())
+    }
+
+    async fn pass_on_notification(&self, notification: &Notification<'_>, closed: Closed) {
         let part =
             |key: &str| notification.params.and_then(|params| peek(params, &[key]).ok().flatten());
         if notification.method == method::CANCELLED {
-            return self.cancel(notification, part("requestId")).await;
+            return self.cancel(notification, part("requestId"), closed).await;
         }
         if notification.method == method::PROGRESS {
             let asked =
@@ -159,7 +178,7 @@ impl AgentSession {
             if let Some((token, (link, theirs))) = asked
                 && let Ok(body) = rewrite(notification.raw, &[(token, &theirs)])
             {
-                self.pass_on(link, body).await;
+                self.pass_on(link, body, closed).await;
             }
             return;
         }
@@ -174,7 +193,7 @@ impl AgentSession {
                 && (!all || link.is_up())
                 && let Ok(body) = rewrite(notification.raw, &[])
             {
-                self.pass_on(Arc::clone(link), body).await;
+                self.pass_on(Arc::clone(link), body, closed).await;
             }
         }
     }
@@ -335,6 +354,10 @@ impl AgentSession {
         outlet: &Arc<Outlet>,
     ) -> Result<Work, Refusal> {
         self.touch();
+        let mapped = !self.endpoint.is_one();
+        if let Some(long) = TooLong::of(&request.method, request.params, mapped) {
+            return Ok(self.reject(request, long, outlet));
+        }
         let started = match &self.endpoint {
             Endpoint::Server(server) => self.start_one(server, request, outlet),
             Endpoint::All | Endpoint::Sessions => all::start(self, request, outlet),
@@ -356,6 +379,13 @@ impl AgentSession {
                 id: None,
             });
         };
+        // They belong to the other era, or to the handshake, which is over.
+        let other = [method::INITIALIZE, method::DISCOVER, method::LISTEN];
+        if self.standing.is_none() && other.contains(&request.method.as_ref()) {
+            let why = format!("there is no method `{}` in this agent session", request.method);
+            outlet.answer(write::error(Some(request.id), code::METHOD_NOT_FOUND, &why, None), None);
+            return Ok(Box::pin(std::future::ready(())));
+        }
         let uri = match request.method.as_ref() {
             method::RESOURCES_UNSUBSCRIBE => {
                 request.params.and_then(|params| peek(params, &["uri"]).ok().flatten())
@@ -372,15 +402,26 @@ impl AgentSession {
         forward(self, link, &ask, None, outlet)
     }
 
+    /// Rejects a request unread.
+    fn reject(&self, request: &Request<'_>, long: TooLong, outlet: &Arc<Outlet>) -> Work {
+        let (admission, outlet) = (Arc::clone(&self.admission), Arc::clone(outlet));
+        let (grant, via) = (self.grant(), Arc::clone(&self.sender.via));
+        let (name, refusal) = (request.method.to_string(), long.refusal(Some(request.id)));
+        Box::pin(async move {
+            admission.record_too_long(&grant, &via, &name, &long).await;
+            outlet.answer(refused(&refusal), None);
+        })
+    }
+
     /// Passes on that the agent no longer wants its request `id`, wherever that runs.
-    async fn cancel(&self, notification: &Notification<'_>, id: Option<&str>) {
+    async fn cancel(&self, notification: &Notification<'_>, id: Option<&str>, closed: Closed) {
         let Some(id) = id else { return };
         self.running.take_back(id);
         for link in self.all_links() {
             if let Some(number) = link.withdraw(self.key, id)
                 && let Ok(body) = rewrite(notification.raw, &[(id, &number.to_string())])
             {
-                self.pass_on(link, body).await;
+                self.pass_on(link, body, closed).await;
             }
         }
     }
@@ -392,8 +433,8 @@ impl AgentSession {
     }
 
     /// Delivers before the agent's next message is read, and also if the agent hangs up meanwhile.
-    async fn pass_on(&self, link: Arc<Link>, body: Bytes) {
-        let delivered = self.tasks.spawn(async move { link.tell(body).await }).await;
+    async fn pass_on(&self, link: Arc<Link>, body: Bytes, closed: Closed) {
+        let delivered = self.tasks.spawn(async move { link.tell(body, closed).await }).await;
         if delivered.is_err() {
             tracing::debug!(endpoint = %self.endpoint, "a message was not passed on");
         }

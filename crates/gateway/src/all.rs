@@ -21,10 +21,12 @@ use toolgate_policy::Class;
 use crate::agent::AgentSession;
 use crate::builtin::{self, BuiltIn};
 use crate::call::Work;
+use crate::clearance::Closed;
 use crate::failure::Expects;
 use crate::forward::{BOTH, forward, wanted};
 use crate::link::{Ask, Link};
 use crate::lists::Kind;
+use crate::modern::Level;
 use crate::names::{server_of_name, server_of_uri};
 use crate::outlet::Outlet;
 use crate::rewrite::push;
@@ -69,8 +71,11 @@ pub(crate) fn start(
     let routed = match request.method.as_ref() {
         method::PING => return answered(write::result(request.id, "{}")),
         method::LOGGING_SET_LEVEL => {
-            set_level(session, request);
-            return answered(write::result(request.id, "{}"));
+            return answered(if set_level(session, request) {
+                write::result(request.id, "{}")
+            } else {
+                invalid(request.id, "`params.level` must be one of the log levels")
+            });
         }
         method::TOOLS_CALL => by_name(session, request, Kind::Tools)?,
         method::PROMPTS_GET => by_name(session, request, Kind::Prompts)?,
@@ -82,13 +87,7 @@ pub(crate) fn start(
         method::TASKS_GET | method::TASKS_RESULT | method::TASKS_UPDATE | method::TASKS_CANCEL => {
             by_task(session, request)?
         }
-        unknown => {
-            let why = format!(
-                "there is no method `{unknown}` where all servers are shown; if it is one server's \
-                 own, use /mcp/<server>"
-            );
-            return answered(write::error(Some(request.id), code::METHOD_NOT_FOUND, &why, None));
-        }
+        _ => return unknown_method(session, request, outlet),
     };
     match routed {
         Routed::To { link, part, own } => {
@@ -271,17 +270,45 @@ fn by_reference<'a>(session: &AgentSession, request: &Request<'a>) -> Result<Rou
 }
 
 /// Every server that keeps a log is told, now or when it comes up.
-fn set_level(session: &Arc<AgentSession>, request: &Request<'_>) {
+fn set_level(session: &Arc<AgentSession>, request: &Request<'_>) -> bool {
+    let named = request.params.and_then(|params| text(peek(params, &["level"]).ok()??));
+    let Some(level) = named.and_then(|level| Level::parse(&level)).map(Level::as_str) else {
+        return false;
+    };
     session.wishes.note("", request, None);
-    let body = request.params.unwrap_or("{}").to_owned();
+    let body = format!(r#"{{"level":"{level}"}}"#);
     // Others are told with every request.
     let told = |link: &&Arc<Link>| link.is_up() && !link.speaks_modern();
     for link in session.links().iter().filter(told) {
         let offer = link.server().offers.of(link.audience());
         if offer.is_some_and(|offer| offer.can("logging")) {
-            link.wish(method::LOGGING_SET_LEVEL, body.clone());
+            link.wish(method::LOGGING_SET_LEVEL, body.clone(), Closed::SET_LEVEL);
         }
     }
+    true
+}
+
+/// No server is meant by it. The policy has the first word on the name all the same.
+fn unknown_method(
+    session: &Arc<AgentSession>,
+    request: &Request<'_>,
+    outlet: &Arc<Outlet>,
+) -> Result<Work, Refusal> {
+    let wanted = wanted(session, "", request, None, Class::by_name)?;
+    let (admission, outlet) = (Arc::clone(session.admission()), Arc::clone(outlet));
+    let id = request.id.to_owned();
+    Ok(Box::pin(async move {
+        let why = format!(
+            "there is no method `{}` where all servers are shown; if it is one server's own, use \
+             /mcp/<server>",
+            wanted.method
+        );
+        let answer = match admission.unroutable(&wanted, "unknown_method", &why).await {
+            Ok(()) => write::error(Some(&id), code::METHOD_NOT_FOUND, &why, None),
+            Err(refused) => refused.answer(&id, Expects::Other),
+        };
+        outlet.answer(answer, None);
+    }))
 }
 
 /// The policy has the first word on the name, so that the answer does not tell what there is.

@@ -6,6 +6,7 @@
 //!
 //! Invariant: a channel never reads or changes a message. Ids, tokens and the handshake belong to
 //! [`crate::link`].
+//! Invariant: a channel is given only messages that are cleared ([`crate::clearance`]).
 //! Invariant: an [`Inbox`] never blocks; a channel may call it from any task.
 
 use std::borrow::Cow;
@@ -17,6 +18,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+pub use crate::clearance::{Cleared, Outbound, Uncleared};
 use crate::passage::Onward;
 
 /// A boxed future, so that channels can be trait objects.
@@ -56,19 +58,6 @@ pub trait Channel: Send + Sync + 'static {
     fn close(&self) -> BoxFuture<'_, ()>;
 }
 
-/// A message on its way to a server.
-#[derive(Debug, Clone)]
-pub struct Outbound {
-    /// The message, one JSON text.
-    pub body: Bytes,
-    /// Whether this is a request, so that an exchange without an answer is a failure.
-    pub expects_answer: bool,
-    /// What HTTP headers repeat of it; only messages of protocol 2026-07-28 have such.
-    pub heads: Heads,
-    /// To be asked immediately before the first byte is written.
-    pub last_look: Option<LastLook>,
-}
-
 /// Whether a message may still be written as it was decided. If not, it fails with
 /// [`SendError::Withheld`].
 #[derive(Clone)]
@@ -94,18 +83,6 @@ impl fmt::Debug for LastLook {
 
 /// Names of headers, in lower case, and their values.
 pub type Heads = Vec<(Cow<'static, str>, String)>;
-
-impl Outbound {
-    /// A request.
-    pub fn request(body: Bytes) -> Self {
-        Self { body, expects_answer: true, heads: Vec::new(), last_look: None }
-    }
-
-    /// A notification or an answer.
-    pub fn word(body: Bytes) -> Self {
-        Self { body, expects_answer: false, heads: Vec::new(), last_look: None }
-    }
-}
 
 /// Where what a server says arrives.
 pub trait Inbox: Send + Sync + 'static {

@@ -1,6 +1,7 @@
 //! Endpoints: what an agent session was opened on.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// What an agent sees: one server under its own names, all of them, or none but sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -17,6 +18,17 @@ impl Endpoint {
     /// Whether it is one server, as it is.
     pub(crate) fn is_one(&self) -> bool {
         matches!(self, Self::Server(_))
+    }
+}
+
+impl Endpoint {
+    /// Its path, as the audit has it.
+    pub(crate) fn via(&self) -> Arc<str> {
+        match self {
+            Self::All => "/mcp".into(),
+            Self::Sessions => "/mcp/sessions".into(),
+            Self::Server(server) => format!("/mcp/{server}").into(),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use toolgate_audit::CallId;
 use toolgate_mcp::{code, method, write};
 
-use crate::channel::SendError;
+use crate::channel::{SendError, Uncleared};
 
 #[cfg(test)]
 mod tests;
@@ -226,6 +226,12 @@ impl Failure {
             meta.insert("retry_after_s".into(), whole_seconds(wait).into());
         }
         meta
+    }
+}
+
+impl From<Uncleared> for Failure {
+    fn from(why: Uncleared) -> Self {
+        Self::unavailable(why.to_string())
     }
 }
 

@@ -25,11 +25,11 @@ use crate::admission::{Wanted, What};
 use crate::agent::AgentSession;
 use crate::call::Work;
 use crate::channel::Heads;
+use crate::clearance::{Clearance, Closed};
 use crate::ended::Withheld;
 use crate::legs::{self, Steps, Ticking};
 use crate::link::{Ask, Link, Pending};
 use crate::outlet::Outlet;
-use crate::pass::{Harmless, Pass};
 use crate::patience::finish_in_time;
 use crate::recheck::Recheck;
 
@@ -42,14 +42,14 @@ pub(crate) fn forward(
     own: Option<&str>,
     outlet: &Arc<Outlet>,
 ) -> Result<Work, Refusal> {
-    if let Some(pass) = Harmless::of(&ask.request.method) {
+    if let Some(closed) = Closed::request(&ask.request.method) {
         if ask.request.method == method::RESOURCES_UNSUBSCRIBE && follows_on(link, ask, own) {
             outlet.answer(write::result(ask.request.id, "{}"), None);
             return Ok(Box::pin(ready(())));
         }
         let pending = link.pending(ask, outlet)?;
         return Ok(Box::pin(async move {
-            pending.run(Pass::Harmless(pass)).await;
+            pending.run(Clearance::Closed(closed)).await;
         }));
     }
     let wanted =
@@ -122,10 +122,12 @@ pub(crate) fn wanted(
     class: impl FnOnce(&str) -> toolgate_policy::Class,
 ) -> Result<Wanted, Refusal> {
     let params = request.params.unwrap_or("{}");
-    if !params.starts_with('{') {
+    let is_method = !DECIDED_BY_PARAMS.contains(&request.method.as_ref());
+    if !params.starts_with('{') && !is_method {
         return Err(unreadable(request, "`params` must be an object"));
     }
-    let [name, arguments] = members(params, ["name", "arguments"])?;
+    let [name, arguments] =
+        if is_method { [None, None] } else { members(params, ["name", "arguments"])? };
     let is_call = request.method == method::TOOLS_CALL;
     if is_call && arguments.is_some_and(|raw| !raw.starts_with('{') && raw != "null") {
         return Err(unreadable(request, "`params.arguments` must be an object"));
@@ -152,7 +154,10 @@ pub(crate) fn wanted(
                 (name, None) => What::Prompt(named(name, "params.ref.name")?),
             }
         }
-        _ => What::Resource(named(peek(params, &["uri"])?, "params.uri")?),
+        method::RESOURCES_READ | method::RESOURCES_SUBSCRIBE => {
+            What::Resource(named(peek(params, &["uri"])?, "params.uri")?)
+        }
+        other => What::Method(other.into()),
     };
     let began = session.admission().now();
     let call_id = session.admission().call_id(began).ok_or_else(|| Refusal {
@@ -171,6 +176,15 @@ pub(crate) fn wanted(
         began,
     })
 }
+
+/// Methods that a policy decides by what they are about; every other one by its name.
+const DECIDED_BY_PARAMS: [&str; 5] = [
+    method::TOOLS_CALL,
+    method::PROMPTS_GET,
+    method::RESOURCES_READ,
+    method::RESOURCES_SUBSCRIBE,
+    method::COMPLETION_COMPLETE,
+];
 
 /// What is refused because a policy decides by it, and a server might read it otherwise.
 pub(crate) const BOTH: &str = "`params.ref` has both `name` and `uri`; send the one that is meant";
@@ -203,7 +217,7 @@ async fn guarded(
     let sent = Instant::now();
     let mut ticking = Ticking { admission: Arc::clone(&admission), wanted, ticket: Some(ticket) };
     let ended = {
-        let mut run = pin!(pending.run(Pass::Permit(permit)));
+        let mut run = pin!(pending.run(Clearance::Permit(permit)));
         loop {
             tokio::select! {
                 biased;

@@ -10,12 +10,11 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 use toolgate_audit::{Effect, Outcome};
-use toolgate_store::{Ending, Ticket};
+use toolgate_store::{Ending, Permit, Ticket};
 
 use crate::admission::{Admission, Sender, Wanted};
 use crate::channel::Heads;
 use crate::link::{Newer, Retry};
-use crate::pass::Pass;
 use crate::patience::finish_in_time;
 use crate::refused::Refused;
 
@@ -34,7 +33,7 @@ pub(crate) enum Step {
     /// The leg has ended with a question to the client.
     Asks(oneshot::Sender<()>),
     /// The client goes on with the call.
-    GoesOn(Sender, oneshot::Sender<Result<(), Refused>>),
+    GoesOn(Sender, oneshot::Sender<Result<Permit, Refused>>),
 }
 
 /// A call that was admitted, and the duty to say how each leg of it ended.
@@ -61,8 +60,8 @@ impl Legs {
         self.steps.send(Step::Asks(tell)).is_ok() && done.await.is_ok()
     }
 
-    /// Has the next leg decided. None if the call is over.
-    pub(crate) async fn go_on(&self, sender: Sender) -> Option<Result<(), Refused>> {
+    /// Has the next leg decided; its permit. None if the call is over.
+    pub(crate) async fn go_on(&self, sender: Sender) -> Option<Result<Permit, Refused>> {
         let (tell, decided) = oneshot::channel();
         self.steps.send(Step::GoesOn(sender, tell)).ok()?;
         decided.await.ok()
@@ -100,9 +99,9 @@ impl Ticking {
                 let admitted = self.admission.admit_next(&wanted).await;
                 drop(decided.send(admitted.map(|admitted| {
                     let (permit, ticket) = admitted.split();
-                    Pass::Permit(permit).spend();
                     self.wanted = wanted;
                     self.ticket = Some(ticket);
+                    permit
                 })));
             }
         }

@@ -24,7 +24,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::agent::AgentSession;
 use crate::backoff::Backoff;
-use crate::channel::Outbound;
+use crate::channel::{Heads, Outbound};
+use crate::clearance::{Clearance, Closed};
 use crate::era::Era;
 use crate::failure::Failure;
 use crate::offers::Audience;
@@ -145,16 +146,14 @@ impl Link {
 
     /// Passes on a notification, or an agent's answer to the server's request. Best effort: nobody
     /// is told when it cannot be delivered, as with any notification.
-    pub(crate) async fn tell(&self, body: Bytes) {
+    pub(crate) async fn tell(&self, body: Bytes, closed: Closed) {
         let Some(up) = self.up.load_full() else { return };
         let ear = self.ear(up.epoch, None);
         let message = match up.era {
-            Era::Legacy => Outbound::word(body),
-            Era::Modern => match newer::word(&up, body) {
-                Some(message) => message,
-                None => return,
-            },
+            Era::Legacy => Outbound::word(body, Heads::new(), closed).ok(),
+            Era::Modern => newer::word(&up, body, closed),
         };
+        let Some(message) = message else { return };
         let sending = up.channel.send(message, ear);
         match timeout(TELL, sending).await {
             Ok(Ok(())) => {}
@@ -229,10 +228,10 @@ impl Link {
     }
 
     /// Asks the server something of our own, whose answer nobody waits for.
-    pub(crate) fn wish(self: &Arc<Self>, method: &'static str, params: String) {
+    pub(crate) fn wish(self: &Arc<Self>, method: &'static str, params: String, closed: Closed) {
         let me = Arc::clone(self);
         tokio::spawn(async move {
-            if let Err(failure) = me.ask(method, Some(&params)).await {
+            if let Err(failure) = me.ask(method, Some(&params), Clearance::Closed(closed)).await {
                 let why = failure.what(me.server.name());
                 tracing::debug!(server = me.server.name(), method, why, "a wish was not heard");
             }

@@ -28,8 +28,9 @@ use crate::endpoint::Endpoint;
 use crate::gateway::{Gateway, NotOpened};
 use crate::legs::{Steps, legs};
 use crate::link::Newer;
+use crate::measure::TooLong;
 use crate::outlet::Outlet;
-use crate::rewrite::rewrite;
+use crate::rewrite::{refused, rewrite};
 
 mod bound;
 mod call;
@@ -48,7 +49,7 @@ pub(crate) use questions::{answer_at_once, can_answer};
 
 use bound::bound;
 use call::{Asking, Calling, Interest};
-use level::Level;
+pub(crate) use level::Level;
 use listen::Subscriptions;
 use parking::{Resumed, resume};
 use questions::may_ask;
@@ -122,6 +123,12 @@ impl Gateway {
         client: &Client<'_>,
         request: &Request<'_>,
     ) -> Result<Started, NotStarted> {
+        let mapped = !endpoint.is_one();
+        if let Some(long) = TooLong::of(&request.method, request.params, mapped) {
+            let (admission, via) = (self.admission(), endpoint.via());
+            admission.record_too_long(caller, &via, &request.method, &long).await;
+            return Ok(Started::Answer(refused(&long.refusal(Some(request.id))), 200));
+        }
         let session =
             self.standing_session(endpoint, caller, client).map_err(NotStarted::NotOpened)?;
         let state = match request.params {

@@ -71,7 +71,7 @@ impl Gateway {
 
     async fn trial(&self, name: &str) -> Result<Vec<String>, String> {
         let session = self.open_trial(&Endpoint::Server(name.to_owned())).await?;
-        session.notify(&initialized()?).await;
+        session.notify(&initialized()?).await.map_err(|refusal| refusal.message)?;
         let listed = list(&session).await;
         self.end(&session);
         listed

@@ -6,10 +6,9 @@
 use std::collections::BTreeSet;
 
 use parking_lot::Mutex;
-use toolgate_mcp::{Request, method, peek, text, write};
+use toolgate_mcp::{Request, method, peek, text};
 
-use crate::offers::Offer;
-use crate::server::Server;
+use crate::modern::Level;
 
 /// How many subscriptions of one agent session are remembered.
 const MAX_SUBSCRIPTIONS: usize = 10_000;
@@ -22,8 +21,8 @@ pub(crate) struct Wishes(Mutex<State>);
 struct State {
     /// Servers and the URIs of their resources, as the servers know them.
     subscriptions: BTreeSet<(String, String)>,
-    /// The `params` of the last `logging/setLevel`.
-    level: Option<String>,
+    /// The level of the last `logging/setLevel`, and nothing else of it.
+    level: Option<Level>,
 }
 
 impl Wishes {
@@ -46,7 +45,10 @@ impl Wishes {
                 }
             }
             method::LOGGING_SET_LEVEL => {
-                self.0.lock().level = request.params.map(str::to_owned);
+                let named = request.params.and_then(|params| peek(params, &["level"]).ok()?);
+                if let Some(level) = named.and_then(text).and_then(|level| Level::parse(&level)) {
+                    self.0.lock().level = Some(level);
+                }
             }
             _ => {}
         }
@@ -59,25 +61,14 @@ impl Wishes {
     }
 
     /// Which log messages the agent wants.
-    pub(crate) fn level(&self) -> Option<String> {
-        let state = self.0.lock();
-        let level = peek(state.level.as_deref()?, &["level"]).ok()??;
-        text(level).map(std::borrow::Cow::into_owned)
+    pub(crate) fn level(&self) -> Option<&'static str> {
+        self.0.lock().level.map(Level::as_str)
     }
 
-    /// What a server that comes up again has to be asked once more, of what may still be followed.
-    pub(crate) fn of(
-        &self,
-        server: &Server,
-        offer: &Offer,
-        may_follow: impl Fn(&str) -> bool,
-    ) -> Vec<(&'static str, String)> {
+    /// The resources of a server that the agent wants to hear of.
+    pub(crate) fn followed(&self, server: &str) -> Vec<String> {
         let state = self.0.lock();
-        let level = state.level.clone().filter(|_| offer.can("logging"));
-        let uris = state.subscriptions.iter().filter(|(whose, _)| whose == server.name());
-        let uris = uris.filter(|(_, uri)| may_follow(uri)).map(|(_, uri)| {
-            (method::RESOURCES_SUBSCRIBE, format!(r#"{{"uri":{}}}"#, write::quote(uri)))
-        });
-        level.into_iter().map(|level| (method::LOGGING_SET_LEVEL, level)).chain(uris).collect()
+        let its = state.subscriptions.iter().filter(|(whose, _)| whose == server);
+        its.map(|(_, uri)| uri.clone()).collect()
     }
 }

@@ -13,14 +13,14 @@ mod members;
 mod skim;
 
 use std::borrow::Cow;
+use std::cell::Cell;
 
 pub(crate) use self::members::is_id;
 use self::members::{Elements, Members};
 use crate::edit::offset;
-use crate::fold::imitates;
 use crate::limits::Limits;
 use crate::peek::{peek, text};
-use crate::refusal::{Fault, Refusal, shown};
+use crate::refusal::{Fault, Refusal};
 use crate::walk::LARGE;
 use crate::{code, method, strict};
 
@@ -92,12 +92,12 @@ pub enum Incoming<'a> {
 
 /// Reads what an agent sends, strictly.
 pub fn parse_agent<'a>(body: &'a [u8], limits: &Limits) -> Result<Incoming<'a>, Refusal> {
-    Source { body: utf8(body)?, limits, sender: Sender::Agent }.read()
+    Source { body: utf8(body)?, limits, sender: Sender::Agent, lacks_id: Cell::new(false) }.read()
 }
 
 /// Reads what a server sends: the envelope's rules hold, what is inside is the server's affair.
 pub fn parse_server<'a>(body: &'a [u8], limits: &Limits) -> Result<Incoming<'a>, Refusal> {
-    Source { body: utf8(body)?, limits, sender: Sender::Server }.read()
+    Source { body: utf8(body)?, limits, sender: Sender::Server, lacks_id: Cell::new(false) }.read()
 }
 
 /// Keys of the envelope that no other key may imitate.
@@ -128,6 +128,8 @@ struct Source<'a, 'l> {
     body: &'a str,
     limits: &'l Limits,
     sender: Sender,
+    /// A message was a request, but for the id that it lacks.
+    lacks_id: Cell<bool>,
 }
 
 impl<'a> Source<'a, '_> {
@@ -155,7 +157,12 @@ impl<'a> Source<'a, '_> {
             Err(error) => return Err(Refusal::syntax(&error)),
         };
         let depth = self.limits.depth.saturating_sub(1);
-        Ok(elements.into_iter().map(|raw| self.element(raw, depth)).collect())
+        let messages = elements.into_iter().map(|raw| self.element(raw, depth)).collect();
+        // Whoever sends such a thing wants it done and no answer; nothing beside it is done either.
+        if self.lacks_id.get() {
+            return refuse(format!("{LACKS_ID}; the whole batch is rejected"));
+        }
+        Ok(messages)
     }
 
     fn element(&self, raw: &'a str, depth: usize) -> Result<Message<'a>, Refusal> {
@@ -188,8 +195,20 @@ impl<'a> Source<'a, '_> {
         if let Some(fault) = members.fault() {
             return Err(self.refusal(code::INVALID_REQUEST, fault));
         }
+        if self.sender == Sender::Agent
+            && let Some(at) = lacks_id(members)
+        {
+            self.lacks_id.set(true);
+            return Err(invalid(Fault { at, what: LACKS_ID.to_owned() }));
+        }
         let message = classify(raw, members, self.sender).map_err(invalid)?;
         if self.sender == Sender::Agent {
+            if let (Message::Request(request), Some(at)) = (&message, members.method)
+                && method::is_notification(&request.method)
+            {
+                let what = "a notification has no `id`; leave it out".to_owned();
+                return Err(invalid(Fault { at, what }));
+            }
             if let Some(at) = strict::too_deep(raw, depth) {
                 let what = format!("nests deeper than {} levels", self.limits.depth);
                 return Err(invalid(Fault { at, what }));
@@ -205,15 +224,10 @@ impl<'a> Source<'a, '_> {
 
     /// What may be checked only once the method is known.
     fn strict(&self, method: &str, members: &Members<'a>) -> Result<(), Refusal> {
-        let Some(keys) = method::strict_keys(method) else {
-            return match (imitates(method, &method::STRICT), members.method) {
-                (Some(name), Some(at)) => {
-                    let what = format!("the method `{}` imitates `{name}`", shown(method));
-                    Err(self.refusal(code::INVALID_REQUEST, &Fault { at, what }))
-                }
-                _ => Ok(()),
-            };
-        };
+        if let (Some(what), Some(at)) = (method::fault(method), members.method) {
+            return Err(self.refusal(code::METHOD_NOT_FOUND, &Fault { at, what }));
+        }
+        let Some(keys) = method::strict_keys(method) else { return Ok(()) };
         if let Some(params) = members.params {
             let invalid = |fault: Fault<'_>| self.refusal(code::INVALID_PARAMS, &fault);
             strict::check(params, keys).map_err(invalid)?;
@@ -234,6 +248,16 @@ impl<'a> Source<'a, '_> {
         let at = offset(self.body, fault.at).unwrap_or_default();
         Refusal::new(code, format!("{} (at byte {at})", fault.what))
     }
+}
+
+const LACKS_ID: &str =
+    "a request needs an `id`; only methods that begin with `notifications/` have none";
+
+/// The method of a message that is no notification and has no id, or null for one.
+fn lacks_id<'a>(members: &Members<'a>) -> Option<&'a str> {
+    let at = members.method.filter(|_| matches!(members.id, None | Some("null")))?;
+    let name = text(at)?;
+    (!method::is_notification(&name)).then_some(at)
 }
 
 /// Tells request, notification and response apart by the members that a message has.

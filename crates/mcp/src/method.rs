@@ -1,5 +1,8 @@
 //! Names of the methods that a gateway has to know; every other method passes unread.
 
+use crate::fold::imitates;
+use crate::refusal::shown;
+
 /// Opens a session: version and capabilities.
 pub const INITIALIZE: &str = "initialize";
 /// The client has understood the answer to [`INITIALIZE`].
@@ -78,6 +81,29 @@ pub const TASKS_CANCEL: &str = "tasks/cancel";
 /// A task's state has changed.
 pub const TASKS_STATUS: &str = "notifications/tasks/status";
 
+/// How the name of every notification begins.
+pub const NOTIFICATIONS: &str = "notifications/";
+
+/// Requests that need no permission: they open, list and end, and do nothing else. Together with
+/// notifications and answers this is all that may reach a server without one.
+pub const CLOSED: [&str; 10] = [
+    INITIALIZE,
+    PING,
+    DISCOVER,
+    TOOLS_LIST,
+    PROMPTS_LIST,
+    RESOURCES_LIST,
+    RESOURCES_TEMPLATES_LIST,
+    LOGGING_SET_LEVEL,
+    RESOURCES_UNSUBSCRIBE,
+    LISTEN,
+];
+
+/// Whether a message of this method is a notification, and so needs no permission.
+pub fn is_notification(method: &str) -> bool {
+    method.starts_with(NOTIFICATIONS)
+}
+
 /// What protocol 2026-07-28 no longer has.
 pub const REMOVED: [&str; 7] = [
     INITIALIZE,
@@ -89,8 +115,66 @@ pub const REMOVED: [&str; 7] = [
     TASKS_RESULT,
 ];
 
-/// What an upstream could be made to do: their whole `params` are read strictly.
-pub const STRICT: [&str; 3] = [TOOLS_CALL, PROMPTS_GET, RESOURCES_READ];
+/// Every method of the protocol. No other name may imitate one of them.
+pub const KNOWN: [&str; 35] = [
+    INITIALIZE,
+    INITIALIZED,
+    PING,
+    DISCOVER,
+    LISTEN,
+    LISTEN_ACKNOWLEDGED,
+    TOOLS_LIST,
+    TOOLS_CALL,
+    TOOLS_LIST_CHANGED,
+    RESOURCES_LIST,
+    RESOURCES_TEMPLATES_LIST,
+    RESOURCES_READ,
+    RESOURCES_SUBSCRIBE,
+    RESOURCES_UNSUBSCRIBE,
+    RESOURCES_LIST_CHANGED,
+    RESOURCES_UPDATED,
+    PROMPTS_LIST,
+    PROMPTS_GET,
+    PROMPTS_LIST_CHANGED,
+    COMPLETION_COMPLETE,
+    LOGGING_SET_LEVEL,
+    MESSAGE,
+    PROGRESS,
+    CANCELLED,
+    SAMPLING_CREATE_MESSAGE,
+    ELICITATION_CREATE,
+    ELICITATION_COMPLETE,
+    ROOTS_LIST,
+    ROOTS_LIST_CHANGED,
+    TASKS_GET,
+    TASKS_LIST,
+    TASKS_RESULT,
+    TASKS_UPDATE,
+    TASKS_CANCEL,
+    TASKS_STATUS,
+];
+
+/// The bytes that a method name may have.
+pub const MAX_METHOD: usize = 256;
+
+/// What is wrong with the name of a method, for its sender: it imitates one of the protocol's, or a
+/// server may read it as another. A name that is too long is not looked at.
+pub fn fault(name: &str) -> Option<String> {
+    if name.len() > MAX_METHOD || KNOWN.contains(&name) {
+        return None;
+    }
+    if let Some(known) = imitates(name, &KNOWN) {
+        return Some(format!("the method `{}` imitates `{known}`", shown(name)));
+    }
+    if name.chars().any(char::is_control) {
+        return Some("the name of a method has no control characters".to_owned());
+    }
+    // Some servers route by path.
+    if name.split('/').any(|part| matches!(part, "." | "..")) {
+        return Some(format!("the method `{}` is a relative path", shown(name)));
+    }
+    None
+}
 
 /// The keys directly in the `params` of this method that no other key may imitate; the whole
 /// `params` are then read strictly. None for methods that nothing is decided by the `params` of.

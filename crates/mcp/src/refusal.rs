@@ -44,6 +44,10 @@ impl<'a> Fault<'a> {
         Self { at, what }
     }
 
+    pub(crate) fn control(at: &'a str) -> Self {
+        Self { at, what: "a key of the protocol has no control characters".to_owned() }
+    }
+
     pub(crate) fn surrogate(at: &'a str) -> Self {
         let what = "a string has half of a surrogate pair; send both halves or neither".to_owned();
         Self { at, what }

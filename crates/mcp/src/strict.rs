@@ -108,10 +108,14 @@ impl<'a> Walk<'a, '_> {
         } else {
             Cow::Borrowed(raw.trim_matches('"'))
         };
-        if self.open.len() == 1
-            && let Some(name) = imitates(&text, self.names)
-        {
-            return Err(Fault::imitation(raw, &text, name));
+        if self.open.len() == 1 && !self.names.is_empty() {
+            // Some readers end a text at the first NUL.
+            if text.chars().any(char::is_control) {
+                return Err(Fault::control(raw));
+            }
+            if let Some(name) = imitates(&text, self.names) {
+                return Err(Fault::imitation(raw, &text, name));
+            }
         }
         self.keys.push(Key { text, raw });
         Ok(())

@@ -64,7 +64,9 @@ fn tell(row: &Row, documents: &Documents) -> String {
         other => vec![format!("A row of kind {other} was written.")],
     };
     let message = d.message.iter().map(|message| format!("It says: {message}"));
-    let lines = said.into_iter().chain(message).map(|line| format!("  {line}\n"));
+    // What agents have sent must not look like a line of this story.
+    let lines = said.into_iter().chain(message).map(|line| line.replace('\n', "\\n"));
+    let lines = lines.map(|line| format!("  {line}\n"));
     let time = d.time.strftime("%Y-%m-%d %H:%M:%S%.3fZ");
     format!("\n{time}  row {}\n{}", row.seq, lines.collect::<String>())
 }

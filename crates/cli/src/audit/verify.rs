@@ -45,8 +45,9 @@ pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Done> {
         (OneOutput::Table, None) => {
             let checked = audit.checkpoints_until(report.head.seq)?;
             let (rows, hash) = (report.rows, report.head.hash);
+            let unsigned = rows.saturating_sub(report.signed);
             print::out(&format!(
-                "the audit is whole\nrows         {rows}\ncheckpoints  {checked}\nhead         {hash}\nkey          {fingerprint}\n"
+                "the audit is whole\nrows         {rows}\ncheckpoints  {checked}\nunsigned     {unsigned}\nhead         {hash}\nkey          {fingerprint}\n"
             ));
         }
         (OneOutput::Table, Some(_)) => {}

@@ -61,7 +61,22 @@ pub(crate) fn announced(folder: &Path, flag: &str) -> anyhow::Result<String> {
          folder with --data, or an address with {flag}",
         folder.display()
     );
-    line.with_context(|| format!("cannot read `{}`", path.display()))
+    let line = line.with_context(|| format!("cannot read `{}`", path.display()))?;
+    anyhow::ensure!(
+        is_served(folder),
+        "no gateway runs on the data folder `{}` any more: the last one ended without a farewell; \
+         start it with `toolgate serve`, or name an address with {flag}",
+        folder.display()
+    );
+    Ok(line)
+}
+
+/// Whether a gateway holds the lock of this folder. Without one, another program may listen where
+/// the last gateway did, and must not be told the token.
+fn is_served(folder: &Path) -> bool {
+    let no_link = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
+    let lock = OpenOptions::new().read(true).custom_flags(no_link).open(folder.join("serve.lock"));
+    lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockShared).is_err())
 }
 
 /// A client for the gateway whose line this is.
@@ -75,7 +90,7 @@ pub(crate) fn client_of(line: &serde_json::Value) -> Client {
 
 /// Whether a gateway says that it runs on this folder.
 pub(crate) fn is_announced(folder: &Path) -> bool {
-    folder.join(ANNOUNCED).exists()
+    folder.join(ANNOUNCED).exists() && is_served(folder)
 }
 
 /// The token of the person `admin` of a data folder.
@@ -147,7 +162,9 @@ pub(crate) fn check_folder(folder: &Path) -> io::Result<()> {
     for name in ["toolgate.db", "toolgate.db-wal", "toolgate.db-shm"] {
         checked(&folder.join(name))?;
     }
-    for name in ["admin.token", "audit.key", "audit.pub", "hash.key", "serve.lock", ANNOUNCED] {
+    for name in
+        ["admin.token", "audit.key", "audit.pub", "hash.key", "serve.lock", "owners", ANNOUNCED]
+    {
         checked(&folder.join(name))?;
     }
     Ok(())

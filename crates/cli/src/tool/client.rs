@@ -151,7 +151,7 @@ impl Client {
         let body = serde_json::to_vec(&request).map_err(strange)?;
         let (heard, mut hear) = mpsc::unbounded_channel();
         let ear = Arc::new(Ear { id: Some(self.next), heard });
-        let message = Outbound::request(body.into());
+        let message = Outbound::of_agent(body.into(), true);
         let mut sending = self.channel.send(message, ear);
         // The ear goes with the exchange, so this ends when the exchange does.
         let mut sent = false;
@@ -208,7 +208,7 @@ impl Client {
 
     async fn tell(&self, message: &Value) -> Result<(), Failed> {
         let (heard, _) = mpsc::unbounded_channel();
-        let message = Outbound::word(message.to_string().into());
+        let message = Outbound::of_agent(message.to_string().into(), false);
         let ear = Arc::new(Ear { id: None, heard });
         self.channel.send(message, ear).await.map_err(Failed::Way)
     }

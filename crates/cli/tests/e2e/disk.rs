@@ -62,7 +62,7 @@ impl SmallDisk {
         let home = Home::new();
         let data = home.path("data");
         fs::create_dir(&data).unwrap();
-        let mount = format!("mount -t tmpfs -o size=3m none '{}'", data.display());
+        let mount = format!("mount -t tmpfs -o size=3m,mode=700 none '{}'", data.display());
         let unshare = |script: &str| {
             let mut command = Command::new("unshare");
             command.args(["--mount", "--map-root-user", "sh", "-c", script]);

@@ -224,3 +224,19 @@ fn results_are_not_written_through_a_link_of_another_user() {
         assert_eq!(fs::read_to_string(home.path("target")).unwrap(), "theirs");
     }
 }
+
+#[test]
+fn a_token_is_not_sent_to_whoever_listens_where_a_gateway_was() {
+    let mut gate = Gate::start("");
+    gate.signal(Signal::KILL);
+    gate.wait();
+    let data = gate.home.path(".local/share/toolgate");
+    assert!(data.join("serve.json").exists(), "it said no farewell");
+    let somebody = std::net::TcpListener::bind(gate.admin()).unwrap();
+    somebody.set_nonblocking(true).unwrap();
+    let output = gate.home.run(&["freeze", "--all"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("no gateway runs on the data folder"), "{said}");
+    assert!(somebody.accept().is_err(), "nothing was sent there");
+}

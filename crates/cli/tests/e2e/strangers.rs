@@ -143,3 +143,27 @@ fn who_comes_with_two_tokens_is_nobody() {
         );
     }
 }
+
+#[test]
+fn the_audit_is_searched_by_kind_person_code_and_time() {
+    let gate = guarded();
+    let api = Api::admin(&gate);
+    assert_eq!(Api::nobody(&gate).ask("GET", "status", "").status, 401);
+    api.expect(201, "POST", "grants", r#"{"label":"h"}"#);
+    api.expect(201, "POST", "freeze", r#"{"server":"sessions"}"#);
+    let found = |query: &str| api.get(&format!("audit?{query}"))["items"].as_array().unwrap().len();
+    eventually("the row is there", || (found("kind=refused") == 1).then_some(()));
+    assert_eq!((found("person=admin"), found("person=nobody")), (2, 0));
+    assert_eq!(found("kind=admin&person=admin"), 2);
+    assert_eq!((found("code=no_token"), found("server=sessions"), found("session=u")), (1, 1, 0));
+    assert_eq!((found("until=2020-01-01T00:00:00Z"), found("since=2100-01-01T00:00:00Z")), (0, 0));
+    assert!(found("since=2020-01-01T00:00:00Z&until=2100-01-01T00:00:00Z") >= 3);
+    let first = api.get("audit?person=admin&limit=1");
+    assert_eq!(first["items"].as_array().unwrap().len(), 1);
+    let next = first["next"].as_str().unwrap();
+    let rest = api.get(&format!("audit?person=admin&after={next}"));
+    assert_eq!((rest["items"].as_array().unwrap().len(), &rest["next"]), (1, &Value::Null));
+    for wrong in ["kind=any", "since=yesterday", "kind=admin&kind=admin"] {
+        api.expect(400, "GET", &format!("audit?{wrong}"), "");
+    }
+}

@@ -36,13 +36,13 @@ impl RemoteChannel {
         message: Outbound,
         inbox: Arc<dyn Inbox>,
     ) -> Result<(), SendError> {
-        let newer = !message.heads.is_empty();
+        let (newer, expects_answer) = (!message.heads().is_empty(), message.expects_answer());
         let (headers, session) = if newer {
-            (self.headers.post_with(&message.heads), None)
+            (self.headers.post_with(message.heads()), None)
         } else {
             self.headers.post()
         };
-        let body = Checked::new(message.body, message.last_look);
+        let body = Checked::new(message.body().clone(), message.last_look().cloned());
         let response = self
             .request_to(&self.url, Method::POST, headers, body)
             .await
@@ -54,12 +54,12 @@ impl RemoteChannel {
             self.headers.adopt(session.as_ref(), response.headers());
         }
         match Content::of(&response) {
-            Content::Nothing if message.expects_answer => {
+            Content::Nothing if expects_answer => {
                 Err(self.lost("took the request but gave no answer"))
             }
-            Content::Json => self.whole(response, message.expects_answer, &inbox).await,
-            Content::Events => self.follow(response, message.expects_answer, inbox).await,
-            Content::Other if message.expects_answer => {
+            Content::Json => self.whole(response, expects_answer, &inbox).await,
+            Content::Events => self.follow(response, expects_answer, inbox).await,
+            Content::Other if expects_answer => {
                 let kind = content_type(response.headers()).unwrap_or("no content type");
                 Err(self.lost(&format!("answered with `{kind}` instead of JSON or events")))
             }

@@ -84,7 +84,7 @@ impl RemoteChannel {
         message: Outbound,
     ) -> Result<(), SendError> {
         let (headers, _) = self.headers.post();
-        let body = Checked::new(message.body, message.last_look);
+        let body = Checked::new(message.body().clone(), message.last_look().cloned());
         let response = self
             .request_to(endpoint, Method::POST, headers, body)
             .await

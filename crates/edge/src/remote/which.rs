@@ -68,16 +68,17 @@ impl RemoteChannel {
             return self.post_legacy(endpoint, message).await;
         }
         // Who speaks protocol 2026-07-28 has asked for nothing else, and opens nothing.
-        if !message.heads.is_empty() {
+        if !message.heads().is_empty() {
             return self.exchange(message, inbox).await;
         }
         let first = self.opening.swap(false, Ordering::Relaxed);
-        let undecided = first && message.last_look.is_none() && self.which.told == Speaks::Unknown;
-        let refused = match self.exchange(message.clone(), inbox).await {
-            Err(SendError::Refused { status: status @ (400 | 404 | 405), body }) if undecided => {
-                SendError::Refused { status, body }
+        let undecided = first && self.which.told == Speaks::Unknown;
+        let again = message.again().filter(|_| undecided);
+        let (refused, message) = match (self.exchange(message, inbox).await, again) {
+            (Err(SendError::Refused { status: status @ (400 | 404 | 405), body }), Some(again)) => {
+                (SendError::Refused { status, body }, again)
             }
-            sent => return sent,
+            (sent, _) => return sent,
         };
         if let Err(why) = self.open_legacy(GUESSING).await {
             tracing::debug!(server = self.server, "it does not speak HTTP+SSE either: {why}");

@@ -78,11 +78,12 @@ impl Recorder {
 }
 
 pub(crate) fn message(body: &str) -> Outbound {
-    Outbound::request(Bytes::copy_from_slice(body.as_bytes()))
+    let body = Bytes::copy_from_slice(body.as_bytes());
+    Outbound::closed(body.clone()).unwrap_or_else(|_| Outbound::of_agent(body, true))
 }
 
 pub(crate) fn notification(body: &str) -> Outbound {
-    Outbound { expects_answer: false, ..message(body) }
+    Outbound::of_agent(Bytes::copy_from_slice(body.as_bytes()), false)
 }
 
 /// Waits; a minute without result is a failure, not a measurement.

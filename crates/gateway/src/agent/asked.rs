@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use toolgate_mcp::{Payload, Response};
 
 use super::AgentSession;
+use crate::clearance::Closed;
 use crate::link::Link;
 use crate::outlet::Outlet;
 use crate::rewrite::rewrite;
@@ -66,7 +67,7 @@ impl AgentSession {
                 if link.is_up_in(asked.epoch)
                     && let Ok(body) = rewrite(response.raw, &[(id, &theirs)])
                 {
-                    self.pass_on(link, body).await;
+                    self.pass_on(link, body, Closed::answer()).await;
                 }
             }
         }

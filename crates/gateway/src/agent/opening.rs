@@ -48,11 +48,7 @@ impl AgentSession {
         let client = std::str::from_utf8(&params).ok().and_then(|params| {
             Some(text(peek(params, &["clientInfo", "name"]).ok()??)?.as_ref().into())
         });
-        let via = match &endpoint {
-            Endpoint::All => "/mcp".into(),
-            Endpoint::Sessions => "/mcp/sessions".into(),
-            Endpoint::Server(server) => format!("/mcp/{server}").into(),
-        };
+        let via = endpoint.via();
         let agent_session = match &standing {
             Some(standing) => Arc::clone(&standing.known_as),
             None => public(&id),

@@ -8,6 +8,7 @@ use toolgate_mcp::{Incoming, Limits, Message, Refusal, code, method, parse_agent
 
 use super::{AgentSession, Attached};
 use crate::call::{Call, Work};
+use crate::clearance::Closed;
 use crate::modern::Standing;
 use crate::outlet::Outlet;
 
@@ -69,7 +70,9 @@ impl AgentSession {
             if let Some(number) = link.withdraw(self.key, id) {
                 let params = format!(r#"{{"requestId":{number},"reason":"the client is gone"}}"#);
                 let body = write::notification(method::CANCELLED, Some(&params));
-                self.tasks.spawn(timeout(PARTING, async move { link.tell(body).await }));
+                self.tasks.spawn(timeout(PARTING, async move {
+                    link.tell(body, Closed::CANCELLED).await;
+                }));
             }
         }
     }

@@ -19,6 +19,7 @@ use toolgate_mcp::{Edit, items, members, method, peek, text, write};
 use crate::agent::AgentSession;
 use crate::call::Work;
 use crate::link::Link;
+use crate::on_behalf;
 use crate::outlet::Outlet;
 use crate::seal::{Seal, TASKS};
 use crate::server::Server;
@@ -86,9 +87,10 @@ pub(super) fn list(session: &Arc<AgentSession>, id: &str, outlet: &Arc<Outlet>) 
             let lists = offer.is_some_and(|offer| offer.can("tasks"));
             // Where agents share a server its list has what others have begun.
             if lists && link.is_up() && !link.is_shared() && !link.speaks_modern() {
-                let link = Arc::clone(link);
+                let (link, session) = (Arc::clone(link), Arc::clone(&session));
                 asked.spawn(async move {
-                    let tasks = timeout(LISTING, tasks_of(&link)).await.unwrap_or_default();
+                    let listing = tasks_of(&session, &link);
+                    let tasks = timeout(LISTING, listing).await.unwrap_or_default();
                     (place, link, tasks)
                 });
             }
@@ -104,11 +106,12 @@ pub(super) fn list(session: &Arc<AgentSession>, id: &str, outlet: &Arc<Outlet>) 
     })
 }
 
-async fn tasks_of(link: &Arc<Link>) -> Vec<String> {
+async fn tasks_of(session: &Arc<AgentSession>, link: &Arc<Link>) -> Vec<String> {
     let (mut all, mut cursor) = (Vec::new(), None);
     for _ in 0..MAX_PAGES {
         let params = cursor.take().map(|cursor: String| format!(r#"{{"cursor":{cursor}}}"#));
-        let Ok(answer) = link.ask(method::TASKS_LIST, params.as_deref()).await else { break };
+        let asking = on_behalf::ask(session, link, method::TASKS_LIST, params.as_deref());
+        let Some(answer) = asking.await else { break };
         let answer = String::from_utf8_lossy(&answer);
         let result = peek(&answer, &["result"]).ok().flatten().unwrap_or("{}");
         let [tasks, next] = members(result, ["tasks", "nextCursor"]).unwrap_or_default();

@@ -18,8 +18,9 @@ use crate::era::Era;
 use crate::failure::Expects;
 use crate::link::{Link, Opened, Parties};
 use crate::lists::Kind;
+use crate::measure::TooLong;
 use crate::modern::Standing;
-use crate::rewrite::{rewrite, with_error};
+use crate::rewrite::{refused, rewrite, with_error};
 use crate::server::{Instances, Server};
 
 impl Gateway {
@@ -32,6 +33,11 @@ impl Gateway {
     ) -> Result<(Arc<AgentSession>, Bytes), NotOpened> {
         if self.draining.is_cancelled() {
             return Err(NotOpened::Stopping);
+        }
+        if let Some(long) = TooLong::of(&request.method, request.params, false) {
+            let via = endpoint.via();
+            self.admission.record_too_long(caller, &via, &request.method, &long).await;
+            return Err(NotOpened::Answer(refused(&long.refusal(Some(request.id)))));
         }
         let place = self.take_place()?;
         let params = Bytes::copy_from_slice(request.params.unwrap_or("{}").as_bytes());

@@ -17,6 +17,7 @@ use toolgate_audit::Effect;
 use toolgate_mcp::{
     Edit, EditError, Payload, Refusal, code, entries, members, method, peek, text, write,
 };
+use toolgate_store::Permit;
 
 use super::Link;
 use super::pending::Pending;
@@ -49,12 +50,14 @@ impl fmt::Debug for Asks {
 pub(crate) struct Retry {
     /// The whole message.
     pub(crate) raw: String,
+    /// What clears it.
+    pub(crate) permit: Permit,
 }
 
 /// What comes after a server's wish for more.
 pub(super) enum Next {
-    /// The request is sent again, like this.
-    Leg(Bytes),
+    /// The request is sent again, like this, under a permit of its own if it has one.
+    Leg(Bytes, Option<Permit>),
     /// It is over.
     Over(Ended),
 }
@@ -108,7 +111,7 @@ impl Link {
         };
         let state = peek(&result, &["requestState"]).ok().flatten();
         let leg = continued(&pending.body, number, &answers, state);
-        leg.map(Next::Leg).map_err(|refusal| Failure::unavailable(refusal.message))
+        leg.map(|leg| Next::Leg(leg, None)).map_err(|refusal| Failure::unavailable(refusal.message))
     }
 
     /// Waits for the client's next request.
@@ -129,7 +132,8 @@ impl Link {
         let token = peek(&retry.raw, &["params", "_meta", "progressToken"]).ok().flatten();
         self.waiting.set_token(number, token);
         let leg = retried(&pending.body, &retry.raw, number, state);
-        leg.map(Next::Leg).map_err(|refusal| Failure::unavailable(refusal.message))
+        leg.map(|leg| Next::Leg(leg, Some(retry.permit)))
+            .map_err(|refusal| Failure::unavailable(refusal.message))
     }
 
     /// Asks an agent of an older protocol everything that the server wants to know; the answers as

@@ -25,7 +25,8 @@ use super::Link;
 use super::handshake::Up;
 use super::hear::Ear;
 use super::waiting::Waiting;
-use crate::channel::{Channel, Outbound, SendError};
+use crate::channel::{Channel, Outbound, SendError, Uncleared};
+use crate::clearance::{Clearance, Closed};
 use crate::era::Era;
 use crate::failure::Failure;
 use crate::rewrite::error_in;
@@ -234,26 +235,27 @@ impl Link {
     /// Prepares to hear a stream; none if its channel is no longer the one that is up.
     fn prepare(&self, stream: &Stream, params: &str) -> Option<Listening> {
         let up = self.up.load_full().filter(|up| up.epoch == stream.epoch)?;
-        let listening = self.listening(&up, params);
+        let listening = self.listening(&up, params).ok()?;
         *stream.number.lock() = Some(listening.number);
         Some(listening)
     }
 
     /// A stream that is about to be heard over `up`.
-    fn listening(&self, up: &Up, params: &str) -> Listening {
+    fn listening(&self, up: &Up, params: &str) -> Result<Listening, Uncleared> {
         let number = self.waiting.number();
+        let body = write::request(number, method::LISTEN, Some(params));
+        let message = self.own_outbound(body, up, Clearance::Closed(Closed::LISTEN))?;
         let (tell, answer) = oneshot::channel();
         self.waiting.insert(number, Waiting::Own(tell, up.epoch));
-        let body = write::request(number, method::LISTEN, Some(params));
-        let message = self.own_outbound(body, up);
         let ear = self.ear(up.epoch, Some(number));
-        Listening { channel: Arc::clone(&up.channel), message, ear, number, answer }
+        Ok(Listening { channel: Arc::clone(&up.channel), message, ear, number, answer })
     }
 
     /// Nobody hears the stream `number` any more; the server is told.
     async fn end_listening(&self, number: u64) {
         let params = format!(r#"{{"requestId":{number},"reason":"not needed any more"}}"#);
-        self.tell(write::notification(method::CANCELLED, Some(&params))).await;
+        let body = write::notification(method::CANCELLED, Some(&params));
+        self.tell(body, Closed::CANCELLED).await;
     }
 }
 

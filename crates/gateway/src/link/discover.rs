@@ -18,6 +18,7 @@ use toolgate_mcp::{
 use super::Link;
 use super::handshake::Up;
 use crate::agent::AgentSession;
+use crate::clearance::Closed;
 use crate::era::Era;
 use crate::failure::Failure;
 
@@ -41,7 +42,7 @@ impl Link {
     /// Asks the server what it can do without a handshake. It has half of `limit`, so that enough
     /// is left for one.
     pub(super) async fn discover(self: &Arc<Self>, up: &Up, limit: Duration) -> Discovered {
-        let asking = self.ask_first(up, |number| {
+        let asking = self.ask_first(up, Closed::DISCOVER, |number| {
             let raw = write::request(number, method::DISCOVER, Some("{}"));
             let raw = String::from_utf8_lossy(&raw);
             let body = self.with_about(None, None, |about| described(&raw, about));

@@ -1,7 +1,7 @@
 //! How a link comes up: connect, `initialize` (or `server/discover`, see `link/discover.rs`), and
 //! after a loss all of it again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -19,9 +19,11 @@ use super::waiting::Waiting;
 use super::{Link, Unanswered};
 use crate::backoff::Backoff;
 use crate::channel::{Channel, Heads, Outbound, SendError};
+use crate::clearance::{Clearance, Closed};
 use crate::era::Era;
 use crate::failure::Failure;
 use crate::lists::Kind;
+use crate::on_behalf;
 use crate::rewrite::error_in;
 
 /// A channel that dies younger than this is not brought up again at once.
@@ -118,7 +120,8 @@ impl Link {
     async fn settle_in(self: &Arc<Self>, deadline: Option<Instant>) -> Option<Arc<Up>> {
         let up = self.up.load_full()?;
         if up.era == Era::Legacy {
-            let told = self.tell(write::notification(method::INITIALIZED, None));
+            let body = write::notification(method::INITIALIZED, None);
+            let told = self.tell(body, Closed::INITIALIZED);
             if in_time(deadline, told).await.is_none() {
                 tracing::debug!(server = self.server.name(), "`initialized` was not acknowledged");
             }
@@ -137,25 +140,29 @@ impl Link {
 
     /// What agents asked of the server before it was lost: to hear of resources, and of how much.
     fn renew_wishes(self: &Arc<Self>) {
-        let mut wishes = BTreeSet::new();
+        let (mut levels, mut followed) = (BTreeSet::new(), BTreeMap::new());
+        let logs = self.offer().can("logging");
         for session in self.sessions() {
-            let label = &session.grant().label;
-            let may_follow =
-                |uri: &str| session.admission().may_follow(label, self.server.name(), uri);
-            wishes.extend(session.wishes.of(&self.server, &self.offer(), may_follow));
+            levels.extend(session.wishes.level().filter(|_| logs));
+            let label = Arc::clone(&session.grant().label);
+            for uri in session.wishes.followed(self.server.name()) {
+                if session.admission().may_follow(&label, self.server.name(), &uri) {
+                    followed.entry(uri).or_insert_with(|| Arc::clone(&session));
+                }
+            }
         }
         // Of several levels nobody knows which was the last.
-        let is_level = |(method, _): &(&str, String)| *method == method::LOGGING_SET_LEVEL;
-        if wishes.iter().filter(|wish| is_level(wish)).count() > 1 {
-            wishes.retain(|wish| !is_level(wish));
+        if let (Some(level), 1) = (levels.first(), levels.len()) {
+            let params = format!(r#"{{"level":"{level}"}}"#);
+            self.wish(method::LOGGING_SET_LEVEL, params, Closed::SET_LEVEL);
         }
-        if wishes.is_empty() {
+        if followed.is_empty() {
             return;
         }
         let me = Arc::clone(self);
         tokio::spawn(async move {
-            for (method, params) in wishes {
-                if me.ask(method, Some(&params)).await.is_err() {
+            for (uri, session) in followed {
+                if !on_behalf::follow(&session, &me, &uri).await && !me.is_up() {
                     return;
                 }
             }
@@ -263,7 +270,7 @@ impl Link {
 
     async fn initialize(self: &Arc<Self>, up: &Up) -> Result<Opened, Failure> {
         let params = String::from_utf8_lossy(&self.opening);
-        let answer = self.ask_first(up, |number| {
+        let answer = self.ask_first(up, Closed::INITIALIZE, |number| {
             (write::request(number, method::INITIALIZE, Some(&params)), Heads::new())
         });
         let answer = answer.await?;
@@ -294,6 +301,7 @@ impl Link {
     pub(super) async fn ask_first(
         self: &Arc<Self>,
         up: &Up,
+        closed: Closed,
         write: impl FnOnce(u64) -> (Bytes, Heads),
     ) -> Result<Bytes, Failure> {
         let number = self.waiting.number();
@@ -303,7 +311,7 @@ impl Link {
         let _unanswered = Unanswered { link: Arc::clone(self), number };
         let (body, heads) = write(number);
         let ear = self.ear(up.epoch, Some(number));
-        let message = Outbound { heads, ..Outbound::request(body) };
+        let message = Outbound::request(body, heads, Clearance::Closed(closed))?;
         let mut sending = tokio::spawn(send(Arc::clone(&up.channel), message, ear));
         let sent = tokio::select! {
             biased;

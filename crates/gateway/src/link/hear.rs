@@ -18,6 +18,7 @@ use super::waiting::{AgentWaiting, Bridge, Waiting};
 use super::{Link, Parties};
 use crate::agent::{AgentSession, Asked, Asker};
 use crate::channel::{Inbox, Progress};
+use crate::clearance::Closed;
 use crate::ended::{Ended, Withheld};
 use crate::lists::{Kind, Unreadable};
 use crate::modern;
@@ -310,7 +311,7 @@ impl Link {
 
     fn answer_server(&self, answer: Bytes) {
         let Some(me) = self.me.upgrade() else { return };
-        self.tasks.spawn(async move { me.tell(answer).await });
+        self.tasks.spawn(async move { me.tell(answer, Closed::answer()).await });
     }
 
     /// Gives a notification that belongs to no request to every agent that it concerns.

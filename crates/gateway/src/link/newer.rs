@@ -22,7 +22,8 @@ use super::pending::Pending;
 use super::waiting::{Bridge, Waiting};
 use super::{Link, Parties};
 use crate::agent::AgentSession;
-use crate::channel::{Heads, Outbound, SendError};
+use crate::channel::{Heads, Outbound, SendError, Uncleared};
+use crate::clearance::{Clearance, Closed};
 use crate::ended::Ended;
 use crate::era::Era;
 use crate::failure::Failure;
@@ -45,7 +46,7 @@ pub(super) enum Delivered {
 }
 
 /// A notification as a server of the newer protocol may have it; none if it is not to.
-pub(super) fn word(up: &Up, body: Bytes) -> Option<Outbound> {
+pub(super) fn word(up: &Up, body: Bytes, closed: Closed) -> Option<Outbound> {
     let heads = {
         let Ok(Incoming::One(Message::Notification(word))) =
             parse_server(&body, &Limits::default())
@@ -58,7 +59,7 @@ pub(super) fn word(up: &Up, body: Bytes) -> Option<Outbound> {
             _ => heads_of(word.raw),
         }
     };
-    Some(Outbound { heads, ..Outbound::word(body) })
+    Outbound::word(body, heads, closed).ok()
 }
 
 impl Link {
@@ -68,16 +69,21 @@ impl Link {
         pending: &mut Pending,
         up: &Arc<Up>,
         second_chance: bool,
+        clearance: Clearance,
     ) -> Result<Delivered, Failure> {
         if let Some(ended) = self.answer_here(pending, up).await? {
+            clearance.spend();
             return Ok(Delivered::Ended(ended));
         }
         let bridge = if pending.is_newer { Bridge::Same } else { Bridge::Older };
         let (mut body, mut up) = (pending.body.clone(), Arc::clone(up));
         let mut chance = second_chance;
+        let mut next = clearance;
         loop {
             let number = pending.unanswered.number;
-            let message = self.outbound(pending, &body, &up).await?;
+            let spare = next.once_more();
+            let clearance = std::mem::replace(&mut next, spare);
+            let message = self.outbound(pending, &body, &up, clearance).await?;
             if let Some(ended) = self.no_longer(pending).await {
                 return Ok(Delivered::Ended(ended));
             }
@@ -136,7 +142,10 @@ impl Link {
             let Some(asks) = ended.asks else { return Ok(Delivered::Ended(ended)) };
             match self.next_leg(pending, *asks).await? {
                 Next::Over(ended) => return Ok(Delivered::Ended(ended)),
-                Next::Leg(leg) => body = leg,
+                Next::Leg(leg, permit) => {
+                    body = leg;
+                    next = permit.map_or(next, Clearance::Permit);
+                }
             }
             (chance, pending.waited) = (false, true);
             up = self.come_up(Instant::now()).await?;
@@ -152,12 +161,13 @@ impl Link {
         pending: &Pending,
         body: &Bytes,
         up: &Up,
+        clearance: Clearance,
     ) -> Result<Outbound, Failure> {
         let speaker = self.speaker(pending.unanswered.number);
         let level = speaker.as_ref().and_then(|speaker| speaker.wishes.level());
         let raw = String::from_utf8_lossy(body);
         let about = |about: &About<'_>| described(&raw, about);
-        let body = self.with_about(speaker.as_deref(), level.as_deref(), about);
+        let body = self.with_about(speaker.as_deref(), level, about);
         let body = body.map_err(|refusal| Failure::unavailable(refusal.message))?;
         let mut heads = heads_of(&raw);
         match &pending.newer {
@@ -167,19 +177,24 @@ impl Link {
             }
             None => {}
         }
-        Ok(Outbound { heads, ..pending.outbound(body) })
+        Ok(pending.outbound(body, heads, clearance)?)
     }
 
     /// A request of our own.
-    pub(super) fn own_outbound(&self, body: Bytes, up: &Up) -> Outbound {
+    pub(super) fn own_outbound(
+        &self,
+        body: Bytes,
+        up: &Up,
+        clearance: Clearance,
+    ) -> Result<Outbound, Uncleared> {
         if up.era == Era::Legacy {
-            return Outbound::request(body);
+            return Outbound::request(body, Heads::new(), clearance);
         }
         let raw = String::from_utf8_lossy(&body);
         let heads = heads_of(&raw);
         let told = self.with_about(None, None, |about| described(&raw, about));
         let body = told.unwrap_or_else(|_| body.clone());
-        Outbound { heads, ..Outbound::request(body) }
+        Outbound::request(body, heads, clearance)
     }
 
     /// The headers that repeat arguments of a tool.

@@ -1,7 +1,7 @@
 //! Pending requests: an agent's request from the moment it has a number to its end.
 //!
-//! Invariant: a message is sent once, with a pass, whatever the server answers. Only what needs no
-//! permit (lists, pings) is sent again to a server that has forgotten its session.
+//! Invariant: a message is sent once, with a clearance, whatever the server answers. Only what needs
+//! no permit (lists, pings) is sent again to a server that has forgotten its session.
 //! Invariant: what a permit was given for is judged again immediately before it is written.
 //! Invariant: however this ends, a panic too, nobody is left waiting.
 
@@ -22,13 +22,13 @@ use super::newer::{Delivered, Newer};
 use super::waiting::{AgentWaiting, Hides, Waiting};
 use super::{Link, Unanswered};
 use crate::access::Grant;
-use crate::channel::{LastLook, Outbound, SendError};
+use crate::channel::{Heads, LastLook, Outbound, SendError, Uncleared};
+use crate::clearance::{Clearance, Closed};
 use crate::ended::Ended;
 use crate::era::Era;
 use crate::failure::{Expects, Failure};
 use crate::lists::Kind;
 use crate::outlet::Outlet;
-use crate::pass::Pass;
 use crate::recheck::Recheck;
 use crate::refused::Refused;
 use crate::rewrite::{error_in, rewrite, with_error};
@@ -148,22 +148,23 @@ impl Link {
     async fn deliver(
         self: &Arc<Self>,
         pending: &mut Pending,
-        pass: Pass,
+        clearance: Clearance,
     ) -> Result<Ended, Failure> {
         let _room = self.server.room()?;
         // An answer of whatever kind may come of what was done.
-        let mut second_chance = pass.may_repeat();
+        let mut second_chance = clearance.may_repeat();
+        let mut next = clearance;
         loop {
             let up = self.come_up_for(pending).await?;
             if let Some(ended) = self.no_longer(pending).await {
                 return Ok(ended);
             }
+            let spare = next.once_more();
+            let clearance = std::mem::replace(&mut next, spare);
             if up.era == Era::Modern {
-                match self.deliver_newer(pending, &up, second_chance).await? {
-                    Delivered::Ended(ended) => {
-                        pass.spend();
-                        return Ok(ended);
-                    }
+                let delivered = self.deliver_newer(pending, &up, second_chance, clearance);
+                match delivered.await? {
+                    Delivered::Ended(ended) => return Ok(ended),
                     Delivered::Refused => {
                         second_chance = false;
                         continue;
@@ -174,20 +175,18 @@ impl Link {
             if !self.waiting.mark_sent(number, up.epoch) {
                 return Ok(pending.taken_out());
             }
-            let message = pending.outbound(pending.older_body());
+            let message = pending.outbound(pending.older_body(), Heads::new(), clearance)?;
             pending.written = true;
             let sent = tokio::select! {
                 biased;
                 sent = up.channel.send(message, self.ear(up.epoch, Some(number))) => sent,
                 // Somebody has said how it ended: nobody waits for the server any more.
                 ended = &mut pending.answer => {
-                    pass.spend();
                     return Ok(ended.unwrap_or(Ended::cancelled(Effect::Unknown)));
                 }
             };
             match sent {
                 Ok(()) => {
-                    pass.spend();
                     let ended = (&mut pending.answer).await;
                     return Ok(ended.unwrap_or(Ended::cancelled(Effect::Unknown)));
                 }
@@ -319,12 +318,17 @@ impl Pending {
     }
 
     /// The message that carries `body`.
-    pub(super) fn outbound(&self, body: Bytes) -> Outbound {
+    pub(super) fn outbound(
+        &self,
+        body: Bytes,
+        heads: Heads,
+        clearance: Clearance,
+    ) -> Result<Outbound, Uncleared> {
         let last_look = self.recheck.as_ref().map(|recheck| {
             let recheck = Arc::clone(recheck);
             LastLook::new(move || recheck.check().is_ok())
         });
-        Outbound { last_look, ..Outbound::request(body) }
+        Ok(Outbound::request(body, heads, clearance)?.with_last_look(last_look))
     }
 
     /// How it ended: whoever took it out has said so, or it was cancelled before it left.
@@ -344,12 +348,12 @@ impl Pending {
 
     /// Sends it and waits for its end; everything that the agent is to see of it, at the latest a
     /// failure, is in its outlet by then.
-    pub(crate) async fn run(mut self, pass: Pass) -> Ended {
+    pub(crate) async fn run(mut self, clearance: Clearance) -> Ended {
         let (link, limit) = (Arc::clone(&self.unanswered.link), self.limit);
         let session = link.waiting.session_of(self.unanswered.number);
         let delivered = tokio::select! {
             biased;
-            delivered = link.deliver(&mut self, pass) => delivered.map_err(Some),
+            delivered = link.deliver(&mut self, clearance) => delivered.map_err(Some),
             () = link.expiry(limit, session) => Err(None),
         };
         let number = self.unanswered.number;
@@ -362,7 +366,8 @@ impl Pending {
         let still_runs = link.waiting.fail(number, &failure, &link.server);
         if timed_out && still_runs {
             let params = format!(r#"{{"requestId":{number},"reason":"timeout"}}"#);
-            link.tell(write::notification(method::CANCELLED, Some(&params))).await;
+            let body = write::notification(method::CANCELLED, Some(&params));
+            link.tell(body, Closed::CANCELLED).await;
         }
         self.answer.try_recv().unwrap_or_else(|_| Ended::failed(&failure))
     }

@@ -18,6 +18,7 @@ use toolgate_mcp::{Incoming, Limits, Message, Payload, code, parse_server, peek,
 use super::waiting::Waiting;
 use super::{Link, Unanswered};
 use crate::channel::SendError;
+use crate::clearance::{Clearance, Closed};
 use crate::failure::Failure;
 use crate::lists::{Builder, Kind, List, without_hidden};
 use crate::offers::Offer;
@@ -127,7 +128,9 @@ impl Link {
         let mut builder = Builder::new(kind, &self.server.naming);
         let mut params = None;
         for _ in 0..MAX_PAGES {
-            let answer = timeout(PAGE, self.ask(kind.method(), params.as_deref())).await;
+            let clearance = Clearance::Closed(Closed::list(kind));
+            let asking = self.ask(kind.method(), params.as_deref(), clearance);
+            let answer = timeout(PAGE, asking).await;
             let answer = answer.map_err(|_| Failure::Timeout { after: PAGE })??;
             let Some(result) = listed(&answer, kind)? else { break };
             let usable = self.without_broken(kind, result);
@@ -171,13 +174,14 @@ impl Link {
         self: &Arc<Self>,
         method: &str,
         params: Option<&str>,
+        clearance: Clearance,
     ) -> Result<Bytes, Failure> {
         let up = self.come_up(Instant::now()).await?;
         let number = self.waiting.number();
+        let message = self.own_outbound(write::request(number, method, params), &up, clearance)?;
         let (tell, answer) = oneshot::channel();
         self.waiting.insert(number, Waiting::Own(tell, up.epoch));
         let _unanswered = Unanswered { link: Arc::clone(self), number };
-        let message = self.own_outbound(write::request(number, method, params), &up);
         match up.channel.send(message, self.ear(up.epoch, Some(number))).await {
             Ok(()) => {}
             Err(SendError::Refused { body, .. }) if error_in(&body).is_some() => return Ok(body),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use toolgate_mcp::{Incoming, Limits, Message, parse_server};
+use toolgate_store::Permit;
 
 use super::listen::Subscription;
 use super::parking::{Asked, park};
@@ -211,7 +212,7 @@ impl Going {
     }
 
     /// Whether it may go on; none if it is over.
-    pub(super) async fn next_leg(&self, sender: Sender) -> Option<Result<(), Refused>> {
+    pub(super) async fn next_leg(&self, sender: Sender) -> Option<Result<Permit, Refused>> {
         self.calling.asking.as_ref()?.legs.go_on(sender).await
     }
 }

@@ -2,7 +2,7 @@
 
 /// From the least grave to the gravest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Level {
+pub(crate) enum Level {
     Debug,
     Info,
     Notice,
@@ -25,11 +25,11 @@ impl Level {
         (Self::Emergency, "emergency"),
     ];
 
-    pub(super) fn parse(word: &str) -> Option<Self> {
+    pub(crate) fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find_map(|(level, name)| (name == word).then_some(level))
     }
 
-    pub(super) fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         let found = Self::ALL.into_iter().find(|(level, _)| *level == self);
         found.map_or("", |(_, name)| name)
     }

@@ -26,6 +26,7 @@ use super::bound::bound;
 use super::call::Going;
 use super::questions::Question;
 use crate::agent::AgentSession;
+use crate::clearance::Clearance;
 use crate::failure::{Expects, Failure};
 use crate::link::Retry;
 use crate::seal::{STATES, Seal};
@@ -168,8 +169,7 @@ pub(super) async fn resume(
         parking.put(state.place, parked);
         return again.map(Resumed::Answer).ok_or_else(|| refusal("it cannot be asked again"));
     };
-    let retry = Retry { raw: request.raw.to_owned() };
-    go_on(session, &parking, state, parked, answer, request, retry).await
+    go_on(session, &parking, state, parked, answer, request).await
 }
 
 /// What a retry brings.
@@ -203,7 +203,6 @@ async fn go_on(
     parked: Parked,
     answer: Answer<'_>,
     request: &Request<'_>,
-    retry: Retry,
 ) -> Result<Resumed, Refusal> {
     match parked.going.next_leg(session.sender()).await {
         None => Ok(Resumed::Answer(lost(session, request))),
@@ -214,14 +213,18 @@ async fn go_on(
             }
             Ok(Resumed::Answer(refused.answer(request.id, Expects::of(&request.method))))
         }
-        Some(Ok(())) => {
+        Some(Ok(permit)) => {
             let Parked { mut going, question } = parked;
             match (question, answer) {
-                (Question::Asked(asked), Answer::To(answer)) => asked.answer(answer).await,
+                // An answer to what the server asked needs no permit.
+                (Question::Asked(asked), Answer::To(answer)) => {
+                    Clearance::Permit(permit).spend();
+                    asked.answer(answer).await;
+                }
                 // The server judges it itself.
                 (question, _) => {
                     drop(question);
-                    going.retry(retry);
+                    going.retry(Retry { raw: request.raw.to_owned(), permit });
                 }
             }
             going.rename(request.id);

@@ -256,7 +256,7 @@ impl Agent {
     pub(crate) async fn tell(&self, raw: &str) {
         match parse(raw) {
             Incoming::One(Message::Notification(notification)) => {
-                self.session.notify(&notification).await;
+                self.session.notify(&notification).await.unwrap();
             }
             Incoming::One(Message::Response(response)) => self.session.respond(&response).await,
             other => panic!("wants an answer: {other:?}"),

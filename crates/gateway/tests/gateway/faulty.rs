@@ -244,7 +244,7 @@ impl Channel for FaultyChannel {
         message: Outbound,
         exchange: Arc<dyn Inbox>,
     ) -> BoxFuture<'_, Result<(), SendError>> {
-        if !message.body.windows(5).any(|part| part == b"\"bad\"") {
+        if !message.body().windows(5).any(|part| part == b"\"bad\"") {
             return self.inner.send(message, exchange);
         }
         self.plan.0.sent.store(true, Ordering::SeqCst);

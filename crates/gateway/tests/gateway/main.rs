@@ -12,6 +12,7 @@
 
 mod bed;
 mod client;
+mod gate;
 mod office;
 mod player;
 mod script;
@@ -37,5 +38,6 @@ mod policy;
 mod questions;
 mod reload;
 mod shared;
+mod side_doors;
 mod storm;
 mod tasks;

@@ -367,11 +367,12 @@ impl Wire {
         message: Outbound,
         exchange: Arc<dyn Inbox>,
     ) -> Result<(), SendError> {
-        let body = String::from_utf8(message.body.to_vec()).unwrap();
+        crate::gate::watch(&message);
+        let body = String::from_utf8(message.body().to_vec()).unwrap();
         if self.dead.load(Ordering::SeqCst) {
             return Err(SendError::NotSent("the script has ended".to_owned()));
         }
-        if message.last_look.as_ref().is_some_and(|look| !look.allows()) {
+        if message.last_look().is_some_and(|look| !look.allows()) {
             return Err(SendError::Withheld);
         }
         if let Some(error) = self.refusals.lock().pop_front() {
@@ -379,7 +380,7 @@ impl Wire {
         }
         let (tell, verdict) = oneshot::channel();
         let verdict_of = Mutex::new(Some(tell));
-        let heads = message.heads;
+        let heads = message.heads().clone();
         let sent = Sent { body, heads, wire: Arc::clone(self), exchange, verdict: verdict_of };
         let method = sent.part(&["method"]).and_then(text).unwrap_or_default();
         let unknown = || sent.say_error(-32601, "no such method");
@@ -409,7 +410,7 @@ impl Wire {
         drop(method);
         // A test that has dropped its line looks at nothing any more.
         drop(self.sent.send(sent));
-        if self.kind == Kind::Child || !message.expects_answer {
+        if self.kind == Kind::Child || !message.expects_answer() {
             return Ok(());
         }
         let lost = |why: &str| Err(SendError::Lost(why.to_owned()));

@@ -211,7 +211,7 @@ async fn cancel(session: &AgentSession, number: u64, mark: &str) {
     );
     let parsed = parse_agent(raw.as_bytes(), &Limits::default()).unwrap();
     let Incoming::One(Message::Notification(parsed)) = parsed else { panic!("{raw}") };
-    session.notify(&parsed).await;
+    session.notify(&parsed).await.unwrap();
 }
 
 impl Tally {

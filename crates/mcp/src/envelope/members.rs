@@ -72,7 +72,9 @@ impl<'a> Members<'a> {
             "result" => &mut self.result,
             "error" => &mut self.error,
             _ => {
-                if let Some(of) = imitates(&name, &ENVELOPE) {
+                if name.chars().any(char::is_control) {
+                    self.fault.get_or_insert_with(|| Fault::control(key));
+                } else if let Some(of) = imitates(&name, &ENVELOPE) {
                     self.fault.get_or_insert_with(|| Fault::imitation(key, &name, of));
                 }
                 self.others.push(Other { name, key, value });

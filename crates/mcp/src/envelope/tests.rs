@@ -125,8 +125,8 @@ fn a_server_may_leave_the_id_out_of_an_error() {
 
 #[test]
 fn a_server_may_send_null_for_no_params() {
-    let raw = r#"{"jsonrpc":"2.0","method":"m","params":null}"#;
-    let method = "m".into();
+    let raw = r#"{"jsonrpc":"2.0","method":"notifications/m","params":null}"#;
+    let method = "notifications/m".into();
     let expected = Message::Notification(Notification { raw, method, params: None });
     assert_eq!(server(raw), Ok(expected));
     check_strict(raw, code::INVALID_REQUEST, "`params` must be an object or an array");
@@ -185,13 +185,13 @@ fn json_that_is_no_message() {
         (r#"{"jsonrpc":"2.0","id":1}"#, "none of `method`, `result` and `error`"),
         (r#"{"jsonrpc":"2.0","method":1}"#, "`method` must be a string (at byte 26)"),
         (r#"{"jsonrpc":"2.0","method":"\ud800"}"#, "`method` must be a string"),
-        (r#"{"jsonrpc":"2.0","method":"m","id":null}"#, "not null (at byte 35)"),
+        (r#"{"jsonrpc":"2.0","method":"notifications/m","id":null}"#, "not null"),
         (r#"{"jsonrpc":"2.0","method":"m","id":true}"#, "`id` must be a string or a number"),
         (r#"{"jsonrpc":"2.0","method":"m","id":[1]}"#, "`id` must be a string or a number"),
         (r#"{"jsonrpc":"2.0","method":"m","id":{}}"#, "`id` must be a string or a number"),
         (r#"{"jsonrpc":"2.0","method":"m","id":"\ud83d"}"#, "`id` must be a string or a number"),
-        (r#"{"jsonrpc":"2.0","method":"m","params":"x"}"#, "`params` must be"),
-        (r#"{"jsonrpc":"2.0","method":"m","params":1}"#, "`params` must be"),
+        (r#"{"jsonrpc":"2.0","method":"notifications/m","params":"x"}"#, "`params` must be"),
+        (r#"{"jsonrpc":"2.0","method":"notifications/m","params":1}"#, "`params` must be"),
         (r#"{"jsonrpc":"2.0","method":"m","id":1,"result":1}"#, "`method` beside `result`"),
         (r#"{"jsonrpc":"2.0","method":"m","id":1,"error":{}}"#, "`method` beside `result`"),
         (r#"{"jsonrpc":"2.0","id":1,"result":1,"error":{}}"#, "both `result` and `error`"),
@@ -361,9 +361,66 @@ fn params_that_decide_something_are_read_strictly_whatever_the_method() {
 fn methods_that_can_act_are_not_imitated() {
     for method in ["Tools/Call", "TOOLS/CALL", "toolſ/call", "prompts/Get", "resources／read"] {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
-        check_strict(&body, code::INVALID_REQUEST, " imitates `");
+        check_strict(&body, code::METHOD_NOT_FOUND, " imitates `");
     }
-    agent(r#"{"jsonrpc":"2.0","id":1,"method":"Tools/List"}"#).unwrap();
+    for method in ["Tools/List", "PING", "Tasks/cancel", "Resources/Subscribe"] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
+        check_strict(&body, code::METHOD_NOT_FOUND, " imitates `");
+    }
+    for method in ["tools/call\\u0000", "tools/call\\u0000x", "x/../tools/call", "./ping"] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
+        assert_eq!(agent(&body).unwrap_err().code, code::METHOD_NOT_FOUND, "{body}");
+    }
+    let body = r#"{"jsonrpc":"2.0","method":"notifications/Cancelled"}"#;
+    assert_eq!(agent(body).unwrap_err().code, code::METHOD_NOT_FOUND);
+    for method in ["tools/delete", "x/y", "tools", "tools/calls", "инструменты/список"]
+    {
+        agent(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#)).unwrap();
+    }
+}
+
+#[test]
+fn a_request_needs_an_id_and_a_notification_has_none() {
+    for body in [
+        r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"a"}}"#,
+        r#"{"jsonrpc":"2.0","method":"Tools/Call"}"#,
+        r#"{"jsonrpc":"2.0","method":"ping"}"#,
+        r#"{"jsonrpc":"2.0","method":"x/y"}"#,
+        r#"{"jsonrpc":"2.0","method":""}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications"}"#,
+        r#"{"jsonrpc":"2.0","method":"Notifications/x"}"#,
+        r#"{"jsonrpc":"2.0","id":null,"method":"tools/call"}"#,
+    ] {
+        assert_eq!(agent(body).unwrap_err().code, code::INVALID_REQUEST, "{body}");
+        let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
+        for batch in [format!("[{body}]"), format!("[{ping},{body}]"), format!("[{body},{ping}]")] {
+            let refusal = super::parse_agent(batch.as_bytes(), &Limits::default()).unwrap_err();
+            assert_eq!(refusal.code, code::INVALID_REQUEST, "{batch}");
+        }
+    }
+    for body in [
+        r#"{"jsonrpc":"2.0","id":1,"method":"notifications/cancelled"}"#,
+        r#"{"jsonrpc":"2.0","id":null,"method":"notifications/x"}"#,
+    ] {
+        assert_eq!(agent(body).unwrap_err().code, code::INVALID_REQUEST, "{body}");
+    }
+    for method in ["notifications/x", "notifications/tools/call", "notifications\\/x"] {
+        agent(&format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#)).unwrap();
+    }
+}
+
+#[test]
+fn keys_of_the_protocol_have_no_control_characters() {
+    for body in [
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping","method\u0000":"tools/call"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping","x\u0001":1}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"ping","method\u0000x":"tools/call"}"#,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","name\u0000":"b"}}"#,
+    ] {
+        agent(body).unwrap_err();
+    }
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"a","arguments":{"x\u0000":1}}}"#;
+    agent(body).unwrap();
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! that keeps every key, and applies the rules one after another. Shared with the fuzz targets.
 
 use serde_json::value::RawValue;
+use toolgate_mcp::method::KNOWN;
 
 /// A value as it was sent. Numbers and literals are told apart only as far as the rules need.
 #[derive(Debug)]
@@ -63,8 +64,9 @@ pub(crate) fn accepts(json: &Json, depth: usize) -> bool {
     let method = string(find("method"));
     let shape = match (find("method"), find("result"), find("error")) {
         (Some(_), None, None) => {
+            let is_note = method.as_deref().is_some_and(|name| name.starts_with("notifications/"));
             method.is_some()
-                && (id_fits || find("id").is_none())
+                && if is_note { find("id").is_none() } else { id_fits }
                 && matches!(find("params"), None | Some(Json::Object(_) | Json::Array(_)))
         }
         (None, Some(_), None) | (None, None, Some(_)) => id_fits,
@@ -73,10 +75,10 @@ pub(crate) fn accepts(json: &Json, depth: usize) -> bool {
     let strict = method.as_deref().and_then(keys_of);
     shape
         && string(find("jsonrpc")).as_deref() == Some("2.0")
-        && keys().all(|key| key.is_some_and(|key| !imitates(key, &ENVELOPE)))
+        && keys().all(|key| key.is_some_and(|key| !imitates(key, &ENVELOPE) && !controls(key)))
         && !has_twice(members)
         && depth_of(json) <= depth
-        && !method.is_some_and(|method| imitates(&method, &STRICT))
+        && !method.is_some_and(|method| is_misnamed(&method))
         && (strict.is_none() || unambiguous(json))
         && strict.is_none_or(|keys| !find("params").is_some_and(|it| has_imitation(it, keys)))
         && !is_ambiguous_reference(&string(find("method")).unwrap_or_default(), find("params"))
@@ -110,6 +112,18 @@ pub(crate) fn imitates(key: &str, names: &[&str]) -> bool {
     names.iter().any(|name| folded == name.to_ascii_lowercase() && key != *name)
 }
 
+fn controls(text: &str) -> bool {
+    text.chars().any(char::is_control)
+}
+
+/// Whether a server may read the name of a method as another.
+fn is_misnamed(method: &str) -> bool {
+    let is_path = || method.split('/').any(|part| part == "." || part == "..");
+    method.len() <= 256
+        && !KNOWN.contains(&method)
+        && (imitates(method, &KNOWN) || controls(method) || is_path())
+}
+
 fn is_ambiguous_reference(method: &str, params: Option<&Json>) -> bool {
     let Some(Json::Object(members)) = params.filter(|_| method == "completion/complete") else {
         return false;
@@ -120,9 +134,9 @@ fn is_ambiguous_reference(method: &str, params: Option<&Json>) -> bool {
 
 fn has_imitation(object: &Json, names: &[&str]) -> bool {
     match object {
-        Json::Object(members) => {
-            members.iter().any(|(key, _)| key.as_ref().is_some_and(|key| imitates(key, names)))
-        }
+        Json::Object(members) => members
+            .iter()
+            .any(|(key, _)| key.as_ref().is_some_and(|key| imitates(key, names) || controls(key))),
         _ => false,
     }
 }

@@ -122,7 +122,7 @@ impl Link {
     fn prepare_more(&self, more: &Arc<More>) -> Option<Listening> {
         let up = self.up.load_full().filter(|up| up.era == Era::Modern)?;
         let params = format!(r#"{{"notifications":{{{}}}}}"#, more.wanted);
-        let listening = self.listening(&up, &params);
+        let listening = self.listening(&up, &params).ok()?;
         self.changes.0.lock().more.insert(listening.number, Arc::clone(more));
         Some(listening)
     }
