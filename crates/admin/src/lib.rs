@@ -21,6 +21,7 @@ mod query;
 mod reply;
 mod routes;
 mod secret;
+mod tried;
 mod view;
 
 pub use api::{Admin, Entries, Given, Sessions, router};
@@ -30,6 +31,7 @@ pub use handle::servers::SPACE as SERVERS;
 pub use openapi::document as openapi;
 pub use people::{People, Person, Role};
 pub use secret::token;
+pub use tried::{Tried, two_seconds};
 pub use view::{
     FreezeItem, GrantItem, PersonItem, Place, PolicyItem, PolicyText, ServerItem, Stands, View,
 };

@@ -3,9 +3,13 @@
 //! Invariant: in `keys` mode no value, nor anything computed from one, is in the result.
 //! Invariant: lists are bounded; an agent cannot swell the audit with names.
 
-use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData, sync::Arc};
 
 use hmac::{Hmac, KeyInit as _, Mac as _};
+use serde::{
+    Deserialize, Deserializer,
+    de::{MapAccess, Visitor},
+};
 use serde_json::value::RawValue;
 use sha2::Sha256;
 use toolgate_policy::canonical_json;
@@ -58,7 +62,74 @@ pub struct Arguments {
     pub values: Option<Arc<str>>,
 }
 
-type Members<'a> = BTreeMap<Cow<'a, str>, &'a RawValue>;
+/// The most bytes of `argument_keys`: a name with many escapes is longer than it looks.
+const KEYS: usize = 4 * 1024;
+
+/// The members of an object whose names come first, and how many it has in all. An agent may send
+/// hundreds of thousands, of which no more are held than are written.
+#[derive(Debug, Default)]
+struct Members<'a> {
+    first: BTreeMap<Cow<'a, str>, &'a RawValue>,
+    count: usize,
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Walk<'a>(PhantomData<&'a ()>);
+
+        impl<'de: 'a, 'a> Visitor<'de> for Walk<'a> {
+            type Value = Members<'a>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+                let mut members = Members::default();
+                while let Some((Name(name), value)) = map.next_entry::<Name<'a>, &RawValue>()? {
+                    members.count += 1;
+                    members.first.insert(name, value);
+                    if members.first.len() > NAMES {
+                        members.first.pop_last();
+                    }
+                }
+                Ok(members)
+            }
+        }
+
+        deserializer.deserialize_map(Walk(PhantomData))
+    }
+}
+
+/// A name, borrowed if it has no escapes.
+#[derive(Deserialize)]
+struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
+
+/// The raw value of one member, the last if there are several.
+fn member<'a>(raw: &'a str, name: &str) -> Option<&'a RawValue> {
+    struct Find<'a, 'n>(&'n str, PhantomData<&'a ()>);
+
+    impl<'de: 'a, 'a> Visitor<'de> for Find<'a, '_> {
+        type Value = Option<&'a RawValue>;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an object")
+        }
+
+        fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+            let mut found = None;
+            while let Some((Name(name), value)) = map.next_entry::<Name<'_>, &'a RawValue>()? {
+                if name == self.0 {
+                    found = Some(value);
+                }
+            }
+            Ok(found)
+        }
+    }
+
+    let mut deserializer = serde_json::Deserializer::from_str(raw);
+    deserializer.deserialize_map(Find(name, PhantomData)).ok().flatten()
+}
 
 /// What to write of raw JSON arguments. Arguments that are no JSON object leave nothing.
 pub fn record_arguments(
@@ -81,17 +152,24 @@ pub fn record_arguments(
 
 fn names(members: &Members<'_>) -> String {
     let mut out = String::from("[");
-    for (place, name) in members.keys().take(NAMES).enumerate() {
-        if place > 0 {
+    let mut told = 0;
+    for name in members.first.keys() {
+        let before = out.len();
+        if told > 0 {
             out.push(',');
         }
         push_string(&shortened(name), &mut out);
+        if out.len() > KEYS {
+            out.truncate(before);
+            break;
+        }
+        told += 1;
     }
-    if members.len() > NAMES {
-        push_string(&format!("… {} more", members.len() - NAMES), {
+    if members.count > told {
+        if told > 0 {
             out.push(',');
-            &mut out
-        });
+        }
+        push_string(&format!("… {} more", members.count - told), &mut out);
     }
     out.push(']');
     out
@@ -146,8 +224,7 @@ fn at(raw: &str, steps: &[Step], out: &mut Vec<String>) {
     };
     match step {
         Step::Key(name) => {
-            let members = serde_json::from_str::<Members<'_>>(raw).unwrap_or_default();
-            if let Some(value) = members.get(name.as_str()) {
+            if let Some(value) = member(raw, name) {
                 at(value.get(), rest, out);
             }
         }
@@ -164,7 +241,7 @@ fn at(raw: &str, steps: &[Step], out: &mut Vec<String>) {
 
 fn hashed(members: &Members<'_>, secret: &Secret) -> String {
     let mut out = String::from("{");
-    for (place, (name, value)) in members.iter().take(NAMES).enumerate() {
+    for (place, (name, value)) in members.first.iter().enumerate() {
         if place > 0 {
             out.push(',');
         }

@@ -1,15 +1,17 @@
 //! A storm of denials as few rows.
 //!
-//! Of one (grant, tool, rule) the first ten denials a minute are rows; the rest are counted and
-//! become one row when the minute is over. Minutes are those of the Unix clock.
+//! Of one (grant, method, tool, rule) the first ten denials a minute are rows; the rest are counted
+//! and become one row when the minute is over. One grant gets a thousand such rows a minute at
+//! most, count rows among them; all its other denials become one more row with their count.
+//! Minutes are those of the Unix clock.
 //!
-//! Invariant: memory is bounded. Tool names come from agents, so of one grant at most a thousand
-//! pairs of tool and rule are told apart in a minute; beyond that the tool is left out.
+//! Invariant: no denial is lost. Rows and counts of a minute sum up to its denials.
+//! Invariant: memory is bounded. Names come from agents, so they are kept only as part of the rows
+//! that will be written, of which a grant has a thousand; kinds are told apart by a hash.
 
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
@@ -17,31 +19,41 @@ use crate::Draft;
 
 /// Denials of one kind that are rows, each minute.
 const ROWS: u64 = 10;
-/// Kinds of one grant that are told apart, each minute.
-const KINDS: u64 = 1_000;
+/// Rows of one grant, each minute, but for the one that counts what is beyond them.
+const ROWS_OF_GRANT: u64 = 1_000;
 
 /// Counts the denials of the current minute.
 #[derive(Debug, Default)]
 pub struct Coalescer {
     minute: i64,
-    kinds: HashMap<Kind, Tally>,
-    of_grant: HashMap<Option<Arc<str>>, u64>,
-    seen: HashSet<Kind>,
+    hasher: RandomState,
+    grants: HashMap<Option<Arc<str>>, OfGrant>,
+    /// How many rows wait for the end of the minute; their order of coming.
+    order: usize,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Kind {
-    grant: Option<Arc<str>>,
-    tool: Option<Arc<str>>,
-    rule: Option<Arc<str>>,
+/// The denials of one grant.
+#[derive(Debug, Default)]
+struct OfGrant {
+    /// Rows that were written or are to be.
+    rows: u64,
+    /// By the hash of (method, tool, rule).
+    kinds: HashMap<u128, Tally>,
+    /// What is beyond a thousand rows.
+    beyond: Option<Waiting>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Tally {
     denials: u64,
-    /// The row that will stand for those beyond the first ten.
-    last: Option<Draft>,
-    /// When it began, so that rows come out in a stable order.
+    waiting: Option<Waiting>,
+}
+
+/// The row that will stand for denials that were counted.
+#[derive(Debug)]
+struct Waiting {
+    row: Box<Draft>,
+    count: u64,
     order: usize,
 }
 
@@ -56,43 +68,37 @@ pub enum Coalesced {
 
 impl Coalescer {
     /// Takes a denial. Call [`Coalescer::due`] first: it ends the minute before.
-    pub fn denied(&mut self, mut draft: Draft) -> Coalesced {
-        let kind = self.kind(&mut draft);
-        let order = self.kinds.len();
-        let tally = self.kinds.entry(kind).or_insert(Tally { denials: 0, last: None, order });
+    pub fn denied(&mut self, draft: Draft) -> Coalesced {
+        let kind = self.kind(&draft);
+        let of_grant = self.grants.entry(draft.grant.clone()).or_default();
+        let room = of_grant.rows < ROWS_OF_GRANT;
+        let known = of_grant.kinds.contains_key(&kind);
+        if !known && !room {
+            // What differs from call to call is left out.
+            let beyond = Draft { tool: None, rule: None, method: None, ..draft };
+            count(&mut of_grant.beyond, beyond, &mut self.order);
+            return Coalesced::Counted;
+        }
+        let tally = of_grant.kinds.entry(kind).or_default();
         tally.denials += 1;
-        if tally.denials <= ROWS {
+        if tally.denials <= ROWS && room {
+            of_grant.rows += 1;
             return Coalesced::Row(Box::new(draft));
         }
-        // The calls differ, so what tells them apart is left out.
-        draft.count = Some(tally.denials - ROWS);
-        draft.call_id = None;
-        draft.agent_session = None;
-        draft.argument_keys = None;
-        draft.arguments = None;
-        tally.last = Some(draft);
+        if tally.waiting.is_some() || room {
+            of_grant.rows += u64::from(tally.waiting.is_none());
+            count(&mut tally.waiting, draft, &mut self.order);
+        } else {
+            let beyond = Draft { tool: None, rule: None, method: None, ..draft };
+            count(&mut of_grant.beyond, beyond, &mut self.order);
+        }
         Coalesced::Counted
     }
 
-    fn kind(&mut self, draft: &mut Draft) -> Kind {
-        let grant = draft.grant.clone();
-        let kind = |draft: &Draft| Kind {
-            grant: draft.grant.clone(),
-            tool: draft.tool.clone(),
-            rule: draft.rule.clone(),
-        };
-        let full = kind(draft);
-        if self.seen.contains(&full) {
-            return full;
-        }
-        let kinds = self.of_grant.entry(grant).or_default();
-        if *kinds < KINDS {
-            *kinds += 1;
-            self.seen.insert(full.clone());
-            return full;
-        }
-        draft.tool = None;
-        kind(draft)
+    fn kind(&self, draft: &Draft) -> u128 {
+        let kind = (&draft.method, &draft.tool, &draft.rule);
+        let (low, high) = (self.hasher.hash_one(kind), self.hasher.hash_one((1_u8, kind)));
+        u128::from(low) | u128::from(high) << 64
     }
 
     /// The rows of the minute before, once `now` is in a later one. A clock that steps back ends
@@ -108,16 +114,37 @@ impl Coalescer {
 
     /// The rows of the current minute, before its end: at a stop.
     pub fn flush(&mut self, now: Timestamp) -> Vec<Draft> {
-        self.of_grant.clear();
-        self.seen.clear();
-        let mut tallies: Vec<Tally> = self.kinds.drain().map(|(_, tally)| tally).collect();
-        tallies.sort_by_key(|tally| tally.order);
-        let rows = tallies.into_iter().filter_map(|tally| tally.last);
-        rows.map(|row| Draft { time: now, ..row }).collect()
+        let grants = self.grants.drain().map(|(_, of_grant)| of_grant);
+        let mut waiting: Vec<Waiting> = grants
+            .flat_map(|OfGrant { kinds, beyond, .. }| {
+                kinds.into_values().filter_map(|tally| tally.waiting).chain(beyond)
+            })
+            .collect();
+        self.order = 0;
+        waiting.sort_by_key(|waiting| waiting.order);
+        let row = |Waiting { row, count, .. }| Draft { time: now, count: Some(count), ..*row };
+        waiting.into_iter().map(row).collect()
     }
 
     /// Whether anything waits for the end of the minute.
     pub fn is_waiting(&self) -> bool {
-        self.kinds.values().any(|tally| tally.last.is_some())
+        self.grants.values().any(|of_grant| {
+            of_grant.beyond.is_some()
+                || of_grant.kinds.values().any(|tally| tally.waiting.is_some())
+        })
     }
+}
+
+/// One more of what a row will stand for. The calls differ, so what tells them apart is left out.
+fn count(waiting: &mut Option<Waiting>, mut draft: Draft, order: &mut usize) {
+    if let Some(waiting) = waiting {
+        waiting.count += 1;
+        return;
+    }
+    draft.call_id = None;
+    draft.agent_session = None;
+    draft.argument_keys = None;
+    draft.arguments = None;
+    *waiting = Some(Waiting { row: Box::new(draft), count: 1, order: *order });
+    *order += 1;
 }

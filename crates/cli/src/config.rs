@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use toolgate_admin::two_seconds;
 use toolgate_config::{Config, PolicySource, render, schema};
 use toolgate_policy::{Known, Policy, Severity};
 
@@ -91,7 +92,8 @@ fn policies(file: &Path, config: &Config) -> Vec<Found> {
             let is_error = problem.severity == Severity::Error;
             Found { is_error, text: problem.render(&shown, &text), json }
         }));
-        let results = loaded.policy.map(|policy| policy.run_tests().results).unwrap_or_default();
+        let tested = loaded.policy.map(|policy| policy.run_tests_while(&two_seconds()));
+        let results = tested.map(|report| report.results).unwrap_or_default();
         found.extend(results.into_iter().filter_map(|result| {
             let message = format!("test `{}` fails: {}", result.name, result.failure?);
             let text = format!("{shown}:{}: error: {message}\n", result.line);

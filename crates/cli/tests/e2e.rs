@@ -46,6 +46,8 @@ mod commands;
 mod disk;
 #[path = "e2e/doctor.rs"]
 mod doctor;
+#[path = "e2e/edges.rs"]
+mod edges;
 #[path = "e2e/enforce.rs"]
 mod enforce;
 #[path = "e2e/explain.rs"]
@@ -56,6 +58,8 @@ mod failures;
 mod files;
 #[path = "e2e/freeze.rs"]
 mod freeze;
+#[path = "e2e/heavy.rs"]
+mod heavy;
 #[path = "e2e/isolation.rs"]
 mod isolation;
 #[path = "e2e/legacy.rs"]
@@ -68,6 +72,8 @@ mod local;
 mod modern;
 #[path = "e2e/once.rs"]
 mod once;
+#[path = "e2e/openings.rs"]
+mod openings;
 #[path = "e2e/passing.rs"]
 mod passing;
 #[path = "e2e/permissions.rs"]

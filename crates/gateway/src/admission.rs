@@ -10,6 +10,8 @@
 //!
 //! Start at [`Admission::admit`].
 
+mod judge;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
@@ -28,10 +30,13 @@ use toolgate_store::{Admitted, Answer, Asking, Leg, Store};
 use crate::access::{Access, Grant, InForce};
 use crate::builtin::TOOLGATE;
 use crate::gateway::Ids;
+use crate::link::Barred;
 use crate::patience::{PATIENCE, in_time, written_in_time};
 use crate::refused::Refused;
 use crate::sessions::SESSIONS;
 use crate::strangers::Strangers;
+use crate::turns::Turns;
+use judge::Judged;
 
 /// What time it is, by the wall clock.
 pub trait Clock: Send + Sync + 'static {
@@ -48,6 +53,10 @@ pub struct Admission {
     writing: ArcSwap<Writing>,
     refresh: OnceLock<Box<Refresh>>,
     strangers: Strangers,
+    /// For calls with large arguments.
+    turns: Turns,
+    /// For looks at what has been used.
+    looks: Turns,
 }
 
 /// Makes [`Access`] anew of what the store holds now, and puts it in force.
@@ -85,6 +94,8 @@ pub(crate) struct Wanted {
     pub(crate) sender: Sender,
     pub(crate) server: Arc<str>,
     pub(crate) what: What,
+    /// Further names of the tool that policies match.
+    pub(crate) aliases: Arc<[Arc<str>]>,
     /// The session called, for session tools.
     pub(crate) session: Option<Called>,
     pub(crate) method: Arc<str>,
@@ -113,9 +124,6 @@ pub(crate) enum What {
     Method(Arc<str>),
 }
 
-/// The rule of a policy that has nothing to say of a name.
-const DEFAULT_DENY: &str = "(default deny)";
-
 // === impl Admission ===
 
 impl Admission {
@@ -129,7 +137,8 @@ impl Admission {
         let writing = ArcSwap::from_pointee(writing);
         let (access, refresh) = (ArcSwap::default(), OnceLock::new());
         let strangers = Strangers::new(Arc::clone(&store), Arc::clone(&clock));
-        Self { store, clock, ids, access, writing, refresh, strangers }
+        let (turns, looks) = (Turns::default(), Turns::default());
+        Self { store, clock, ids, access, writing, refresh, strangers, turns, looks }
     }
 
     /// Tells of those who were not let in.
@@ -210,6 +219,21 @@ impl Admission {
             && grant.policy.as_ref().is_some_and(allows)
     }
 
+    /// Why no process of a server may be started for this grant, which is looked up as it is now.
+    pub(crate) fn barred(&self, held: &Grant, server: &str) -> Option<Barred> {
+        let access = self.access.load();
+        if let Some(what) = access.frozen.stops(&held.label, server) {
+            return Some(Barred::Frozen(what));
+        }
+        let may_call = match access.of_label(&held.label) {
+            _ if held.is_trial => true,
+            Some(current) => current.may_call(server, self.clock.now()),
+            // Where nothing can change, what was looked up once holds.
+            None => access.generation.is_none() && held.may_call(server, self.clock.now()),
+        };
+        (!may_call).then_some(Barred::MayNothing)
+    }
+
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
@@ -252,8 +276,7 @@ impl Admission {
         for _ in 0..LOOKS {
             let access = self.access.load_full();
             let wanted = wanted.under(&access);
-            let (label, server) = (&wanted.sender.grant.label, &wanted.server);
-            if let Some(what) = access.frozen.stops(label, server) {
+            if let Some(what) = wanted.frozen(&access) {
                 let refused = Refused::frozen(call_id, &what);
                 self.write_denial(&wanted, &refused).await?;
                 return Err(refused);
@@ -263,13 +286,14 @@ impl Admission {
                 self.write_denial(&wanted, &refused).await?;
                 return Err(refused);
             }
+            let Judged { draft, so_far } = self.judge(&wanted).await?;
             let asking = Asking {
-                draft: self.draft(&wanted),
+                draft,
                 leg,
                 generation: access.generation,
                 decide: Box::new({
                     let wanted = Arc::clone(&wanted);
-                    move |usage, now| wanted.verdict(usage, now)
+                    move |usage, now| wanted.verdict(&so_far, usage, now)
                 }),
             };
             match in_time(|| self.store.admit(asking), &self.clock).await {
@@ -293,11 +317,13 @@ impl Admission {
         Err(Refused::not_audited(call_id, "what is in force changes too fast"))
     }
 
-    /// Shows what has been used so far; takes nothing.
+    /// Shows a grant what has been used so far; takes nothing. A grant looks once at a time.
     pub(crate) async fn look<T: Send + 'static>(
         &self,
+        grant: &Arc<str>,
         look: impl FnOnce(&dyn Usage, Timestamp) -> T + Send + 'static,
     ) -> Result<T, String> {
+        let _turn = self.looks.of(grant).await.map_err(|no| no.why().to_owned())?;
         let (tell, told) = oneshot::channel();
         // Whoever asked may be gone.
         let look = Box::new(|usage: &dyn Usage, now: Timestamp| drop(tell.send(look(usage, now))));
@@ -340,7 +366,7 @@ impl Admission {
     }
 
     async fn write_denial(&self, wanted: &Wanted, refused: &Refused) -> Result<(), Refused> {
-        let mut draft = self.draft(wanted);
+        let mut draft = self.draft_of(wanted).await?;
         draft.kind = RowKind::Denied;
         draft.error_code = Some(refused.code().into());
         draft.rule = refused.rule().cloned();
@@ -349,49 +375,39 @@ impl Admission {
         let written = written_in_time(self.store.deny(draft)).await;
         written.map_err(|error| Refused::not_audited(wanted.call_id, &error.to_string()))
     }
+}
 
-    fn draft(&self, wanted: &Wanted) -> Draft {
-        let writing = self.writing.load();
-        let Sender { grant, agent_session, client, via } = &wanted.sender;
-        let in_force = grant.policy.as_ref();
-        let paths = in_force.map_or(&[][..], |policy| &policy.paths);
-        let arguments = record_arguments(writing.mode, &wanted.arguments, paths, &writing.secret);
-        let (name, class) = wanted.what.name();
-        Draft {
-            call_id: Some(wanted.call_id),
-            method: Some(Arc::clone(&wanted.method)),
-            grant: Some(Arc::clone(&grant.label)),
-            identity: grant.identity.clone(),
-            agent_session: Some(Arc::clone(agent_session)),
-            client: client.clone(),
-            via: Some(Arc::clone(via)),
-            server: Some(Arc::clone(&wanted.server)),
-            session_id: wanted.session.as_ref().map(|called| Arc::clone(&called.id)),
-            tool: (!matches!(wanted.what, What::Method(_))).then(|| Arc::clone(name)),
-            risk: class.map(|class| class.as_str().into()),
-            policy: in_force.map(|policy| Arc::clone(&policy.name)),
-            policy_version: in_force.and_then(|policy| policy.version),
-            policy_hash: in_force.and_then(|policy| policy.hash),
-            argument_keys: arguments.keys,
-            arguments: arguments.values,
-            ..Draft::new(RowKind::Intent, wanted.began)
-        }
+/// What a row says of a request before it is decided.
+fn draft(writing: &Writing, wanted: &Wanted) -> Draft {
+    let Sender { grant, agent_session, client, via } = &wanted.sender;
+    let in_force = grant.policy.as_ref();
+    let paths = in_force.map_or(&[][..], |policy| &policy.paths);
+    let arguments = record_arguments(writing.mode, &wanted.arguments, paths, &writing.secret);
+    let (name, class) = wanted.what.name();
+    Draft {
+        call_id: Some(wanted.call_id),
+        method: Some(Arc::clone(&wanted.method)),
+        grant: Some(Arc::clone(&grant.label)),
+        identity: grant.identity.clone(),
+        agent_session: Some(Arc::clone(agent_session)),
+        client: client.clone(),
+        via: Some(Arc::clone(via)),
+        server: Some(Arc::clone(&wanted.server)),
+        session_id: wanted.session.as_ref().map(|called| Arc::clone(&called.id)),
+        tool: (!matches!(wanted.what, What::Method(_))).then(|| Arc::clone(name)),
+        risk: class.map(|class| class.as_str().into()),
+        policy: in_force.map(|policy| Arc::clone(&policy.name)),
+        policy_version: in_force.and_then(|policy| policy.version),
+        policy_hash: in_force.and_then(|policy| policy.hash),
+        argument_keys: arguments.keys,
+        arguments: arguments.values,
+        ..Draft::new(RowKind::Intent, wanted.began)
     }
 }
 
 // === impl Wanted ===
 
 impl Wanted {
-    /// The tool has a second name, and policies may speak of either: it is decided under that one
-    /// of which the policy has something to say.
-    pub(crate) fn also_named(&mut self, other: &str) {
-        let What::Tool(own, class) = &self.what else { return };
-        let name = self.sender.name_that_counts(&self.server, [own, other], *class, self.began);
-        if *name != **own {
-            self.what = What::Tool(name.into(), *class);
-        }
-    }
-
     /// The same request under what is in force; a grant that is gone has no policy any more.
     pub(crate) fn under(self: &Arc<Self>, access: &Access) -> Arc<Self> {
         let held = &self.sender.grant;
@@ -407,6 +423,12 @@ impl Wanted {
         Arc::new(Self { sender, ..Self::clone(self) })
     }
 
+    /// What of it people have stopped, in words.
+    pub(crate) fn frozen(&self, access: &Access) -> Option<String> {
+        let session = self.session.as_ref().map(|called| &*called.id);
+        access.frozen.stops_call(&self.sender.grant.label, &self.server, session)
+    }
+
     /// Whether what it is sent to is within the reach of `grant`. One that is gone reaches what
     /// it asks for, and its missing policy denies.
     pub(crate) fn is_within(&self, grant: &Grant) -> bool {
@@ -418,17 +440,17 @@ impl Wanted {
         }
     }
 
-    /// What the policy says, given what has been used.
-    pub(crate) fn verdict(&self, usage: &dyn Usage, now: Timestamp) -> Verdict {
-        self.decide(Some(&self.arguments), usage, now)
-    }
-
     /// What the policy says of the name, whatever the arguments are.
     fn verdict_on_name(&self, now: Timestamp) -> Verdict {
         self.decide(None, &Unused, now)
     }
 
-    fn decide(&self, arguments: Option<&str>, usage: &dyn Usage, now: Timestamp) -> Verdict {
+    pub(crate) fn decide(
+        &self,
+        arguments: Option<&str>,
+        usage: &dyn Usage,
+        now: Timestamp,
+    ) -> Verdict {
         let grant = &self.sender.grant;
         let (name, _) = self.what.name();
         let Some(in_force) = &grant.policy else { return Verdict::no_policy(name) };
@@ -466,6 +488,7 @@ impl Wanted {
     /// The call as the policy sees it.
     fn call<'a>(&'a self, tool: &'a str, class: Class, arguments: Option<&'a str>) -> Call<'a> {
         Call {
+            aliases: &self.aliases,
             session: self.session.as_ref().map(Called::facts),
             target: self.session.as_ref().map_or("", |called| &called.id),
             arguments,
@@ -490,24 +513,6 @@ impl Sender {
             agent_session: Some(agent_session),
             ..Call::default()
         }
-    }
-
-    /// Of two names of one tool the one under which it is decided: that of which the policy has
-    /// something to say, and if it has of both, the one that it refuses.
-    pub(crate) fn name_that_counts<'n>(
-        &self,
-        server: &str,
-        [own, other]: [&'n str; 2],
-        class: Class,
-        now: Timestamp,
-    ) -> &'n str {
-        let Some(in_force) = &self.grant.policy else { return own };
-        let verdict =
-            |name| decide(&in_force.policy, &self.call(server, name, class), &Unused, now);
-        let said = |verdict: &Verdict| verdict.rule.as_deref() != Some(DEFAULT_DENY);
-        let (of_own, of_other) = (verdict(own), verdict(other));
-        let refused = matches!(of_other.effect, Effect::Deny | Effect::Hide);
-        if said(&of_own) && !(refused && said(&of_other)) { own } else { other }
     }
 }
 

@@ -99,7 +99,7 @@ fn judge(
 ) -> Result<(), Refused> {
     let call_id = wanted.call_id;
     let label = Arc::clone(&wanted.sender.grant.label);
-    if let Some(what) = access.frozen.stops(&label, &wanted.server) {
+    if let Some(what) = wanted.frozen(access) {
         return Err(Refused::frozen(call_id, &what));
     }
     let wanted = wanted.under(access);
@@ -112,7 +112,8 @@ fn judge(
         return Err(Refused::out_of_reach(call_id));
     }
     let same = before.of_label(&label).is_some_and(|before| has_same_policy(before, grant));
-    let verdict = wanted.verdict(&Admitted { same_policy: same }, now);
+    let usage = Admitted { same_policy: same };
+    let verdict = wanted.decide(Some(&wanted.arguments), &usage, now);
     match verdict.effect {
         Effect::Allow => Ok(()),
         Effect::Hold => Err(Refused::held(call_id, &verdict)),

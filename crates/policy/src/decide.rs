@@ -5,10 +5,15 @@
 //! spent limits, holds, allow. The first thing an enforced rule says is the verdict; everything
 //! said is reported.
 //!
+//! It has two halves. [`examine`] looks at the arguments and needs neither usage nor time;
+//! [`conclude`] makes the verdict, and is all that is done inside the admitting transaction.
+//!
 //! Invariant: same document, call, usage and time give the same verdict, byte for byte.
 //! Start at [`decide`]. Tested against a naive interpreter in `decide/tests`.
 
 mod counters;
+mod examine;
+mod later;
 mod say;
 mod steps;
 
@@ -20,40 +25,60 @@ use crate::{
     Call, Class, Contribution, Effect, Lifted, Policy, Refusal, Reservation, Shadowed, Usage,
     Verdict,
     model::{Approve, Entry},
-    truth::Facts,
 };
+use examine::Of;
+pub use examine::{Examined, examine};
+use later::Moment;
 use say::Said;
 
 /// Decides one call. Time and usage are arguments; nothing else is looked at.
 pub fn decide(policy: &Policy, call: &Call<'_>, usage: &dyn Usage, now: Timestamp) -> Verdict {
-    weigh(policy, call, usage, now, !policy.is_shadow(now))
+    conclude(policy, call, &examine(policy, call), usage, now)
 }
 
-/// The same as if the document were not in shadow.
+/// Decides a call that was examined, by what has been used and the time. The call must be the one
+/// that was examined; under another policy it is examined again.
+pub fn conclude(
+    policy: &Policy,
+    call: &Call<'_>,
+    examined: &Examined,
+    usage: &dyn Usage,
+    now: Timestamp,
+) -> Verdict {
+    if examined.of != policy.digest {
+        return conclude(policy, call, &examine(policy, call), usage, now);
+    }
+    weigh(policy, call, examined, usage, now, !policy.is_shadow(now))
+}
+
+/// The same as [`decide`] if the document were not in shadow.
 pub(crate) fn as_if_enforced(
     policy: &Policy,
     call: &Call<'_>,
     usage: &dyn Usage,
     now: Timestamp,
 ) -> Verdict {
-    weigh(policy, call, usage, now, true)
+    weigh(policy, call, &examine(policy, call), usage, now, true)
 }
 
 fn weigh(
     policy: &Policy,
     call: &Call<'_>,
+    examined: &Examined,
     usage: &dyn Usage,
     now: Timestamp,
     enforced: bool,
 ) -> Verdict {
-    let facts = Facts::new(call, usage, now, &policy.document.zone);
-    let entries = policy.entries(call.server, call.tool, call.class);
+    let mut entries = smallvec::SmallVec::<[(&Of, &Entry); 4]>::new();
+    entries.extend(examined.entries.iter().filter_map(|of| Some((of, policy.entry(of.place)?))));
+    let moment = Moment { call, usage, now, zone: &policy.document.zone };
     let engine = Engine {
         policy,
         call,
         usage,
         now,
-        facts: &facts,
+        moment: &moment,
+        examined,
         entries: &entries,
         enforced,
         said: None,
@@ -69,10 +94,17 @@ fn weigh(
 /// Whether a tool is hidden: absent from lists, searches, permissions and completions. The same
 /// step that [`decide`] takes first.
 pub fn is_hidden(policy: &Policy, server: &str, tool: &str, class: Class, now: Timestamp) -> bool {
-    let call = Call { server, tool, class, ..Call::default() };
-    let facts = Facts::new(&call, &crate::Unused, now, &policy.document.zone);
-    let entries = policy.entries(server, tool, class);
-    !policy.is_shadow(now) && steps::hidden(policy, &entries, &facts).0
+    is_call_hidden(policy, &Call { server, tool, class, ..Call::default() }, now)
+}
+
+/// The same of a tool that may have several names.
+pub fn is_call_hidden(policy: &Policy, call: &Call<'_>, now: Timestamp) -> bool {
+    if policy.is_shadow(now) {
+        return false;
+    }
+    let hidden = policy.hides_call(call);
+    let entries = policy.entries(call);
+    steps::hidden(hidden, entries.iter().copied(), now).0
 }
 
 /// One decision in the making.
@@ -81,9 +113,10 @@ struct Engine<'p, 'a, 'f> {
     call: &'a Call<'a>,
     usage: &'a dyn Usage,
     now: Timestamp,
-    facts: &'f Facts<'a>,
+    moment: &'f Moment<'a>,
+    examined: &'f Examined,
     /// Borrowed, so that steps can walk over them while they change the rest.
-    entries: &'f [&'p Entry],
+    entries: &'f [(&'f Of, &'p Entry)],
     /// Whether the document is enforced; in shadow it is decided alike and let pass.
     enforced: bool,
     /// The first thing an enforced rule said.

@@ -9,7 +9,6 @@ use crate::{
     limit,
     node::{self, Kind, Node},
     problem::Findings,
-    truth::Facts,
 };
 
 /// The explain object.
@@ -78,12 +77,11 @@ pub fn limits(
     usage: &dyn Usage,
     now: Timestamp,
 ) -> Vec<LimitState> {
-    let facts = Facts::new(call, usage, now, &policy.document.zone);
     let mut states = Vec::new();
-    for entry in policy.entries(call.server, call.tool, call.class) {
+    for entry in policy.entries(call) {
         let rules = entry.rules.iter().filter_map(|rule| rule.limit.as_ref());
         for one in entry.limits.iter().chain(rules) {
-            let key = limit::counter_key(policy, &entry.pointer, one, facts.call);
+            let key = limit::counter_key(policy, &entry.pointer, one, call);
             let (used, resets_at) = if one.sliding {
                 let log = usage.taken(&key, one.window.before(now)).unwrap_or_default();
                 let sum = log.iter().try_fold(Amount::ZERO, |sum, t| sum.plus(t.amount));

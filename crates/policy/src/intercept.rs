@@ -7,6 +7,7 @@ use std::cmp::Ordering;
 
 use crate::{
     Amount,
+    budget::Budget,
     json::{self, Malformed, Raw, Value},
     model::{Op, Operand, Rule, RuleCondition, RulePath, Scalar},
     mutant::{self, Mutant},
@@ -19,9 +20,26 @@ use crate::{
 pub(crate) type StateLookup<'s> =
     &'s dyn Fn(&str, &str, crate::Window) -> Result<Amount, Unavailable>;
 
-/// Whether all conditions of a rule hold.
-pub(crate) fn holds(rule: &Rule, facts: &Facts<'_>, state: StateLookup<'_>) -> bool {
-    rule.conditions.iter().all(|condition| condition_holds(condition, facts, state))
+/// Whether all conditions of a rule on arguments hold.
+pub(crate) fn holds(rule: &Rule, facts: &Facts<'_>) -> bool {
+    rule.conditions.iter().all(|condition| match &condition.path {
+        RulePath::Args(names) => argument_holds(condition, names, facts).unwrap_or(false),
+        RulePath::State { .. } => true,
+    })
+}
+
+/// Whether all conditions of a rule on counters hold.
+pub(crate) fn holds_of_counters(rule: &Rule, state: StateLookup<'_>) -> bool {
+    rule.conditions.iter().all(|condition| match &condition.path {
+        RulePath::Args(_) => true,
+        RulePath::State { entry, counter, window } => match state(entry, counter, *window) {
+            Ok(used) => {
+                let (text, budget) = (used.to_string(), Budget::default());
+                compare(condition, Some(&Value::Number(&text)), &budget).unwrap_or(false)
+            }
+            Err(Unavailable) => false,
+        },
+    })
 }
 
 /// Whether the rule looks at arguments.
@@ -29,45 +47,50 @@ pub(crate) fn reads_arguments(rule: &Rule) -> bool {
     rule.conditions.iter().any(|c| matches!(c.path, RulePath::Args(_)))
 }
 
-fn condition_holds(condition: &RuleCondition, facts: &Facts<'_>, state: StateLookup<'_>) -> bool {
-    match &condition.path {
-        RulePath::Args(names) => {
-            let value = lookup(facts, names);
-            matches!(value.map(|v| compare(condition, v.as_ref())), Ok(Ok(true)))
-        }
-        RulePath::State { entry, counter, window } => match state(entry, counter, *window) {
-            Ok(used) => {
-                let text = used.to_string();
-                compare(condition, Some(&Value::Number(&text))).unwrap_or(false)
-            }
-            Err(Unavailable) => false,
-        },
-    }
+fn argument_holds(
+    condition: &RuleCondition,
+    names: &[String],
+    facts: &Facts<'_>,
+) -> Result<bool, Malformed> {
+    facts.budget.compare()?;
+    let value = lookup(facts, names)?;
+    compare(condition, value.as_ref(), &facts.budget)
 }
 
 /// Objects only: no index, no escape for dots.
 fn lookup<'a>(facts: &Facts<'a>, names: &[String]) -> Result<Option<Value<'a>>, Malformed> {
     let Some((first, rest)) = names.split_first() else { return Ok(None) };
+    facts.budget.look_at(facts.arguments.len())?;
     let mut raw = facts.arguments.get(first)?;
     for name in rest {
         raw = match raw.map(Raw::read).transpose()? {
-            Some(Value::Object(object)) => json::member(object, name)?,
+            Some(Value::Object(object)) => {
+                facts.budget.look_at(object.len())?;
+                json::member(object, name)?
+            }
             _ => None,
         };
     }
     raw.map(Raw::read).transpose()
 }
 
-fn compare(condition: &RuleCondition, value: Option<&Value<'_>>) -> Result<bool, Malformed> {
+fn compare(
+    condition: &RuleCondition,
+    value: Option<&Value<'_>>,
+    budget: &Budget,
+) -> Result<bool, Malformed> {
     if let (Op::Exists, Operand::Flag(wanted)) = (condition.op, &condition.operand) {
         return Ok(*wanted == !matches!(value, None | Some(Value::Null)));
     }
     let Some(value) = value else { return Ok(mutant::on(Mutant::RulesAbsentPasses)) };
+    budget.look_at(value.text_len())?;
     Ok(match (condition.op, &condition.operand) {
         (Op::Eq, Operand::Scalar(wanted)) => equal(value, wanted),
         (Op::Neq, Operand::Scalar(wanted)) => !equal(value, wanted),
-        (Op::In, Operand::List(list)) => list.iter().any(|wanted| equal(value, wanted)),
-        (Op::NotIn, Operand::List(list)) => !list.iter().any(|wanted| equal(value, wanted)),
+        (Op::In, Operand::List(list)) => list.candidates(value).any(|wanted| equal(value, wanted)),
+        (Op::NotIn, Operand::List(list)) => {
+            !list.candidates(value).any(|wanted| equal(value, wanted))
+        }
         (Op::Lt | Op::Lte | Op::Gt | Op::Gte, Operand::Scalar(Scalar::Number(wanted))) => {
             match value {
                 Value::Number(text) => {
@@ -83,8 +106,10 @@ fn compare(condition: &RuleCondition, value: Option<&Value<'_>>) -> Result<bool,
         (Op::Contains, Operand::Scalar(wanted)) => match (value, wanted) {
             (Value::String(text), Scalar::String(part)) => text.contains(part.as_str()),
             (Value::List(raw), wanted) => {
+                budget.look_at(raw.len())?;
                 let mut items = json::elements(raw)?;
                 while let Some(item) = items.next_element()? {
+                    budget.compare()?;
                     if equal(&item.read()?, wanted) {
                         return Ok(true);
                     }
@@ -98,7 +123,7 @@ fn compare(condition: &RuleCondition, value: Option<&Value<'_>>) -> Result<bool,
 }
 
 /// Two numbers by value, everything else by its printed text: `5` equals `"5"`.
-fn equal(value: &Value<'_>, wanted: &Scalar) -> bool {
+pub(crate) fn equal(value: &Value<'_>, wanted: &Scalar) -> bool {
     if let (Value::Number(a), Scalar::Number(b)) = (value, wanted) {
         return Number::compare_texts(a, b) == Some(Ordering::Equal);
     }
@@ -109,15 +134,19 @@ fn equal(value: &Value<'_>, wanted: &Scalar) -> bool {
         Value::String(text) => text.clone().into_owned(),
         Value::List(_) | Value::Object(_) | Value::Words(_) => return false,
     };
-    let wanted = match wanted {
+    printed == print_scalar(wanted)
+}
+
+/// The text that a value of a rule is compared by.
+pub(crate) fn print_scalar(scalar: &Scalar) -> String {
+    match scalar {
         Scalar::Null => "<nil>".to_owned(),
         Scalar::Bool(flag) => flag.to_string(),
         Scalar::Number(text) => print_number(text),
         Scalar::String(text) => text.clone(),
-    };
-    printed == wanted
+    }
 }
 
-fn print_number(text: &str) -> String {
+pub(crate) fn print_number(text: &str) -> String {
     Number::parse(text).and_then(|n| n.integer()).unwrap_or_else(|| text.to_owned())
 }

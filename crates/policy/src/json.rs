@@ -64,6 +64,15 @@ impl<'a> Value<'a> {
         let (end, escaped) = string_end(text.as_bytes(), 0)?;
         if end == text.len() { Raw { text, escaped }.read() } else { Err(Malformed) }
     }
+
+    /// How much text a comparison with it may look at.
+    pub(crate) fn text_len(&self) -> usize {
+        match self {
+            Value::String(text) => text.len(),
+            Value::Number(text) => text.len(),
+            Value::Null | Value::Bool(_) | Value::List(_) | Value::Object(_) | Value::Words(_) => 0,
+        }
+    }
 }
 
 impl<'a> Raw<'a> {
@@ -121,6 +130,11 @@ type Members<'a> = SmallVec<[Member<'a>; 8]>;
 impl<'a> Arguments<'a> {
     pub(crate) fn new(raw: &'a str) -> Self {
         Self { raw, members: OnceCell::new(), inner: OnceCell::new() }
+    }
+
+    /// How long their text is.
+    pub(crate) fn len(&self) -> usize {
+        self.raw.len()
     }
 
     /// The raw value of a top-level argument.

@@ -11,8 +11,10 @@
 //!
 //! Start reading at [`decide`], then `truth` (conditions), `limit` (counters), `lower` (parsing).
 
+mod budget;
 mod call;
 mod canonical;
+mod choices;
 mod code;
 mod decide;
 mod explain;
@@ -39,6 +41,7 @@ mod problem;
 mod recommended;
 mod scenario;
 mod schema;
+mod scope;
 mod section;
 mod truth;
 mod uri;
@@ -49,7 +52,7 @@ mod window;
 pub use call::{Approval, Call, Class, Identity, SessionFacts};
 pub use canonical::{Digest, NotCanonical, argument_digest, canonical_json};
 pub use code::Code;
-pub use decide::{decide, is_hidden};
+pub use decide::{Examined, conclude, decide, examine, is_call_hidden, is_hidden};
 pub use explain::{ExplainedRule, Explanation, LimitState, explain, limits, locate};
 pub use format::format;
 pub use import::{Imported, import_intercept};

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 
 use crate::{
     Amount, AmountError, Call, Period, Policy, Reservation, Take, Unavailable, Usage, Window,
+    budget,
     canonical::write_string,
     json::Value,
     model::{Concurrency, Increment, Limit, Scope},
@@ -39,6 +40,7 @@ pub(crate) fn amount(limit: &Limit, facts: &Facts<'_>) -> Result<Amount, Option<
         Ok(Some(Value::Number(text))) => text,
         Ok(Some(_)) => return Err(Some("is not a number")),
         Ok(None) => return Err(Some("is missing")),
+        Err(_) if facts.budget.is_spent() => return Err(Some(budget::OVER)),
         Err(_) => return Err(Some("cannot be read, the arguments are not clean JSON")),
     };
     match Amount::parse(text) {

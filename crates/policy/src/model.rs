@@ -7,7 +7,7 @@ use std::sync::Arc;
 use jiff::{Timestamp, tz::TimeZone};
 use regex::Regex;
 
-use crate::{Amount, Class, Window, glob::Glob, path::Path, problem::Span};
+use crate::{Amount, Class, Window, choices::Choices, glob::Glob, path::Path, problem::Span};
 
 #[derive(Debug)]
 pub(crate) struct Document {
@@ -222,7 +222,7 @@ impl Op {
 #[derive(Debug)]
 pub(crate) enum Operand {
     Scalar(Scalar),
-    List(Vec<Scalar>),
+    List(Choices),
     Pattern(Box<Regex>, String),
     Text(String),
     Flag(bool),

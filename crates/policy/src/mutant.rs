@@ -36,8 +36,13 @@ pub(crate) const fn on(_: Mutant) -> bool {
     false
 }
 
+#[cfg(not(test))]
+pub(crate) const fn any_on() -> bool {
+    false
+}
+
 #[cfg(test)]
-pub(crate) use active::{ALL, on, with};
+pub(crate) use active::{ALL, any_on, on, with};
 
 #[cfg(test)]
 mod active {
@@ -76,6 +81,10 @@ mod active {
 
     pub(crate) fn on(mutant: Mutant) -> bool {
         ACTIVE.get() == Some(mutant)
+    }
+
+    pub(crate) fn any_on() -> bool {
+        ACTIVE.get().is_some()
     }
 
     /// Runs with one fault switched on, in this thread only.

@@ -1,9 +1,7 @@
 //! What a result yields and ends: ids that belong to the grant that was given them.
 
-use jiff::{Timestamp, tz::TimeZone};
-
 use crate::{
-    Call, Policy, Unused, Window,
+    Call, Policy, Window,
     json::{self, Malformed, Value},
     path::{Path, Segment},
     truth::{Facts, owned_value},
@@ -49,7 +47,7 @@ pub struct Outcome {
 impl Policy {
     /// Whether results of this call must be looked into at all.
     pub fn watches_result(&self, call: &Call<'_>) -> bool {
-        let entries = self.entries(call.server, call.tool, call.class);
+        let entries = self.entries(call);
         entries.iter().any(|entry| !entry.yields.is_empty() || !entry.ends.is_empty())
     }
 
@@ -58,9 +56,8 @@ impl Policy {
     pub fn outcome(&self, call: &Call<'_>, result: &str) -> Outcome {
         let mut outcome = Outcome::default();
         let Ok(false) = is_error(result) else { return outcome };
-        let zone = TimeZone::UTC;
-        let facts = Facts::new(call, &Unused, Timestamp::UNIX_EPOCH, &zone);
-        for entry in self.entries(call.server, call.tool, call.class) {
+        let facts = Facts::new(call);
+        for entry in self.entries(call) {
             for yields in &entry.yields {
                 if let Some(value) = in_result(result, &yields.path) {
                     outcome.yields.push(Yielded {

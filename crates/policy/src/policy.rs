@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 use toolgate_mcp::fold;
 
 use crate::{
-    Class, Problem, hash,
-    index::Index,
+    Call, Class, Digest, Problem, hash,
+    index::{Index, Matches},
     lint,
     lower::{self, Reader},
     model::{Action, Approve, Document, Entry, Section},
@@ -50,6 +50,7 @@ pub struct Loaded {
 pub struct Policy {
     pub(crate) name: String,
     pub(crate) document: Document,
+    pub(crate) digest: Digest,
     pub(crate) hash: String,
     pub(crate) tools: Index,
     pub(crate) hide: Index,
@@ -69,6 +70,18 @@ pub(crate) struct Words {
 /// The entries that apply to a tool, in the order reasons are named: exact keys, globs from the
 /// most literal to the least, the class, `all_tools`.
 pub(crate) type Entries<'p> = SmallVec<[&'p Entry; 8]>;
+
+/// Where they stand in the document, in that order.
+pub(crate) type Places = SmallVec<[Place; 8]>;
+
+/// Where an entry stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// The key of `tools` at this position.
+    Tool(usize),
+    Class(Class),
+    AllTools,
+}
 
 impl Policy {
     /// Reads, checks and compiles a document. `name` is the policy's name: counters belong to it.
@@ -97,9 +110,11 @@ impl Policy {
         for (_, entry) in &mut document.classes {
             entry.names = entry.action == Some(Action::Allow);
         }
+        let digest = hash::of(&document);
         Self {
             name: name.to_owned(),
-            hash: hash::of(&document).to_string(),
+            digest,
+            hash: digest.to_string(),
             tools: Index::new(document.tools.iter().map(|(key, _)| key)),
             hide: Index::new(&document.hide),
             words: Words {
@@ -186,31 +201,61 @@ impl Policy {
         paths
     }
 
-    /// The entries that apply to a tool.
-    pub(crate) fn entries(&self, server: &str, tool: &str, class: Class) -> Entries<'_> {
-        let mut entries = Entries::new();
-        for at in self.tools.candidates(tool) {
-            if let Some((key, entry)) = self.document.tools.get(at)
-                && key.matches(server, tool)
-            {
-                entries.push(entry);
+    /// The entries that apply to a call.
+    pub(crate) fn entries(&self, call: &Call<'_>) -> Entries<'_> {
+        self.places(call).into_iter().filter_map(|place| self.entry(place)).collect()
+    }
+
+    /// Where the entries that apply to a call stand, by every name of its tool.
+    pub(crate) fn places(&self, call: &Call<'_>) -> Places {
+        let mut keys = self.keys(call.server, call.tool);
+        if !call.aliases.is_empty() {
+            for alias in call.aliases {
+                keys.extend(self.keys(call.server, alias));
             }
+            keys.sort_unstable();
+            keys.dedup();
         }
-        if let Some(entry) = self.class(class) {
-            entries.push(entry);
+        let mut places: Places = keys.into_iter().map(Place::Tool).collect();
+        let class = call.class;
+        if self.class(class).is_some() {
+            places.push(Place::Class(class));
         }
-        if let Some(entry) = &self.document.all_tools {
-            entries.push(entry);
+        if self.document.all_tools.is_some() {
+            places.push(Place::AllTools);
         }
-        entries
+        places
+    }
+
+    /// The entry that stands there.
+    pub(crate) fn entry(&self, place: Place) -> Option<&Entry> {
+        match place {
+            Place::Tool(at) => self.document.tools.get(at).map(|(_, entry)| &**entry),
+            Place::Class(class) => self.class(class),
+            Place::AllTools => self.document.all_tools.as_ref(),
+        }
+    }
+
+    /// Where the keys stand that match a name.
+    fn keys(&self, server: &str, tool: &str) -> Matches {
+        let mut keys = self.tools.candidates(tool);
+        let matches = |at: &mut usize| {
+            self.document.tools.get(*at).is_some_and(|(key, _)| key.matches(server, tool))
+        };
+        keys.retain(matches);
+        keys
     }
 
     pub(crate) fn class(&self, class: Class) -> Option<&Entry> {
         self.document.classes.iter().find(|(c, _)| *c == class).map(|(_, entry)| entry)
     }
 
-    /// Whether `hide` or an enforced `action: hide` covers the tool.
-    pub(crate) fn hides(&self, server: &str, tool: &str) -> bool {
+    /// Whether `hide` covers a name of the tool.
+    pub(crate) fn hides_call(&self, call: &Call<'_>) -> bool {
+        call.names().any(|name| self.hides(call.server, name))
+    }
+
+    fn hides(&self, server: &str, tool: &str) -> bool {
         self.hide
             .candidates(tool)
             .iter()

@@ -1,4 +1,7 @@
 //! Runs a document's own `tests` with a virtual clock and tells which rules none of them reached.
+//!
+//! Invariant: tests have a budget, of calls and of whatever the caller measures. A test that is
+//! beyond it has failed, and so have those after it.
 
 use std::collections::BTreeSet;
 
@@ -8,6 +11,30 @@ use crate::{
     Call, Class, Effect, Identity, Ledger, Policy, SessionFacts, Verdict, decide,
     model::{Action, Entry, Expect, Scenario, Step, TestCall},
 };
+
+/// The most calls of all tests of a document.
+const MAX_CALLS: u64 = 1_000_000;
+
+/// What a document's tests may still use.
+struct Allowance<'a> {
+    calls: u64,
+    goes_on: &'a dyn Fn() -> bool,
+    over: Option<&'static str>,
+}
+
+impl Allowance<'_> {
+    /// One call more.
+    fn call(&mut self) -> Result<(), String> {
+        if self.over.is_none() {
+            match self.calls.checked_sub(1) {
+                None => self.over = Some("make more than 1,000,000 calls"),
+                Some(_) if !(self.goes_on)() => self.over = Some("take too long"),
+                Some(left) => self.calls = left,
+            }
+        }
+        self.over.map_or(Ok(()), |why| Err(format!("the tests of this document {why}; make fewer")))
+    }
+}
 
 /// What came of a document's tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +68,12 @@ impl TestReport {
 impl Policy {
     /// Runs the document's `tests`. A document with a failing test must not become active.
     pub fn run_tests(&self) -> TestReport {
+        self.run_tests_while(&|| true)
+    }
+
+    /// Runs the document's `tests` as long as `goes_on` says so; those that are left have failed.
+    pub fn run_tests_while(&self, goes_on: &dyn Fn() -> bool) -> TestReport {
+        let mut allowance = Allowance { calls: MAX_CALLS, goes_on, over: None };
         let mut reached = BTreeSet::new();
         let results = self
             .document
@@ -49,7 +82,7 @@ impl Policy {
             .map(|scenario| TestResult {
                 name: scenario.name.clone(),
                 line: scenario.line,
-                failure: self.run_one(scenario, &mut reached).err(),
+                failure: self.run_one(scenario, &mut allowance, &mut reached).err(),
             })
             .collect();
         let mut rules = BTreeSet::new();
@@ -66,7 +99,12 @@ impl Policy {
         TestReport { results, unreached, rules: rules.len() }
     }
 
-    fn run_one(&self, scenario: &Scenario, reached: &mut BTreeSet<String>) -> Result<(), String> {
+    fn run_one(
+        &self,
+        scenario: &Scenario,
+        allowance: &mut Allowance<'_>,
+        reached: &mut BTreeSet<String>,
+    ) -> Result<(), String> {
         let mut ledger = Ledger::default();
         // A Monday, so that the days of the week can be counted from it.
         let start = Timestamp::from_second(1_767_571_200).unwrap_or_default();
@@ -75,7 +113,7 @@ impl Policy {
             if let Some(after) = step.after {
                 now = after.after(now);
             }
-            self.run_step(step, &mut ledger, &mut now, reached)?;
+            self.run_step(step, &mut ledger, &mut now, allowance, reached)?;
         }
         Ok(())
     }
@@ -85,6 +123,7 @@ impl Policy {
         step: &Step,
         ledger: &mut Ledger,
         now: &mut Timestamp,
+        allowance: &mut Allowance<'_>,
         reached: &mut BTreeSet<String>,
     ) -> Result<(), String> {
         let mut made = 0;
@@ -103,6 +142,7 @@ impl Policy {
                     *now = every.after(*now);
                 }
                 made += 1;
+                allowance.call()?;
                 let verdict = self.run_call(&step.call, ledger, *now, reached);
                 check(expect, &verdict)
                     .map_err(|why| format!("line {}, call {made}: {why}", step.line))?;
@@ -150,7 +190,9 @@ impl Policy {
         };
         let verdict = decide(self, &call, ledger, now);
         let decisive = verdict.shadow.as_ref().map(|w| &w.rule).or(verdict.rule.as_ref());
-        reached.extend(decisive.map(ToString::to_string));
+        if let Some(rule) = decisive.filter(|rule| !reached.contains(&***rule)) {
+            reached.insert(rule.to_string());
+        }
         let mut taken = verdict.reservations.clone();
         if is_any {
             // Whatever arguments are not the same arguments again.

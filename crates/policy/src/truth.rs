@@ -3,18 +3,17 @@
 //! `conditions` is false if one is false, else an error if one is; `any` is true if one is true,
 //! else an error if one is; `not` of an error is an error.
 
-use std::{borrow::Cow, cell::OnceCell, cmp::Ordering};
-
-use jiff::{Timestamp, tz::TimeZone};
+use std::{borrow::Cow, cmp::Ordering};
 
 use crate::{
-    Call, Usage, host,
+    Call,
+    budget::{Budget, OVER},
+    host,
     json::{self, Arguments, Malformed, Raw, Value},
     model::{Condition, Op, Operand, Scalar, Test},
     mutant::{self, Mutant},
     number::Number,
     path::{Path, Root, Segment},
-    usage::Claim,
 };
 
 /// The truth of a test.
@@ -41,25 +40,17 @@ pub(crate) enum Side {
     Match,
 }
 
-/// Everything conditions can look at.
+/// Everything conditions can look at, but for time and ownership (`decide/later.rs`).
 pub(crate) struct Facts<'a> {
     pub(crate) call: &'a Call<'a>,
-    pub(crate) usage: &'a dyn Usage,
-    pub(crate) now: Timestamp,
-    pub(crate) zone: &'a TimeZone,
     pub(crate) arguments: Arguments<'a>,
-    clock: OnceCell<(&'static str, &'static str)>,
+    pub(crate) budget: Budget,
 }
 
 impl<'a> Facts<'a> {
-    pub(crate) fn new(
-        call: &'a Call<'a>,
-        usage: &'a dyn Usage,
-        now: Timestamp,
-        zone: &'a TimeZone,
-    ) -> Self {
+    pub(crate) fn new(call: &'a Call<'a>) -> Self {
         let arguments = Arguments::new(call.arguments.unwrap_or("{}"));
-        Self { call, usage, now, zone, arguments, clock: OnceCell::new() }
+        Self { call, arguments, budget: Budget::default() }
     }
 
     /// Whether a test holds. `depth` counts the `not`s around it.
@@ -81,12 +72,30 @@ impl<'a> Facts<'a> {
             Some(value) => self.compare(condition, &value),
             None => absent(condition, side, depth),
         };
-        match self.root(&condition.path) {
-            Ok((value, rest)) => {
-                walk(value, rest, &leaf).unwrap_or_else(|Malformed| broken(condition))
-            }
-            Err(Malformed) => broken(condition),
-        }
+        let walked = self.budget.compare().and_then(|()| {
+            let (value, rest) = self.root(&condition.path)?;
+            walk(value, rest, &self.budget, &leaf)
+        });
+        walked.unwrap_or_else(|Malformed| self.broken(condition))
+    }
+
+    /// The values that a condition looks at, absent ones among them, put together by what its path
+    /// says of lists.
+    pub(crate) fn gather<T>(
+        &self,
+        condition: &Condition,
+        leaf: &impl Fn(Option<Value<'a>>) -> T,
+        fold: &impl Fn(Vec<T>, bool) -> T,
+    ) -> Result<T, Malformed> {
+        self.budget.compare()?;
+        let (value, rest) = self.root(&condition.path)?;
+        gather(value, rest, &self.budget, leaf, fold)
+    }
+
+    /// What a condition is that cannot be looked at.
+    pub(crate) fn broken<'p>(&self, condition: &'p Condition) -> Truth<'p> {
+        let why = if self.budget.is_spent() { OVER } else { NOT_CLEAN };
+        Truth::Error(Fault { condition, why })
     }
 
     /// The value a path starts from, and the steps that are left.
@@ -98,12 +107,14 @@ impl<'a> Facts<'a> {
                 let Some((Segment::Key(name), rest)) = path.segments.split_first() else {
                     return Ok((None, &[]));
                 };
+                self.budget.look_at(self.arguments.len())?;
                 let value = self.arguments.get(name)?.map(Raw::read).transpose()?;
                 let (Some(Value::Object(raw)), Some((Segment::Key(name), rest))) =
                     (&value, rest.split_first())
                 else {
                     return Ok((value, rest));
                 };
+                self.budget.look_at(raw.len())?;
                 let value = self.arguments.within(raw, name)?.map(Raw::read).transpose()?;
                 return Ok((value, rest));
             }
@@ -117,25 +128,10 @@ impl<'a> Facts<'a> {
             Root::SessionKind => text(session.and_then(|s| s.kind)),
             Root::SessionInfobase => text(session.and_then(|s| s.infobase_name)),
             Root::SessionHost => text(session.and_then(|s| s.host_id)),
-            Root::TimeHour => Some(Value::Number(self.clock().0)),
-            Root::TimeWeekday => Some(Value::Number(self.clock().1)),
+            // Time is not known yet; see `decide/later.rs`.
+            Root::TimeHour | Root::TimeWeekday => None,
         };
         Ok((value, &path.segments))
-    }
-
-    /// Local hour and ISO weekday.
-    fn clock(&self) -> (&'static str, &'static str) {
-        const NUMBERS: [&str; 24] = [
-            "0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15",
-            "16", "17", "18", "19", "20", "21", "22", "23",
-        ];
-        *self.clock.get_or_init(|| {
-            let local = self.zone.to_datetime(self.now);
-            let number = |n: i8| {
-                usize::try_from(n).ok().and_then(|n| NUMBERS.get(n)).copied().unwrap_or("0")
-            };
-            (number(local.hour()), number(local.date().weekday().to_monday_one_offset()))
-        })
     }
 
     /// A single value at a path, for counters and ownership.
@@ -143,15 +139,18 @@ impl<'a> Facts<'a> {
         let (mut value, rest) = self.root(path)?;
         for segment in rest {
             value = match value {
-                Some(value) => step(&value, segment)?,
+                Some(value) => step(&value, segment, &self.budget)?,
                 None => return Ok(None),
             };
         }
         Ok(value)
     }
 
-    fn compare<'p>(&self, condition: &'p Condition, value: &Value<'_>) -> Truth<'p> {
+    pub(crate) fn compare<'p>(&self, condition: &'p Condition, value: &Value<'_>) -> Truth<'p> {
         let fault = |why| Truth::Error(Fault { condition, why });
+        if self.budget.look_at(value.text_len()).is_err() {
+            return fault(OVER);
+        }
         let sure = |holds: Option<bool>| holds.map_or_else(|| fault(ROUNDED), truth);
         if let (Value::Number(text), true) = (value, condition.op != Op::Exists)
             && !Number::is_held(text)
@@ -161,21 +160,24 @@ impl<'a> Facts<'a> {
         match (condition.op, &condition.operand) {
             (Op::Eq, Operand::Scalar(wanted)) => sure(equal(value, wanted)),
             (Op::Neq, Operand::Scalar(wanted)) => sure(equal(value, wanted).map(|is| !is)),
-            (Op::In, Operand::List(list)) => sure(among(value, list.iter())),
-            (Op::NotIn, Operand::List(list)) => sure(among(value, list.iter()).map(|is| !is)),
+            (Op::In, Operand::List(list)) => sure(among(value, list.candidates(value))),
+            (Op::NotIn, Operand::List(list)) => {
+                sure(among(value, list.candidates(value)).map(|is| !is))
+            }
             (Op::Lt | Op::Lte | Op::Gt | Op::Gte, Operand::Scalar(Scalar::Number(wanted))) => {
                 let Value::Number(text) = value else { return fault("is not a number") };
                 sure(Number::agrees(text, wanted, |ordering| ordered(condition.op, ordering)))
             }
             (Op::Exists, Operand::Flag(wanted)) => truth(*wanted),
-            (Op::Contains, Operand::Scalar(wanted)) => match contains(value, wanted) {
-                Ok(Contains::Yes) => truth(true),
-                Ok(Contains::No) => truth(false),
-                Ok(Contains::Unsure) => fault(ROUNDED),
-                Ok(Contains::Unfit) => fault("is neither text to search nor a list"),
-                Err(Malformed) => broken(condition),
-            },
-            (Op::Owned, Operand::Text(kind)) => self.owned(condition, kind, value),
+            (Op::Contains, Operand::Scalar(wanted)) => {
+                match contains(value, wanted, &self.budget) {
+                    Ok(Contains::Yes) => truth(true),
+                    Ok(Contains::No) => truth(false),
+                    Ok(Contains::Unsure) => fault(ROUNDED),
+                    Ok(Contains::Unfit) => fault("is neither text to search nor a list"),
+                    Err(Malformed) => self.broken(condition),
+                }
+            }
             (op, operand) => {
                 let Value::String(text) = value else { return fault("is not a string") };
                 match (op, operand) {
@@ -193,39 +195,16 @@ impl<'a> Facts<'a> {
             }
         }
     }
-
-    fn owned<'p>(&self, condition: &'p Condition, kind: &str, value: &Value<'_>) -> Truth<'p> {
-        let fault = |why| Truth::Error(Fault { condition, why });
-        let Some(value) = owned_value(value) else {
-            return fault("is not a string or integer of at most 256 bytes");
-        };
-        let claim = Claim {
-            grant: self.call.grant,
-            identity: self.call.identity.map(|i| i.name),
-            server: self.call.server,
-            kind,
-            value: &value,
-            now: self.now,
-        };
-        match self.usage.owns(&claim) {
-            Ok(owns) => truth(owns),
-            Err(_) => fault("cannot be looked up now"),
-        }
-    }
-}
-
-fn truth<'p>(holds: bool) -> Truth<'p> {
-    if holds { Truth::True } else { Truth::False }
 }
 
 const NOT_CLEAN: &str = "cannot be read by all alike: the arguments are not clean JSON, or a key \
     differs from it by case or form only";
 
-fn broken(condition: &Condition) -> Truth<'_> {
-    Truth::Error(Fault { condition, why: NOT_CLEAN })
+pub(crate) fn truth<'p>(holds: bool) -> Truth<'p> {
+    if holds { Truth::True } else { Truth::False }
 }
 
-fn all<'p>(truths: impl Iterator<Item = Truth<'p>>) -> Truth<'p> {
+pub(crate) fn all<'p>(truths: impl Iterator<Item = Truth<'p>>) -> Truth<'p> {
     let mut fault = None;
     for truth in truths {
         match truth {
@@ -237,7 +216,7 @@ fn all<'p>(truths: impl Iterator<Item = Truth<'p>>) -> Truth<'p> {
     fault.map_or(Truth::True, Truth::Error)
 }
 
-fn any<'p>(truths: impl Iterator<Item = Truth<'p>>) -> Truth<'p> {
+pub(crate) fn any<'p>(truths: impl Iterator<Item = Truth<'p>>) -> Truth<'p> {
     let mut fault = None;
     for truth in truths {
         match truth {
@@ -251,7 +230,7 @@ fn any<'p>(truths: impl Iterator<Item = Truth<'p>>) -> Truth<'p> {
 
 /// What a condition on an absent value is: whatever makes the whole predicate stricter, except
 /// that outside `not` only `neq` and `not_in` match an absent value. `exists` decides by itself.
-fn absent(condition: &Condition, side: Side, depth: usize) -> Truth<'_> {
+pub(crate) fn absent(condition: &Condition, side: Side, depth: usize) -> Truth<'_> {
     if let (Op::Exists, Operand::Flag(wanted)) = (condition.op, &condition.operand) {
         return truth(!wanted);
     }
@@ -266,44 +245,87 @@ fn absent(condition: &Condition, side: Side, depth: usize) -> Truth<'_> {
 
 /// Follows the steps; `[any]` and `[all]` ask the rest of every element.
 fn walk<'a, 'p>(
-    mut value: Option<Value<'a>>,
-    mut segments: &[Segment],
+    value: Option<Value<'a>>,
+    segments: &[Segment],
+    budget: &Budget,
     leaf: &impl Fn(Option<Value<'a>>) -> Truth<'p>,
 ) -> Result<Truth<'p>, Malformed> {
-    while let (Some(at), Some((segment, rest))) = (&value, segments.split_first()) {
-        match segment {
-            Segment::Any => return each(at, rest, false, leaf),
-            Segment::All => return each(at, rest, true, leaf),
-            segment => (value, segments) = (step(at, segment)?, rest),
-        }
-    }
-    Ok(leaf(value))
+    let (at, rest) = follow(value, segments, budget)?;
+    let (Some(list), Some((segment, rest))) = (&at, rest.split_first()) else {
+        return Ok(leaf(at));
+    };
+    let mut fold = Fold::default();
+    let is_list = each(list, budget, |item| {
+        fold.add(walk(Some(item), rest, budget, leaf)?);
+        Ok(())
+    })?;
+    Ok(match (is_list, segment) {
+        (false, _) => leaf(None),
+        (true, Segment::All) => fold.every(),
+        (true, _) => fold.some(),
+    })
 }
 
-/// Asks the rest of every element of a list.
-fn each<'a, 'p>(
+/// The same, for whatever is made of a value: `fold` puts together what was made of the elements
+/// of a list, of which all count if it is told `true`, and any otherwise.
+fn gather<'a, T>(
+    value: Option<Value<'a>>,
+    segments: &[Segment],
+    budget: &Budget,
+    leaf: &impl Fn(Option<Value<'a>>) -> T,
+    fold: &impl Fn(Vec<T>, bool) -> T,
+) -> Result<T, Malformed> {
+    let (at, rest) = follow(value, segments, budget)?;
+    let (Some(list), Some((segment, rest))) = (&at, rest.split_first()) else {
+        return Ok(leaf(at));
+    };
+    let mut made = Vec::new();
+    let is_list = each(list, budget, |item| {
+        made.push(gather(Some(item), rest, budget, leaf, fold)?);
+        Ok(())
+    })?;
+    Ok(if is_list { fold(made, matches!(segment, Segment::All)) } else { leaf(None) })
+}
+
+/// Follows the steps up to `[any]` or `[all]`, or to where nothing is.
+fn follow<'a, 's>(
+    mut value: Option<Value<'a>>,
+    mut segments: &'s [Segment],
+    budget: &Budget,
+) -> Result<(Option<Value<'a>>, &'s [Segment]), Malformed> {
+    while let (Some(at), Some((segment, rest))) = (&value, segments.split_first()) {
+        if matches!(segment, Segment::Any | Segment::All) {
+            break;
+        }
+        (value, segments) = (step(at, segment, budget)?, rest);
+    }
+    Ok((value, segments))
+}
+
+/// Visits every element, if the value is a list.
+fn each<'a>(
     value: &Value<'a>,
-    rest: &[Segment],
-    every: bool,
-    leaf: &impl Fn(Option<Value<'a>>) -> Truth<'p>,
-) -> Result<Truth<'p>, Malformed> {
-    let mut fold = Fold::default();
+    budget: &Budget,
+    mut visit: impl FnMut(Value<'a>) -> Result<(), Malformed>,
+) -> Result<bool, Malformed> {
     match value {
         Value::List(raw) => {
+            budget.look_at(raw.len())?;
             let mut items = json::elements(raw)?;
             while let Some(item) = items.next_element()? {
-                fold.add(walk(Some(item.read()?), rest, leaf)?);
+                budget.compare()?;
+                visit(item.read()?)?;
             }
         }
         Value::Words(words) => {
             for word in *words {
-                let word = Value::String(Cow::Borrowed(word.as_str()));
-                fold.add(walk(Some(word), rest, leaf)?);
+                budget.compare()?;
+                visit(Value::String(Cow::Borrowed(word.as_str())))?;
             }
         }
-        _ => return Ok(leaf(None)),
+        _ => return Ok(false),
     }
-    Ok(if every { fold.every() } else { fold.some() })
+    Ok(true)
 }
 
 /// Truths put together, in any order.
@@ -342,12 +364,18 @@ impl<'p> Fold<'p> {
     }
 }
 
-fn step<'a>(value: &Value<'a>, segment: &Segment) -> Result<Option<Value<'a>>, Malformed> {
+fn step<'a>(
+    value: &Value<'a>,
+    segment: &Segment,
+    budget: &Budget,
+) -> Result<Option<Value<'a>>, Malformed> {
     match (value, segment) {
         (Value::Object(raw), Segment::Key(name)) => {
+            budget.look_at(raw.len())?;
             json::member(raw, name)?.map(Raw::read).transpose()
         }
         (Value::List(raw), Segment::Index(index)) => {
+            budget.look_at(raw.len())?;
             let mut items = json::elements(raw)?;
             let mut left = *index;
             while let Some(item) = items.next_element()? {
@@ -369,7 +397,7 @@ fn step<'a>(value: &Value<'a>, segment: &Segment) -> Result<Option<Value<'a>>, M
 const ROUNDED: &str = "is a number that readers round differently";
 
 /// Type and value; numbers by exact value, if readers that round find the same.
-pub(crate) fn equal(value: &Value<'_>, wanted: &Scalar) -> Option<bool> {
+fn equal(value: &Value<'_>, wanted: &Scalar) -> Option<bool> {
     match (value, wanted) {
         (Value::Null, Scalar::Null) => Some(true),
         (Value::Bool(a), Scalar::Bool(b)) => Some(a == b),
@@ -380,7 +408,10 @@ pub(crate) fn equal(value: &Value<'_>, wanted: &Scalar) -> Option<bool> {
 }
 
 /// Whether a value equals one of several.
-fn among<'s>(value: &Value<'_>, mut list: impl Iterator<Item = &'s Scalar>) -> Option<bool> {
+pub(crate) fn among<'s>(
+    value: &Value<'_>,
+    mut list: impl Iterator<Item = &'s Scalar>,
+) -> Option<bool> {
     let mut sure = true;
     let found = list.any(|wanted| {
         let is = equal(value, wanted);
@@ -411,14 +442,16 @@ enum Contains {
     Unfit,
 }
 
-fn contains(value: &Value<'_>, wanted: &Scalar) -> Result<Contains, Malformed> {
+fn contains(value: &Value<'_>, wanted: &Scalar, budget: &Budget) -> Result<Contains, Malformed> {
     let sure = |found: bool| if found { Contains::Yes } else { Contains::No };
     match (value, wanted) {
         (Value::String(text), Scalar::String(part)) => Ok(sure(text.contains(part.as_str()))),
         (Value::List(raw), wanted) => {
+            budget.look_at(raw.len())?;
             let mut items = json::elements(raw)?;
             let mut found = Contains::No;
             while let Some(item) = items.next_element()? {
+                budget.compare()?;
                 match equal(&item.read()?, wanted) {
                     Some(true) => return Ok(Contains::Yes),
                     Some(false) => {}

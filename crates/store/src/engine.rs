@@ -2,8 +2,9 @@
 //!
 //! Whoever holds the writer takes whatever waits, does it in one transaction, and answers after the
 //! commit. Nobody who wants an answer waits for more to come: a call alone is written alone, on the
-//! spot, a crowd shares one commit of the writer thread. One reader thread answers questions from
-//! its own view of the data.
+//! spot, a crowd shares one commit of the writer thread. Changes of what people set up come before
+//! calls that wait. Reader threads answer questions from their own view of the data: one what is
+//! set up, one what has been used, one the audit, so that a long search holds up no change.
 //!
 //! Invariant: answers leave after the commit, never before.
 //! Invariant: outcomes are never dropped. What cannot be written now is tried again.
@@ -36,7 +37,7 @@ use crate::{
     },
 };
 pub(crate) use desk::Desk;
-use desk::{OnTheSpot, Window};
+use desk::{OnTheSpot, Way, Window};
 use queue::Queue;
 use writer::Writer;
 
@@ -88,6 +89,8 @@ pub(crate) struct Shared {
 
 /// More than this are refused at once: an answer that takes minutes helps nobody.
 const MAX_WAITING: usize = 10_000;
+/// Changes have places of their own: a freeze is taken also when too many calls wait.
+const MAX_CHANGES: usize = 1_000;
 
 type Question = Box<dyn FnOnce(&mut dyn Reader) + Send>;
 
@@ -130,14 +133,20 @@ impl Engine {
     /// `unknown` row.
     pub fn start(backend: impl Backend, settings: Settings, now: Timestamp) -> Result<Self, Fault> {
         let shared = Arc::new(Shared::default());
-        let reader = backend.reader()?;
-        let (window, questions) = channel();
+        let (mut window, mut readers) = (Vec::new(), Vec::new());
+        for _ in Way::ALL {
+            let (put, questions) = channel();
+            window.push(put);
+            readers.push((questions, backend.reader()?));
+        }
         let mut writer = Writer::new(backend, settings, Arc::clone(&shared), now);
         writer.recover()?;
         let (writer, queue) = (Arc::new(Mutex::new(Some(writer))), Arc::new(Queue::default()));
         let desk = Desk::new(desk::Threaded::new(&writer, &queue));
         spawn("store-writer", move || desk::write_all(&writer, &queue))?;
-        spawn("store-reader", move || desk::answer_all(&questions, reader))?;
+        for (questions, reader) in readers {
+            spawn("store-reader", move || desk::answer_all(&questions, reader))?;
+        }
         Ok(Self { desk, window: Window::Thread(window), shared })
     }
 
@@ -161,7 +170,16 @@ impl Engine {
         refuse: fn(Fault) -> E,
         job: impl FnOnce(Reply<T, E>) -> Job,
     ) -> BoxFuture<'static, Result<T, E>> {
-        if self.shared.waiting.fetch_add(1, Ordering::Relaxed) >= MAX_WAITING {
+        self.put(MAX_WAITING, refuse, job)
+    }
+
+    fn put<T: Send + 'static, E: Send + 'static>(
+        &self,
+        most: usize,
+        refuse: fn(Fault) -> E,
+        job: impl FnOnce(Reply<T, E>) -> Job,
+    ) -> BoxFuture<'static, Result<T, E>> {
+        if self.shared.waiting.fetch_add(1, Ordering::Relaxed) >= most {
             self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
             let fault = Fault::new(FaultKind::Busy, "too many calls wait; retry later");
             return Box::pin(std::future::ready(Err(refuse(fault))));
@@ -173,34 +191,39 @@ impl Engine {
 
     fn ask<T: Send + 'static>(
         &self,
+        way: Way,
         question: impl FnOnce(&mut dyn Reader) -> Result<T, Fault> + Send + 'static,
     ) -> BoxFuture<'static, Result<T, NotReadable>> {
         let (reply, answered) = oneshot::channel();
         let question: Question = Box::new(move |reader| {
             drop(reply.send(question(reader).map_err(NotReadable)));
         });
-        self.window.put(question);
+        self.window.put(way, question);
         answer(answered, NotReadable)
     }
 }
 
 impl Store for Engine {
-    fn admit(&self, asking: Asking) -> BoxFuture<'static, Result<Answer, NotAudited>> {
+    fn admit(&self, mut asking: Asking) -> BoxFuture<'static, Result<Answer, NotAudited>> {
+        asking.draft = asking.draft.cut();
         let (asking, desk) = (Box::new(asking), self.desk.clone());
         self.write(NotAudited, |reply| Job::Admit { asking, desk, reply })
     }
 
     fn deny(&self, denial: Draft) -> BoxFuture<'static, Result<(), NotAudited>> {
-        self.write(NotAudited, |reply| Job::Deny(Box::new(denial), reply))
+        let denial = Box::new(denial.cut().cut_arguments());
+        self.write(NotAudited, |reply| Job::Deny(denial, reply))
     }
 
     fn record(&self, row: Draft) -> BoxFuture<'static, Result<u64, NotAudited>> {
-        self.write(NotAudited, |reply| Job::Record(Box::new(row), reply))
+        let row = Box::new(row.cut());
+        self.write(NotAudited, |reply| Job::Record(row, reply))
     }
 
     fn change(&self, change: Change, row: Draft) -> BoxFuture<'static, Result<u64, ChangeError>> {
         let refuse = |fault| ChangeError::NotAudited(NotAudited(fault));
-        self.write(refuse, |reply| Job::Change(Box::new((change, row)), reply))
+        let change = Box::new((change, row.cut()));
+        self.put(MAX_WAITING + MAX_CHANGES, refuse, |reply| Job::Change(change, reply))
     }
 
     fn touch(&self, grant: Arc<str>, now: Timestamp) {
@@ -212,32 +235,32 @@ impl Store for Engine {
     }
 
     fn snapshot(&self) -> BoxFuture<'static, Result<Snapshot, NotReadable>> {
-        self.ask(|reader| reader.snapshot())
+        self.ask(Way::Setup, |reader| reader.snapshot())
     }
 
     fn kept(&self, space: &str) -> BoxFuture<'static, Result<Vec<Kept>, NotReadable>> {
         let space = space.to_owned();
-        self.ask(move |reader| reader.kept(&space))
+        self.ask(Way::Setup, move |reader| reader.kept(&space))
     }
 
     fn rows(&self, page: Page) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
-        self.ask(move |reader| reader.rows(&page))
+        self.ask(Way::Rows, move |reader| reader.rows(&page))
     }
 
     fn story(&self, call: CallId) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
-        self.ask(move |reader| reader.story(call))
+        self.ask(Way::Rows, move |reader| reader.story(call))
     }
 
     fn checkpoints(&self) -> BoxFuture<'static, Result<Vec<Checkpoint>, NotReadable>> {
-        self.ask(|reader| reader.checkpoints())
+        self.ask(Way::Rows, |reader| reader.checkpoints())
     }
 
     fn status(&self) -> BoxFuture<'static, Result<Status, NotReadable>> {
-        self.ask(|reader| reader.status())
+        self.ask(Way::Setup, |reader| reader.status())
     }
 
     fn look(&self, now: Timestamp, look: Box<Look>) -> BoxFuture<'static, Result<(), NotReadable>> {
-        self.ask(move |reader| {
+        self.ask(Way::Usage, move |reader| {
             let now = now.max(reader.mark()?);
             look(reader.usage(), now);
             Ok(())

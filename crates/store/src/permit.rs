@@ -10,7 +10,7 @@
 use std::fmt;
 
 use futures_util::future::BoxFuture;
-use toolgate_audit::{CallId, Draft};
+use toolgate_audit::{CallId, Draft, cut};
 use toolgate_policy::Verdict;
 
 use crate::{
@@ -105,6 +105,14 @@ impl Ticket {
         ending: Option<Ending>,
         reply: Option<futures_channel::oneshot::Sender<Result<Settled, NotAudited>>>,
     ) {
+        let ending = ending.map(|mut ending| {
+            for text in [&mut ending.error_code, &mut ending.message].into_iter().flatten() {
+                if let Some(short) = cut(text) {
+                    *text = short;
+                }
+            }
+            ending
+        });
         if let Some(intent) = self.call.take() {
             let finish = Finish { intent, ending, reply };
             // If the writer is gone, the next start finds the intent and writes `unknown`.

@@ -40,8 +40,8 @@ pub use model::random_calls_are_decided_as_the_model_does;
 pub use rows::{
     a_decision_that_panics_harms_nobody_else, a_dropped_ticket_is_unknown,
     a_held_call_leaves_no_trace, a_story_has_its_rows, an_outcome_names_the_session,
-    denials_are_coalesced, nothing_is_admitted_that_is_not_written, ownership_follows_results,
-    shadow_never_refuses,
+    denials_are_coalesced, denials_of_a_grant_are_few, nothing_is_admitted_that_is_not_written,
+    ownership_follows_results, shadow_never_refuses, texts_of_rows_are_short,
 };
 pub use things::{
     changes_are_seen_and_audited, names_are_unique, reopening_keeps_everything,
@@ -73,7 +73,8 @@ macro_rules! conformance {
             calendar_limits_are_exact, sliding_limits_are_exact, sums_are_exact,
             calls_in_flight_are_limited, give_back_to_the_own_window_only, repeats_are_refused,
             time_never_runs_backwards, a_clock_can_be_accepted, ownership_follows_results, a_dropped_ticket_is_unknown,
-            denials_are_coalesced, nothing_is_admitted_that_is_not_written,
+            denials_are_coalesced, denials_of_a_grant_are_few, texts_of_rows_are_short,
+            nothing_is_admitted_that_is_not_written,
             a_held_call_leaves_no_trace, shadow_never_refuses,
             a_call_goes_on_leg_by_leg, legs_that_never_come_end_the_call,
             a_decision_that_panics_harms_nobody_else, a_story_has_its_rows,

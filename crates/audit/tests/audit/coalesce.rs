@@ -1,7 +1,7 @@
 //! Denials: the first ten a minute are rows, the rest one.
 
-use crate::support::time;
-use toolgate_audit::{CallId, Coalesced, Coalescer, Draft, Kind};
+use crate::support::{Dice, time};
+use toolgate_audit::{CallId, Coalesced, Coalescer, Draft, Hash, Kind};
 
 fn denial(grant: &str, tool: &str, rule: &str) -> Draft {
     let mut draft = Draft::new(Kind::Denied, time(0));
@@ -51,9 +51,48 @@ fn made_up_tool_names_do_not_swell_the_audit() {
     for n in 0..20_000 {
         written += rows(&mut coalescer, &denial("a", &format!("t{n}"), "(hidden)"), 1);
     }
-    assert_eq!(written, 1_010);
+    assert_eq!(written, 1_000);
     assert_eq!(rows(&mut coalescer, &denial("b", "t", "(hidden)"), 3), 3);
     let due = coalescer.due(time(60));
     assert_eq!(due.len(), 1);
-    assert_eq!(due.first().and_then(|row| row.count), Some(18_990));
+    assert_eq!(due.first().and_then(|row| row.count), Some(19_000));
+    assert_eq!(due.first().and_then(|row| row.tool.as_deref()), None);
+}
+
+#[test]
+fn rows_and_counts_of_a_grant_sum_up_and_stay_few() {
+    let mut dice = Dice(7);
+    for kinds in [1, 50, 99, 100, 101, 500, 5_000] {
+        let mut coalescer = Coalescer::default();
+        let mut written = 0;
+        for _ in 0..10_000 {
+            let (tool, method) = (dice.below(kinds), dice.below(2));
+            let mut draft = denial("a", &format!("t{tool}"), "(default deny)");
+            draft.method = (method == 0).then(|| "prompts/get".into());
+            written += rows(&mut coalescer, &draft, 1);
+        }
+        let due = coalescer.due(time(60));
+        let counted: u64 = due.iter().filter_map(|row| row.count).sum();
+        assert_eq!(written as u64 + counted, 10_000, "{kinds}");
+        assert!(written + due.len() <= 1_001, "{kinds}: {written} rows and {}", due.len());
+    }
+}
+
+/// What a thousand denials of names of megabytes hold in memory is what their rows hold.
+#[test]
+fn a_row_holds_little_of_a_long_text() {
+    let long = "имя".repeat(1_300_000);
+    let mut draft = denial("a", &long, "(default deny)");
+    draft.client = Some(long.as_str().into());
+    draft.message = Some(format!("the tool `{long}` is not permitted").into());
+    let cut = draft.cut();
+    let digest = Hash::of(long.as_bytes()).to_string();
+    let tool = cut.tool.as_deref().unwrap();
+    assert!(tool.starts_with("имяимя") && tool.ends_with(&format!("…sha256:{digest}")), "{tool}");
+    assert_eq!(tool.split('…').next().unwrap().len(), 512);
+    assert_eq!(cut.client, cut.tool);
+    assert!(cut.message.as_deref().unwrap().len() < 600);
+    let odd = toolgate_audit::cut(&format!("a{}", "ж".repeat(400))).unwrap();
+    assert_eq!(odd.split('…').next().unwrap().len(), 511);
+    assert_eq!(toolgate_audit::cut(&"x".repeat(512)), None);
 }

@@ -1,6 +1,7 @@
 //! `toolgate policy test`: a document's own tests, and the rules that none of them reached.
 
 use serde_json::{Value, json};
+use toolgate_admin::two_seconds;
 use toolgate_policy::{Known, Problem, Severity, TestReport, locate};
 
 use super::problems::number;
@@ -14,7 +15,7 @@ pub(super) fn run(args: &TestArgs) -> anyhow::Result<Done> {
     let source = Source::read(&args.file)?;
     let loaded = source.load(&Known::default());
     let run = Run {
-        report: loaded.policy.as_ref().map(toolgate_policy::Policy::run_tests),
+        report: loaded.policy.as_ref().map(|policy| policy.run_tests_while(&two_seconds())),
         problems: loaded.problems,
         source,
     };

@@ -1,7 +1,8 @@
 //! Access: from what the file and the store say to what is in force.
 //!
 //! Policies are read, checked and tested here before anything of them becomes active; what was
-//! compiled once is kept as long as its text stays.
+//! compiled once is kept as long as its text stays. A text that passed its tests once, here or where
+//! it was put, is not tested again: tests may take seconds, for which no revocation must wait.
 //!
 //! Invariant: a document with a problem or a failing test is never in force. One of the file keeps
 //! the whole file from becoming active; one of the store denies its own grants.
@@ -12,8 +13,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use toolgate_admin::{Tried, two_seconds};
 use toolgate_audit::Hash;
-use toolgate_config::{Config, GrantConfig, PolicySource};
+use toolgate_config::{Config, GrantConfig, Listen, PolicySource};
 use toolgate_gateway::{Access, Frozen, Grant, InForce};
 use toolgate_policy::{Known, Policy, RECOMMENDED, Severity};
 use toolgate_store::{self as store, Snapshot};
@@ -83,8 +85,16 @@ pub(crate) struct FileSide {
     pub(crate) local_policy: Option<PathBuf>,
 }
 
+/// Where a text was tested before.
+pub(crate) struct Tests<'a> {
+    /// What was put here.
+    pub(crate) tried: &'a Tried,
+    /// Nothing is in force yet: also what is kept is tested.
+    pub(crate) at_start: bool,
+}
+
 /// Policies that were compiled, by all that they depend on.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Clone)]
 pub(crate) struct Compiled(HashMap<Source, Arc<InForce>>);
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -123,7 +133,7 @@ pub(crate) fn policies(
     snapshot: &Snapshot,
     is_local: bool,
     servers: &[String],
-    before: &Compiled,
+    before: (&Compiled, &Tests<'_>),
 ) -> Result<Policies, String> {
     let known = Known { servers: servers.to_vec(), tools: None };
     let (mut made, mut problems) = (Policies::default(), Vec::new());
@@ -212,9 +222,9 @@ pub(crate) fn access(
     Ok(access)
 }
 
-/// Whether calls without a token could be anybody's: what the file has to say about it.
-pub(crate) fn may_be_local(config: &Config) -> bool {
-    let listen = &config.listen;
+/// Whether calls without a token could be anybody's: what the file, and where toolgate listens, have
+/// to say about it.
+pub(crate) fn may_be_local(config: &Config, listen: &Listen) -> bool {
     let addresses = [listen.mcp, listen.sessions, listen.admin, listen.metrics];
     let loopback = addresses.iter().flatten().all(|address| address.ip().is_loopback());
     config.local && loopback
@@ -236,7 +246,7 @@ fn frozen(snapshot: &Snapshot) -> Frozen {
 fn local_policy(
     file: &FileSide,
     known: &Known,
-    before: &Compiled,
+    before: (&Compiled, &Tests<'_>),
     compiled: &mut Compiled,
 ) -> Result<Arc<InForce>, String> {
     let Some(path) = &file.local_policy else {
@@ -282,7 +292,7 @@ fn kept_grant(grant: &store::Grant, policies: &Policies) -> Arc<Grant> {
 impl Compiled {
     fn compile(
         &mut self,
-        before: &Self,
+        (before, tests): (&Self, &Tests<'_>),
         name: &str,
         version: Option<u64>,
         shown: &str,
@@ -293,15 +303,35 @@ impl Compiled {
         let key = Source { name, version, text: text.to_owned(), servers };
         let in_force = match before.0.get(&key) {
             Some(same) => Arc::clone(same),
-            None => Arc::new(InForce::of_version(load(&key.name, shown, text, known)?, version)),
+            None => {
+                let policy = match tests.tried.find(&key.name, text, &known.servers) {
+                    Some(policy) => policy,
+                    None => Arc::new(load(shown, &key, known, before.must_test(&key, tests))?),
+                };
+                Arc::new(InForce::of_version(policy, version))
+            }
         };
         self.0.insert(key, Arc::clone(&in_force));
         Ok(in_force)
     }
+
+    /// Takes over what was compiled aside.
+    pub(crate) fn adopt(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// Whether this text was not tested before. What is kept was, by the process that it was put
+    /// in.
+    fn must_test(&self, source: &Source, tests: &Tests<'_>) -> bool {
+        let same = |it: &Source| it.name == source.name && it.text == source.text;
+        let tested = self.0.keys().any(same) || source.version.is_some();
+        tests.at_start || !tested
+    }
 }
 
 /// A policy that was read without an error and has passed its own tests.
-fn load(name: &str, file: &str, text: &str, known: &Known) -> Result<Policy, String> {
+fn load(file: &str, source: &Source, known: &Known, tested: bool) -> Result<Policy, String> {
+    let Source { name, text, .. } = source;
     let loaded = Policy::load(name, text, known);
     for problem in loaded.problems.iter().filter(|problem| problem.severity == Severity::Warning) {
         tracing::warn!(policy = name, "{}", problem.render(file, text));
@@ -313,7 +343,10 @@ fn load(name: &str, file: &str, text: &str, known: &Known) -> Result<Policy, Str
             .collect::<Vec<_>>()
             .join("\n"));
     };
-    let report = policy.run_tests();
+    if !tested {
+        return Ok(policy);
+    }
+    let report = policy.run_tests_while(&two_seconds());
     let mut failures = String::new();
     for result in &report.results {
         if let Some(failure) = &result.failure {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolgate_admin::{Admin, Given};
+use toolgate_admin::{Admin, Given, Tried};
 use toolgate_audit::{Hash, Secret};
 use toolgate_config::Config;
 use toolgate_gateway::{Admission, Gateway, Metrics};
@@ -45,6 +45,7 @@ pub(crate) fn setup(
     let limits = wire::agent_sessions(config);
     let gateway = Gateway::new(ids, metrics, limits, admission);
     let entries = Arc::new(KeptServers::new(parts.data.path()));
+    let tried = Arc::new(Tried::default());
     let admin = Admin::new(Given {
         store: Arc::clone(&store),
         gateway: Arc::clone(&gateway),
@@ -53,11 +54,14 @@ pub(crate) fn setup(
         entries: Arc::clone(&entries) as _,
         sessions: Some(session_items(&gateway)),
         facts: facts(parts.bound, config),
+        tried: Arc::clone(&tried),
         stop: parts.stop.clone(),
     });
     let admin_token = Hash::of(parts.data.read_admin_token()?.as_bytes());
     let state = tokio::sync::Mutex::default();
-    let setup = Arc::new(Setup { store, gateway, admin, wiring, entries, admin_token, state });
+    let bound = parts.bound.listen.clone();
+    let setup = Setup { store, gateway, admin, wiring, entries, bound, admin_token, tried, state };
+    let setup = Arc::new(setup);
     let known = Arc::downgrade(&setup);
     setup.gateway.admission().set_refresh(Box::new(move || {
         let known = known.clone();

@@ -3,12 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use toolgate_admin::Tried;
 use toolgate_config::{ServerConfig, Severity};
 use toolgate_gateway::InForce;
 use toolgate_policy::Class;
 use toolgate_store::Snapshot;
 
-use super::access::{Compiled, FileSide, Policies, PolicyFiles, policies};
+use super::access::{Compiled, FileSide, Policies, PolicyFiles, Tests, policies};
 use super::source::Source;
 use super::wire;
 
@@ -48,7 +49,9 @@ pub(crate) fn grant(
     servers: &[String],
     named: &str,
 ) -> Result<Option<KnownGrant>, String> {
-    let policies = policies(file, snapshot, false, servers, &Compiled::default())?;
+    let tests = Tests { tried: &Tried::default(), at_start: true };
+    let compiled = Compiled::default();
+    let policies = policies(file, snapshot, false, servers, (&compiled, &tests))?;
     let policy = |name: Option<&str>| in_force(&policies, snapshot, name?);
     if let Some(grant) = file.config.grants.iter().find(|grant| grant.label == named) {
         let mut kept = snapshot.grants.iter();

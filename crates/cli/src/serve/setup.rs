@@ -15,13 +15,13 @@ use jiff::Timestamp;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 use toolgate_admin::local::{self, Word};
-use toolgate_admin::{Admin, Place, SERVERS};
+use toolgate_admin::{Admin, Place, SERVERS, Tried};
 use toolgate_audit::{Draft, Hash, Kind};
-use toolgate_config::{Config, ServerConfig};
+use toolgate_config::{Config, Listen, ServerConfig};
 use toolgate_gateway::{Gateway, Server};
 use toolgate_store::{Kept, Snapshot, Store};
 
-use super::access::{Compiled, FileSide, access, may_be_local, policies};
+use super::access::{Compiled, FileSide, Tests, access, may_be_local, policies};
 use super::edits::{self, Edit, Meanings};
 use super::entries::KeptServers;
 use super::view::{people, view};
@@ -37,8 +37,12 @@ pub(crate) struct Setup {
     pub(crate) admin: Arc<Admin>,
     pub(crate) wiring: Wiring,
     pub(crate) entries: Arc<KeptServers>,
+    /// Where toolgate listens; another file changes nothing about it until a restart.
+    pub(crate) bound: Listen,
     /// The token of the person `admin`.
     pub(crate) admin_token: Hash,
+    /// Policies that passed their tests before they were put.
+    pub(crate) tried: Arc<Tried>,
     pub(crate) state: Mutex<State>,
 }
 
@@ -88,8 +92,28 @@ impl Setup {
 
     /// Puts another file in force; if it cannot be used, nothing changes.
     pub(crate) async fn replace_file(&self, file: FileSide) -> Result<(), String> {
+        let compiled = self.compile_aside(&file).await?;
         let mut state = self.state.lock().await;
+        state.compiled.adopt(compiled);
         self.put(&mut state, file).await
+    }
+
+    /// The policies of a file, read and tested while changes go on.
+    async fn compile_aside(&self, file: &FileSide) -> Result<Compiled, String> {
+        let added = self.store.kept(SERVERS).await.map_err(|error| error.to_string())?;
+        let servers = servers(&file.config, self.entries.read(&added));
+        let names: Vec<String> = servers.into_iter().map(|server| server.name).collect();
+        let (file, tried) = (file.clone(), Arc::clone(&self.tried));
+        let (before, local, at_start) = {
+            let state = self.state.lock().await;
+            (state.compiled.clone(), state.summary.local, state.file.is_none())
+        };
+        let compile = move || {
+            let tests = Tests { tried: &tried, at_start };
+            policies(&file, &Snapshot::default(), local, &names, (&before, &tests))
+        };
+        let compiled = tokio::task::spawn_blocking(compile).await;
+        Ok(compiled.map_err(|_| "the policies could not be read".to_owned())??.compiled)
     }
 
     /// Whether there are grants that were made at run time.
@@ -109,13 +133,14 @@ impl Setup {
         let ends_local = Word::is_ended_by(kept.local.as_ref(), labels);
         let servers = servers(&file.config, self.entries.read(&kept.servers));
         let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
-        let local = may_be_local(&file.config)
+        let local = may_be_local(&file.config, &self.bound)
             && !ends_local
             && match &kept.local {
                 Some(word) => *word != Word::Ended,
                 None => snapshot.grants.is_empty(),
             };
-        let policies = policies(&file, snapshot, local, &names, &state.compiled)?;
+        let tests = Tests { tried: &self.tried, at_start: state.file.is_none() };
+        let policies = policies(&file, snapshot, local, &names, (&state.compiled, &tests))?;
         let access = access(&file, snapshot, &policies)?;
         let wired = self.wire(state, &file.config, &servers)?;
         let people = people(self.admin_token, &file.config, snapshot);

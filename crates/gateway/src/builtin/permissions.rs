@@ -7,13 +7,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use toolgate_policy::{Class, Effect, LimitState, Policy, Usage, explain, limits};
+use toolgate_policy::{Call, Class, Effect, LimitState, Policy, Usage, explain, limits};
 
 use super::{BuiltIn, Failed};
 use crate::admission::Sender;
 use crate::agent::AgentSession;
 use crate::all::{self, Listed};
-use crate::sessions::SESSIONS;
 
 pub(super) const MY_PERMISSIONS: BuiltIn = BuiltIn {
     name: NAME,
@@ -48,7 +47,8 @@ async fn my_permissions(session: Arc<AgentSession>, arguments: String) -> Result
     Failed::unless_empty(NAME, &arguments)?;
     let tools = all::tools(&session).await;
     let sender = session.sender();
-    let looked = session.admission().look(move |usage, now| {
+    let label = Arc::clone(&sender.grant.label);
+    let looked = session.admission().look(&label, move |usage, now| {
         let permissions = Permissions::of(&sender, tools, usage, now);
         serde_json::to_string(&permissions).map_err(|error| error.to_string())
     });
@@ -84,12 +84,8 @@ fn permission(
     usage: &dyn Usage,
     now: Timestamp,
 ) -> Permission {
-    let Listed { shown, server, own, class } = &tool;
-    let name = match server.as_str() {
-        SESSIONS => sender.name_that_counts(server, [own, shown], *class, now),
-        _ => own,
-    };
-    let call = sender.call(server, name, *class);
+    let Listed { server, own, aliases, class, .. } = &tool;
+    let call = Call { aliases, ..sender.call(server, own, *class) };
     let explained = explain(policy, &call, usage, now);
     let effect = match explained.effect {
         Effect::Allow => "allow",

@@ -8,7 +8,7 @@ use super::{
     steps::CHANGE,
 };
 use crate::{
-    Amount, Approval, Contribution, Digest, Effect, Reservation, Take, argument_digest,
+    Amount, Approval, Contribution, Effect, Reservation, Take,
     limit::{self, Applied, Failure},
     model::{Entry, Increment, Limit, Scope},
     mutant::{self, Mutant},
@@ -16,14 +16,10 @@ use crate::{
 };
 
 impl<'p> Engine<'p, '_, '_> {
-    fn digest(&self) -> Option<Digest> {
-        self.call.digest.or_else(|| argument_digest(self.call.arguments?).ok())
-    }
-
     pub(super) fn step_repeats(&mut self) {
-        for &entry in self.entries {
+        for &(_, entry) in self.entries {
             let Some(repeats) = &entry.repeats else { continue };
-            let Some(digest) = self.digest() else {
+            let Some(digest) = self.examined.digest else {
                 self.unreadable(entry, &repeats.rule);
                 continue;
             };
@@ -60,7 +56,7 @@ impl<'p> Engine<'p, '_, '_> {
     pub(super) fn step_loop(&mut self) {
         let Some(repeat) = self.policy.document.repeat else { return };
         let rule = Arc::clone(&self.policy.words.repeat);
-        let Some(digest) = self.digest() else {
+        let Some(digest) = self.examined.digest else {
             if self.call.arguments.is_some() {
                 self.say(false, &rule, Effect::Deny, |words| unreadable(&rule, words));
             }
@@ -104,7 +100,8 @@ impl<'p> Engine<'p, '_, '_> {
     pub(super) fn step_limits(&mut self) {
         let mut applied = Vec::new();
         let mut spent = Vec::new();
-        for &entry in self.entries {
+        let mut counted = self.examined.amounts.iter();
+        for &(_, entry) in self.entries {
             let shadow = self.shadow(entry);
             let rules = entry.rules.iter().filter_map(|rule| rule.limit.as_ref());
             for limit in entry.limits.iter().chain(rules) {
@@ -112,7 +109,11 @@ impl<'p> Engine<'p, '_, '_> {
                     continue;
                 }
                 let key = limit::counter_key(self.policy, &entry.pointer, limit, self.call);
-                match limit::amount(limit, self.facts) {
+                let amount = match &limit.increment {
+                    Increment::Fixed(amount) => Ok(*amount),
+                    Increment::From(_) => counted.next().copied().unwrap_or(Err(None)),
+                };
+                match amount {
                     Ok(amount) => applied.push(Applied { limit, key, amount, shadow }),
                     Err(Some(why)) => self.bad_amount(shadow, limit, why),
                     Err(None) => spent.push((limit, shadow, None)),
@@ -144,7 +145,7 @@ impl<'p> Engine<'p, '_, '_> {
     }
 
     fn step_concurrency(&mut self) {
-        for &entry in self.entries {
+        for &(_, entry) in self.entries {
             let Some(limit) = &entry.concurrency else { continue };
             let shadow = self.shadow(entry);
             let key = limit::in_flight_key(self.policy, &entry.pointer, limit, self.call);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Engine, strictness};
 use crate::{
     Contribution, Effect, Hold, Refusal, Verdict,
+    budget::OVER,
     model::{Approve, Condition, Operand, Predicate, Scalar},
     truth::Fault,
 };
@@ -158,10 +159,15 @@ fn scalar_text(scalar: &Scalar) -> String {
 
 /// A condition that has no truth, in words.
 pub(super) fn fault_text(fault: Fault<'_>) -> String {
-    format!(
-        "the policy cannot decide this call: `{}` {}, which `{}` needs",
-        fault.condition.path.text,
-        fault.why,
-        fault.condition.op.as_str()
-    )
+    let Fault { condition, why } = fault;
+    let (path, op) = (&condition.path.text, condition.op.as_str());
+    if why == OVER {
+        return undecided(&format!("`{path} {op}` {why}"));
+    }
+    undecided(&format!("`{path}` {why}, which `{op}` needs"))
+}
+
+/// Why a call cannot be decided.
+pub(super) fn undecided(why: &str) -> String {
+    format!("the policy cannot decide this call: {why}")
 }

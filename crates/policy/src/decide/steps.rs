@@ -2,29 +2,36 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
+
 use super::{
     Engine,
+    examine::List,
+    later::{self, Settled},
     say::{self, Said, Words, worded},
 };
 use crate::{
-    Approval, Contribution, Effect, Lifted, Policy, intercept, limit,
-    model::{Action, Entry, Predicate, RuleKind},
+    Approval, Contribution, Effect, Lifted, intercept, limit,
+    model::{Action, Entry, Predicate, RuleKind, Test},
     mutant::{self, Mutant},
-    path::Root,
-    truth::{Facts, Side, Truth},
+    truth::{Facts, Side},
 };
 
 pub(super) const CHANGE: &str = "change the arguments before you retry";
 const STOP: &str = "do not retry";
 
-/// Whether the tool is hidden, and whether rules in shadow would hide it.
-pub(super) fn hidden(policy: &Policy, entries: &[&Entry], facts: &Facts<'_>) -> (bool, bool) {
+/// Whether the tool is hidden, by `hide` or an entry, and whether rules in shadow would hide it.
+pub(super) fn hidden<'e>(
+    by_list: bool,
+    entries: impl Iterator<Item = &'e Entry>,
+    now: Timestamp,
+) -> (bool, bool) {
     let mut would = false;
-    if policy.hides(facts.call.server, facts.call.tool) {
+    if by_list {
         return (true, would);
     }
-    for entry in entries.iter().filter(|e| e.action == Some(Action::Hide)) {
-        if entry.shadow.holds_at(facts.now) {
+    for entry in entries.filter(|e| e.action == Some(Action::Hide)) {
+        if entry.shadow.holds_at(now) {
             would = true;
         } else if !mutant::on(Mutant::HideByActionForgotten) {
             return (true, would);
@@ -38,18 +45,9 @@ impl Engine<'_, '_, '_> {
         entry.shadow.holds_at(self.now) && !mutant::on(Mutant::ShadowDenies)
     }
 
-    /// Whether the step can be taken without arguments, when there are none.
-    fn skips(&self, predicate: &Predicate) -> bool {
-        if self.call.arguments.is_some() {
-            return false;
-        }
-        let mut conditions = Vec::new();
-        predicate.test.conditions(&mut conditions);
-        conditions.iter().any(|c| c.path.root == Root::Args)
-    }
-
     pub(super) fn step_hidden(&mut self) -> bool {
-        let (hidden, would) = hidden(self.policy, self.entries, self.facts);
+        let entries = self.entries.iter().map(|(_, entry)| *entry);
+        let (hidden, would) = hidden(self.examined.hidden, entries, self.now);
         let rule = Arc::clone(&self.policy.words.hidden);
         let tool = self.call.tool;
         let said = |words: Words| {
@@ -67,9 +65,9 @@ impl Engine<'_, '_, '_> {
 
     pub(super) fn step_default_deny(&mut self) -> bool {
         let call = self.call;
-        let named = |entry: &&Entry| entry.names && !entry.shadow.holds_at(self.now);
+        let named = |entry: &Entry| entry.names && !entry.shadow.holds_at(self.now);
         let opened = self.policy.document.default_allow
-            || self.entries.iter().copied().any(|entry| named(&entry) || self.mutant_names(entry));
+            || self.entries.iter().any(|(_, entry)| named(entry) || self.mutant_names(entry));
         if !opened {
             let rule = Arc::clone(&self.policy.words.default_deny);
             self.say(false, &rule, Effect::Deny, |words| {
@@ -79,7 +77,7 @@ impl Engine<'_, '_, '_> {
             });
             return true;
         }
-        for entry in self.entries.iter().filter(|entry| named(entry)) {
+        for (_, entry) in self.entries.iter().filter(|(_, entry)| named(entry)) {
             let rule = Arc::clone(&entry.opens);
             self.rules.push(Contribution { rule, effect: Effect::Allow, shadow: false });
         }
@@ -95,7 +93,7 @@ impl Engine<'_, '_, '_> {
     }
 
     pub(super) fn step_actions(&mut self) {
-        for &entry in self.entries {
+        for &(_, entry) in self.entries {
             if entry.action != Some(Action::Deny)
                 || (mutant::on(Mutant::ApprovalLiftsDeny)
                     && self.call.approval == Approval::Approved)
@@ -112,17 +110,15 @@ impl Engine<'_, '_, '_> {
     }
 
     pub(super) fn step_require(&mut self) {
-        for &entry in self.entries {
+        for &(of, entry) in self.entries {
             let class = entry.pointer.starts_with("/classes");
             if mutant::on(Mutant::RequireSkipsClass) && class {
                 continue;
             }
-            for predicate in &entry.require {
-                if self.skips(predicate) {
-                    continue;
-                }
-                match self.facts.test(&predicate.test, Side::Require, 0) {
-                    Truth::True => {}
+            for (index, predicate) in entry.require.iter().enumerate() {
+                let known = self.examined.predicate(of, entry, List::Require, index);
+                match known.at(self.moment) {
+                    Settled::True | Settled::Skipped => {}
                     truth => self.deny_by(entry, predicate, truth, true),
                 }
             }
@@ -130,25 +126,29 @@ impl Engine<'_, '_, '_> {
     }
 
     pub(super) fn step_deny_if(&mut self) {
-        for &entry in self.entries {
-            for predicate in &entry.deny_if {
-                if self.skips(predicate) {
-                    continue;
-                }
-                match self.facts.test(&predicate.test, Side::Match, 0) {
-                    Truth::False => {}
-                    Truth::Error(_) if mutant::on(Mutant::DenyIfErrorIgnored) => {}
+        for &(of, entry) in self.entries {
+            for (index, predicate) in entry.deny_if.iter().enumerate() {
+                let known = self.examined.predicate(of, entry, List::DenyIf, index);
+                match known.at(self.moment) {
+                    Settled::False | Settled::Skipped => {}
+                    Settled::Error(_) if mutant::on(Mutant::DenyIfErrorIgnored) => {}
                     truth => self.deny_by(entry, predicate, truth, false),
                 }
             }
         }
     }
 
-    fn deny_by(&mut self, entry: &Entry, predicate: &Predicate, truth: Truth<'_>, required: bool) {
+    fn deny_by(
+        &mut self,
+        entry: &Entry,
+        predicate: &Predicate,
+        truth: Settled<'_>,
+        required: bool,
+    ) {
         let tool = self.call.tool;
         self.say(self.shadow(entry), &predicate.rule, Effect::Deny, |words| {
             let text = words.of(|| match truth {
-                Truth::Error(fault) => format!("{}; {CHANGE}", say::fault_text(fault)),
+                Settled::Error(why) => format!("{why}; {CHANGE}"),
                 _ => worded(
                     predicate.on_deny.as_deref(),
                     || say::predicate_text(predicate, tool, required),
@@ -166,15 +166,23 @@ impl Engine<'_, '_, '_> {
             let key = limit::state_key(policy, entry, counter, window);
             usage.used(&key, window.calendar(now, &jiff::tz::TimeZone::UTC))
         };
-        for &entry in self.entries {
+        for &(of, entry) in self.entries {
             let shadow = self.shadow(entry);
-            for rule in &entry.rules {
-                if self.call.arguments.is_none() && intercept::reads_arguments(rule) {
+            for (index, rule) in entry.rules.iter().enumerate() {
+                let known = self.examined.rule(of, entry, index).at(self.moment);
+                if known == Settled::Skipped {
                     continue;
                 }
-                let holds =
-                    rule.kind != RuleKind::Deny && intercept::holds(rule, self.facts, &state);
-                if rule.kind == RuleKind::RequireApproval {
+                let holds = rule.kind != RuleKind::Deny
+                    && known == Settled::True
+                    && intercept::holds_of_counters(rule, &state);
+                if let Settled::Error(why) = known {
+                    self.say(shadow, &rule.pointer, Effect::Deny, |words| {
+                        let text = words.of(|| format!("{why}; {CHANGE}"));
+                        Said::denied(&rule.pointer, text)
+                    });
+                    break;
+                } else if rule.kind == RuleKind::RequireApproval {
                     if holds {
                         self.holds.push((&rule.approve, Arc::clone(&rule.pointer), shadow));
                     }
@@ -193,23 +201,21 @@ impl Engine<'_, '_, '_> {
 
     /// Collects what holds; a predicate without truth denies.
     pub(super) fn step_approve(&mut self) {
-        for &entry in self.entries {
+        for &(of, entry) in self.entries {
             let shadow = self.shadow(entry);
             if let Some(approve) = &entry.approve {
                 self.holds.push((approve, Arc::clone(&approve.rule), shadow));
             }
-            for predicate in &entry.approve_if {
-                if self.skips(predicate) {
-                    continue;
-                }
-                match self.facts.test(&predicate.test, Side::Match, 0) {
-                    Truth::False => {}
-                    Truth::True => {
+            for (index, predicate) in entry.approve_if.iter().enumerate() {
+                let known = self.examined.predicate(of, entry, List::ApproveIf, index);
+                match known.at(self.moment) {
+                    Settled::False | Settled::Skipped => {}
+                    Settled::True => {
                         let approve = &self.policy.words.approve;
                         self.holds.push((approve, Arc::clone(&predicate.rule), shadow));
                     }
-                    Truth::Error(_) if mutant::on(Mutant::ApproveIfErrorIgnored) => {}
-                    truth @ Truth::Error(_) => self.deny_by(entry, predicate, truth, false),
+                    Settled::Error(_) if mutant::on(Mutant::ApproveIfErrorIgnored) => {}
+                    truth @ Settled::Error(_) => self.deny_by(entry, predicate, truth, false),
                 }
             }
         }
@@ -241,6 +247,11 @@ impl Engine<'_, '_, '_> {
 
     fn exception(&self) -> Option<String> {
         let call = self.call;
+        let facts = std::cell::OnceCell::new();
+        let holds = |test: &Test| {
+            let facts = facts.get_or_init(|| Facts::new(call));
+            later::known(facts, test, Side::Require, 0).at(self.moment) == Settled::True
+        };
         let covers = |exception: &&crate::Exception| {
             exception.grant == call.grant
                 && exception.server == call.server
@@ -248,10 +259,7 @@ impl Engine<'_, '_, '_> {
                 && exception.fingerprint == call.fingerprint
                 && exception.policy_hash == self.policy.hash
                 && self.now < exception.expires
-                && exception
-                    .constraints
-                    .iter()
-                    .all(|test| matches!(self.facts.test(test, Side::Require, 0), Truth::True))
+                && exception.constraints.iter().all(&holds)
         };
         self.usage.exceptions().iter().find(covers).map(|exception| exception.id.clone())
     }

@@ -4,7 +4,9 @@ use regex::{Regex, RegexBuilder};
 
 use super::{Reader, find, pointer};
 use crate::{
-    Class, Code, host,
+    Class, Code,
+    choices::Choices,
+    host,
     model::{Condition, Op, Operand, Predicate, Scalar, Test},
     node::{Key, Kind, Node},
     path::{Path, Root},
@@ -178,7 +180,7 @@ impl Reader<'_, '_> {
                 };
                 let scalars: Vec<Scalar> =
                     items.iter().filter_map(|item| self.scalar(op, item)).collect();
-                (scalars.len() == items.len()).then_some(Operand::List(scalars))
+                (scalars.len() == items.len()).then(|| Operand::List(Choices::new(scalars)))
             }
             Op::Lt | Op::Lte | Op::Gt | Op::Gte => match &node.kind {
                 Kind::Number(text) if crate::number::Number::is_held(text) => {
@@ -300,7 +302,7 @@ impl Reader<'_, '_> {
         );
         let days: Option<Vec<Scalar>> = items.iter().map(weekday).collect();
         match days {
-            Some(days) if numeric && list => Some(Operand::List(days)),
+            Some(days) if numeric && list => Some(Operand::List(Choices::new(days))),
             Some(days) if numeric => days.into_iter().next().map(Operand::Scalar),
             _ => self.unfit(op, node, weekday_form(list)),
         }

@@ -5,6 +5,7 @@
 #![expect(clippy::unwrap_used, reason = "what cannot be read is a failing test")]
 #![expect(clippy::disallowed_methods, reason = "cases and examples are files")]
 
+mod budget;
 mod cases;
 mod codes;
 mod hostile;

@@ -33,10 +33,25 @@ pub(crate) struct Desk(Arc<dyn Worker>);
 
 /// Where questions are put.
 pub(super) enum Window {
-    /// The reader thread answers.
-    Thread(Sender<Asked>),
+    /// The reader threads answer, one for each [`Way`].
+    Thread(Vec<Sender<Asked>>),
     /// They are answered at once, after what could not be written before.
     Here(Mutex<Box<dyn Reader>>, Desk),
+}
+
+/// What a question is about: each has a reader of its own, so that none waits for another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// What people set up. A change takes effect only when this was answered.
+    Setup,
+    /// What has been used.
+    Usage,
+    /// The audit.
+    Rows,
+}
+
+impl Way {
+    pub(super) const ALL: [Way; 3] = [Way::Setup, Way::Usage, Way::Rows];
 }
 
 /// Takes jobs up.
@@ -74,9 +89,14 @@ impl Desk {
 
 impl Window {
     /// Puts a question there.
-    pub(super) fn put(&self, question: Question) {
+    pub(super) fn put(&self, way: Way, question: Question) {
         match self {
-            Window::Thread(reader) => drop(reader.send(Asked::Answer(question))),
+            Window::Thread(readers) => {
+                let found = Way::ALL.iter().zip(readers).find(|(of, _)| **of == way);
+                if let Some((_, reader)) = found {
+                    drop(reader.send(Asked::Answer(question)));
+                }
+            }
             Window::Here(reader, desk) => {
                 desk.0.try_again();
                 ask(question, &mut **reader.lock());
@@ -87,7 +107,11 @@ impl Window {
     /// After this nothing is answered any more; `letting_go` is dropped when the data is free.
     pub(super) fn let_go(&self, letting_go: Sender<()>) {
         match self {
-            Window::Thread(reader) => drop(reader.send(Asked::LetGo(letting_go))),
+            Window::Thread(readers) => {
+                for reader in readers {
+                    drop(reader.send(Asked::LetGo(letting_go.clone())));
+                }
+            }
             Window::Here(..) => drop(letting_go),
         }
     }

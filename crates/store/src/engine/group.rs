@@ -8,7 +8,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use toolgate_audit::{
     CallId, Checkpoint, Coalesced, Coalescer, CounterChange, Decision, Draft, Effect, Kind,
-    Outcome, Row, Signer,
+    Outcome, Row, Signer, cut,
 };
 use toolgate_policy::{
     self as policy, Amount, Ownership, Reservation, Take, Unavailable, Usage, Verdict,
@@ -155,6 +155,7 @@ impl<'a> Group<'a> {
             None => (Some(Decision::Allow), verdict.rule.clone()),
             Some(would) => (Some(shadow(would.effect)), Some(would.rule.clone())),
         };
+        intent.rule = intent.rule.map(|rule| cut(&rule).unwrap_or(rule));
         let mut fitting: Vec<Reservation> = Vec::with_capacity(verdict.reservations.len());
         for reservation in &verdict.reservations {
             match fits(self.transaction, reservation, now) {
@@ -394,9 +395,9 @@ fn refusal(asked: &Draft, verdict: &Verdict) -> Draft {
     let mut draft = Draft { kind: Kind::Denied, ..asked.clone() };
     draft.decision = Some(if hide { Decision::Hide } else { Decision::Deny });
     draft.error_code = verdict.refusal.map(|refusal| refusal.as_str().into());
-    draft.rule.clone_from(&verdict.rule);
-    draft.message = Some(verdict.message.as_str().into());
-    draft
+    draft.rule = verdict.rule.as_ref().map(|rule| cut(rule).unwrap_or_else(|| Arc::clone(rule)));
+    draft.message = Some(cut(&verdict.message).unwrap_or_else(|| verdict.message.as_str().into()));
+    draft.cut_arguments()
 }
 
 fn shadow(effect: policy::Effect) -> Decision {

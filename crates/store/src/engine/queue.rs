@@ -2,6 +2,8 @@
 //!
 //! Invariant: jobs are taken in the order in which they were put, and only by whoever holds the
 //! writer. So an outcome is written before the next admission of whoever heard of it.
+//! Invariant: changes are taken before everything else, in their order: a freeze does not wait for
+//! the calls that it is to stop.
 
 use std::{collections::VecDeque, time::Duration};
 
@@ -27,6 +29,8 @@ pub(super) struct Queue {
 #[derive(Default)]
 struct Waiting {
     jobs: VecDeque<Job>,
+    /// Changes of what people set up; all of them are awaited.
+    changes: VecDeque<Job>,
     /// How many of them somebody wants an answer to.
     awaited: usize,
     /// How often they were taken.
@@ -50,7 +54,11 @@ impl Queue {
         }
         let awaited = job.is_awaited();
         waiting.awaited += usize::from(awaited);
-        waiting.jobs.push_back(job);
+        if matches!(job, Job::Change(..)) {
+            waiting.changes.push_back(job);
+        } else {
+            waiting.jobs.push_back(job);
+        }
         if awaited || waiting.asleep {
             drop(waiting);
             self.called.notify_one();
@@ -60,8 +68,10 @@ impl Queue {
     /// As many as one commit may take.
     pub(super) fn take(&self) -> Vec<Job> {
         let mut waiting = self.waiting.lock();
-        let count = waiting.jobs.len().min(GROUP);
-        let jobs: Vec<Job> = waiting.jobs.drain(..count).collect();
+        let changes = waiting.changes.len().min(GROUP);
+        let mut jobs: Vec<Job> = waiting.changes.drain(..changes).collect();
+        let rest = waiting.jobs.len().min(GROUP - changes);
+        jobs.extend(waiting.jobs.drain(..rest));
         waiting.awaited -= jobs.iter().filter(|job| job.is_awaited()).count();
         waiting.taken += 1;
         jobs
@@ -89,7 +99,7 @@ impl Queue {
     pub(super) fn close(&self) {
         let mut waiting = self.waiting.lock();
         waiting.closed = true;
-        let left = std::mem::take(&mut waiting.jobs);
+        let left = (std::mem::take(&mut waiting.changes), std::mem::take(&mut waiting.jobs));
         waiting.awaited = 0;
         drop(waiting);
         drop(left);

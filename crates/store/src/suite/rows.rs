@@ -1,6 +1,6 @@
 //! Cases about rows: what is written, and what is not.
 
-use toolgate_audit::{Decision, Draft, Effect, Kind, Outcome, Row};
+use toolgate_audit::{Decision, Draft, Effect, Hash, Kind, Outcome, Row};
 
 use super::{Agent, Place, all_rows, assert_whole, at, calls::end, wait};
 use crate::{Answer, Asking, Ending, FaultKind, Page};
@@ -120,6 +120,62 @@ pub fn denials_are_coalesced(place: &dyn Place) {
         assert_eq!(all_rows(&*store).last().and_then(|row| row.draft.count), Some(5));
         assert_whole(&*store);
     }
+}
+
+/// A grant that makes names up gets a thousand rows a minute, and one with the count of the rest.
+pub fn denials_of_a_grant_are_few(place: &dyn Place) {
+    let store = place.open(at(0));
+    let denial = |grant: &str, tool: usize| {
+        let mut denial = Draft::new(Kind::Denied, at(31));
+        (denial.grant, denial.tool) = (Some(grant.into()), Some(format!("made-up-{tool}").into()));
+        denial.rule = Some("(default deny)".into());
+        denial
+    };
+    let told: Vec<_> = (0..1_300).map(|tool| store.deny(denial("a", tool))).collect();
+    told.into_iter().for_each(|told| wait(told).unwrap());
+    wait(store.deny(denial("b", 0))).unwrap();
+    assert_eq!(all_rows(&*store).len(), 1_001);
+    store.tick(at(60));
+    wait(store.record(Draft::new(Kind::Drift, at(60)))).unwrap();
+    let rows = all_rows(&*store);
+    let counted: Vec<_> = rows.iter().filter(|row| row.draft.count.is_some()).collect();
+    assert_eq!(counted.len(), 1);
+    let draft = &counted.first().unwrap().draft;
+    assert_eq!((draft.grant.as_deref(), draft.tool.as_deref()), (Some("a"), None));
+    assert_eq!(draft.count, Some(300));
+    assert_whole(&*store);
+}
+
+/// Whatever an agent calls itself or a tool, a row holds 512 bytes of it, and its digest.
+pub fn texts_of_rows_are_short(place: &dyn Place) {
+    let store = place.open(at(0));
+    let agent = Agent::new(&store, "a");
+    let long = "ы".repeat(100_000);
+    let ending = format!("…sha256:{}", Hash::of(long.as_bytes()));
+    let mut asking = agent.asking("close", "{}", at(1));
+    asking.draft.client = Some(long.as_str().into());
+    let Ok(Answer::Admitted(admitted)) = wait(store.admit(asking)) else { panic!("admitted") };
+    let mut done = Ending::new(Outcome::ToolError, Effect::Done, at(2));
+    done.message = Some(long.as_str().into());
+    wait(admitted.split().1.finish_written(done)).unwrap();
+    let mut denial = Draft::new(Kind::Denied, at(3));
+    (denial.tool, denial.rule) = (Some(long.as_str().into()), Some(long.as_str().into()));
+    denial.arguments = Some(format!("\"{long}\"").into());
+    wait(store.deny(denial)).unwrap();
+    let mut other = Draft::new(Kind::Drift, at(4));
+    other.message = Some(long.as_str().into());
+    wait(store.record(other)).unwrap();
+    let rows = all_rows(&*store);
+    assert_eq!(rows.len(), 4);
+    for row in &rows {
+        assert!(row.to_json().len() < 3_000, "{}", row.to_json());
+        let draft = &row.draft;
+        let long = [&draft.client, &draft.message, &draft.tool, &draft.rule].into_iter().flatten();
+        for text in long.filter(|text| text.len() > 20) {
+            assert!(text.len() <= 600 && text.ends_with(&ending), "{text}");
+        }
+    }
+    assert_whole(&*store);
 }
 
 /// Without its row nothing happens: no admission, no counter, no change; and all goes on by itself

@@ -1,0 +1,53 @@
+//! Policies that were read and have passed their own tests, so that neither is done a second time
+//! when they are put in force, while others wait for that.
+//!
+//! Invariant: a policy is found only by all that it was made of.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use toolgate_policy::Policy;
+
+/// Most policies that are remembered.
+const KEPT: usize = 16;
+/// How long the tests of a document may take.
+const TESTS: Duration = Duration::from_secs(2);
+
+/// Remembers policies that passed.
+#[derive(Debug, Default)]
+pub struct Tried(Mutex<VecDeque<Passed>>);
+
+#[derive(Debug)]
+struct Passed {
+    name: String,
+    text: String,
+    servers: Vec<String>,
+    policy: Arc<Policy>,
+}
+
+impl Tried {
+    /// A policy of this name passed with this text, where these servers are known.
+    pub fn remember(&self, name: &str, text: &str, servers: &[String], policy: &Arc<Policy>) {
+        let (name, text, servers) = (name.to_owned(), text.to_owned(), servers.to_vec());
+        let mut passed = self.0.lock();
+        passed.push_back(Passed { name, text, servers, policy: Arc::clone(policy) });
+        if passed.len() > KEPT {
+            passed.pop_front();
+        }
+    }
+
+    /// The policy that passed so.
+    pub fn find(&self, name: &str, text: &str, servers: &[String]) -> Option<Arc<Policy>> {
+        let passed = self.0.lock();
+        let same = |it: &&Passed| it.name == name && it.servers == servers && it.text == text;
+        passed.iter().rev().find(same).map(|it| Arc::clone(&it.policy))
+    }
+}
+
+/// Holds for two seconds: as long as the tests of a document may take.
+pub fn two_seconds() -> impl Fn() -> bool {
+    let end = Instant::now() + TESTS;
+    move || Instant::now() < end
+}

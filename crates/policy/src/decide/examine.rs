@@ -1,0 +1,165 @@
+//! Everything of a decision that needs neither usage nor time: which entries apply, what their
+//! conditions make of the arguments, what amounts a call takes, and the digest of its arguments.
+//!
+//! This is where the size of arguments costs time. It is done before a call is admitted and by
+//! itself; what is left to do inside the admitting transaction ([`super::conclude`]) is small.
+//!
+//! Invariant: within the budget of a decision (`budget.rs`); what is beyond it is an error, which
+//! denies.
+
+use smallvec::SmallVec;
+
+use super::{later, later::Known, say};
+use crate::{
+    Amount, Call, Digest, Policy, argument_digest, budget, intercept, limit,
+    model::{Action, Entry, Increment, Predicate, Rule, Shadow},
+    mutant,
+    path::Root,
+    policy::Place,
+    truth::{Facts, Side},
+};
+
+/// A call, examined under a policy.
+#[derive(Debug)]
+pub struct Examined {
+    /// The policy.
+    pub(super) of: Digest,
+    /// Whether `hide` covers the tool.
+    pub(super) hidden: bool,
+    pub(super) entries: SmallVec<[Of; 4]>,
+    /// What is known of predicates and rules, entry by entry in the order of [`predicates`], then
+    /// its rules.
+    known: SmallVec<[Known; 4]>,
+    /// What `increment_from` gives, in the order of [`increments`].
+    pub(super) amounts: SmallVec<[Counted; 2]>,
+    /// The digest of the arguments, if a rule needs it and they have one.
+    pub(super) digest: Option<Digest>,
+}
+
+/// An entry that applies.
+#[derive(Debug)]
+pub(super) struct Of {
+    pub(super) place: Place,
+    /// Where what is known of it begins.
+    begins: usize,
+}
+
+/// An amount, or why there is none; see [`limit::amount`].
+pub(super) type Counted = Result<Amount, Option<&'static str>>;
+
+/// Which predicates of an entry.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum List {
+    Require,
+    DenyIf,
+    ApproveIf,
+}
+
+/// Looks at a call, apart from what has been used and what time it is.
+pub fn examine(policy: &Policy, call: &Call<'_>) -> Examined {
+    let places = policy.places(call);
+    let hidden = policy.hides_call(call);
+    let mut examined = Examined {
+        of: policy.digest,
+        hidden,
+        entries: SmallVec::new(),
+        known: SmallVec::new(),
+        amounts: SmallVec::new(),
+        digest: None,
+    };
+    examined.entries.extend(places.into_iter().map(|place| Of { place, begins: 0 }));
+    if hidden || is_refused_by_name(policy, &examined) {
+        return examined;
+    }
+    let facts = Facts::new(call);
+    for at in 0..examined.entries.len() {
+        let begins = examined.known.len();
+        let Some(of) = examined.entries.get_mut(at) else { break };
+        of.begins = begins;
+        let Some(entry) = policy.entry(of.place) else { continue };
+        for (list, predicate) in predicates(entry) {
+            examined.known.push(predicate_known(predicate, list, &facts));
+        }
+        examined.known.extend(entry.rules.iter().map(|rule| rule_known(rule, &facts)));
+        if call.arguments.is_some() {
+            examined.amounts.extend(increments(entry).map(|limit| limit::amount(limit, &facts)));
+        }
+    }
+    let digests = |of: &Of| policy.entry(of.place).is_some_and(|entry| entry.repeats.is_some());
+    if policy.document.repeat.is_some() || examined.entries.iter().any(digests) {
+        examined.digest =
+            call.digest.or_else(|| call.arguments.and_then(|raw| argument_digest(raw).ok()));
+    }
+    examined
+}
+
+impl Examined {
+    /// What is known of a predicate of an entry.
+    pub(super) fn predicate(&self, of: &Of, entry: &Entry, list: List, index: usize) -> &Known {
+        let before = match list {
+            List::Require => 0,
+            List::DenyIf => entry.require.len(),
+            List::ApproveIf => entry.require.len() + entry.deny_if.len(),
+        };
+        self.known.get(of.begins + before + index).unwrap_or(&Known::UNKNOWN)
+    }
+
+    /// What is known of a rule of an entry.
+    pub(super) fn rule(&self, of: &Of, entry: &Entry, index: usize) -> &Known {
+        let before = entry.require.len() + entry.deny_if.len() + entry.approve_if.len();
+        self.known.get(of.begins + before + index).unwrap_or(&Known::UNKNOWN)
+    }
+}
+
+/// Whether nothing but the name decides, whatever the time is.
+fn is_refused_by_name(policy: &Policy, examined: &Examined) -> bool {
+    let (mut hidden, mut opened) = (false, policy.document.default_allow);
+    for entry in examined.entries.iter().filter_map(|of| policy.entry(of.place)) {
+        hidden |= entry.action == Some(Action::Hide) && entry.shadow == Shadow::No;
+        opened |= entry.names;
+    }
+    (hidden || !opened) && !mutant::any_on()
+}
+
+/// The predicates of an entry, in the order in which they are kept.
+fn predicates(entry: &Entry) -> impl Iterator<Item = (List, &Predicate)> {
+    let of = |list: List| move |predicate| (list, predicate);
+    let require = entry.require.iter().map(of(List::Require));
+    let deny_if = entry.deny_if.iter().map(of(List::DenyIf));
+    require.chain(deny_if).chain(entry.approve_if.iter().map(of(List::ApproveIf)))
+}
+
+/// The limits of an entry whose amount an argument gives.
+fn increments(entry: &Entry) -> impl Iterator<Item = &crate::model::Limit> {
+    let rules = entry.rules.iter().filter_map(|rule| rule.limit.as_ref());
+    let limits = entry.limits.iter().chain(rules);
+    limits.filter(|limit| matches!(limit.increment, Increment::From(_)))
+}
+
+fn predicate_known(predicate: &Predicate, list: List, facts: &Facts<'_>) -> Known {
+    if facts.call.arguments.is_none() && reads_arguments(predicate) {
+        return Known::Skipped;
+    }
+    let side = if list == List::Require { Side::Require } else { Side::Match };
+    later::known(facts, &predicate.test, side, 0)
+}
+
+fn reads_arguments(predicate: &Predicate) -> bool {
+    let mut conditions = Vec::new();
+    predicate.test.conditions(&mut conditions);
+    conditions.iter().any(|c| c.path.root == Root::Args)
+}
+
+/// Intercept's conditions are true or false, but a rule that asks for a person must not be passed
+/// by because it was too much to look at.
+fn rule_known(rule: &Rule, facts: &Facts<'_>) -> Known {
+    if facts.call.arguments.is_none() && intercept::reads_arguments(rule) {
+        return Known::Skipped;
+    }
+    let holds = intercept::holds(rule, facts);
+    match (facts.budget.is_spent(), holds) {
+        (true, _) => Known::Error(say::undecided(budget::OVER).into()),
+        (false, true) => Known::True,
+        (false, false) => Known::False,
+    }
+}
