@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_mcp::modern::VERSION;
 use toolgate_mcp::{Incoming, Limits, Message, Payload, method, parse_server, peek, text, write};
@@ -43,6 +44,8 @@ pub(super) struct Up {
     pub(super) epoch: u64,
     /// What is spoken over it.
     pub(super) era: Era,
+    /// Cancelled when the channel is gone.
+    pub(super) gone: CancellationToken,
     since: Instant,
     listening: AtomicBool,
     tasks: TaskTracker,
@@ -55,6 +58,9 @@ impl Link {
     /// initialized.
     pub(crate) async fn open(self: &Arc<Self>) -> Result<Opened, Failure> {
         let _turn = self.connecting.lock().await;
+        if let Some(welcome) = self.unstarted_welcome() {
+            return Ok(Opened::Yes(welcome));
+        }
         self.bring_up(self.server.settings.start_timeout).await
     }
 
@@ -64,6 +70,9 @@ impl Link {
         let known = self.opened.lock().clone();
         if let (Some(answer), true) = (known, self.up.load().is_some()) {
             return Ok(Opened::Yes(answer));
+        }
+        if let Some(welcome) = self.unstarted_welcome() {
+            return Ok(Opened::Yes(welcome));
         }
         let opened = self.bring_up(self.server.settings.start_timeout).await?;
         if let Opened::Yes(_) = &opened {
@@ -170,6 +179,9 @@ impl Link {
     }
 
     async fn bring_up(self: &Arc<Self>, limit: Duration) -> Result<Opened, Failure> {
+        if let Some(barred) = self.barred() {
+            return Err(Failure::unavailable(barred.why()));
+        }
         if let Some(wait) = self.must_wait(Instant::now()) {
             let why = "it failed to start, or died soon after, and is given a pause".to_owned();
             return Err(Failure::Unavailable { why, retry_after: Some(wait) });
@@ -265,7 +277,8 @@ impl Link {
         let channel = self.server.connector.connect(self.ear(epoch, None)).await?;
         let (since, tasks) = (Instant::now(), self.tasks.clone());
         let listening = AtomicBool::new(false);
-        Ok(Up { channel, epoch, era: Era::Legacy, since, listening, tasks })
+        let gone = CancellationToken::new();
+        Ok(Up { channel, epoch, era: Era::Legacy, gone, since, listening, tasks })
     }
 
     async fn initialize(self: &Arc<Self>, up: &Up) -> Result<Opened, Failure> {
@@ -358,6 +371,7 @@ impl Up {
 
 impl Drop for Up {
     fn drop(&mut self) {
+        self.gone.cancel();
         // The last call that used the channel is over.
         if tokio::runtime::Handle::try_current().is_ok() {
             let channel = Arc::clone(&self.channel);
