@@ -2,10 +2,11 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use axum::Router;
-use axum::body::to_bytes;
+use axum::body::{Body, to_bytes};
 use axum::extract::{RawPathParams, Request, State};
 use axum::http::{HeaderMap, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
@@ -14,12 +15,14 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use tokio::sync::{Mutex, Semaphore};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolgate_audit::{Draft, Kind};
 use toolgate_gateway::{Clock, Gateway, Listener, Stranger};
 use toolgate_store::{Change, Store};
 
 use crate::fault::{Fault, Flaw};
+use crate::handle::events::Streams;
 use crate::people::{People, Person, Role};
 use crate::query::Query;
 use crate::reply::Answer;
@@ -29,6 +32,9 @@ use crate::view::View;
 
 /// The largest body: that of a policy.
 const MAX_BODY: usize = toolgate_policy::MAX_BYTES;
+
+/// How long a body may take to arrive, in all.
+const BODY_READ: Duration = Duration::from_mins(1);
 
 /// What the API is made of.
 pub struct Given {
@@ -72,6 +78,8 @@ pub struct Admin {
     pub(crate) freezing: Mutex<()>,
     /// Documents that are checked at once.
     pub(crate) checks: Arc<Semaphore>,
+    /// Streams of events.
+    pub(crate) streams: Arc<Streams>,
 }
 
 /// Most documents that are checked at once.
@@ -141,11 +149,20 @@ async fn answer(
     let params = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
     let (parts, body) = request.into_parts();
     let body = match &route.body {
-        Some(_) => to_bytes(body, MAX_BODY).await.map_err(|_| Fault::too_large(MAX_BODY))?,
+        Some(_) => read(body).await?,
         None => Bytes::new(),
     };
     let headers = parts.headers;
     (route.handle)(Ask { admin, who, params, query, body, headers }).await
+}
+
+/// The body, which has [`BODY_READ`] in all to come.
+async fn read(body: Body) -> Result<Bytes, Fault> {
+    match timeout(BODY_READ, to_bytes(body, MAX_BODY)).await {
+        Ok(Ok(body)) => Ok(body),
+        Ok(Err(_)) => Err(Fault::too_large(MAX_BODY)),
+        Err(_) => Err(Fault::too_slow()),
+    }
 }
 
 // === impl Admin ===
@@ -154,9 +171,9 @@ impl Admin {
     /// An API that knows nobody yet.
     pub fn new(given: Given) -> Arc<Self> {
         let (people, view) = (ArcSwap::default(), ArcSwap::default());
-        let checks = Arc::new(Semaphore::new(CHECKS));
+        let (checks, streams) = (Arc::new(Semaphore::new(CHECKS)), Arc::default());
         let (turn, freezing) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { given, people, view, turn, freezing, checks })
+        Arc::new(Self { given, people, view, turn, freezing, checks, streams })
     }
 
     /// From the next request on, these are the people and this is what they see.

@@ -102,6 +102,12 @@ impl Fault {
         Self { problems, ..Self::new(status, "unprocessable", message) }
     }
 
+    /// 408: the body did not arrive in time.
+    pub fn too_slow() -> Self {
+        let message = "the body did not arrive in time; nothing of it was used";
+        Self::new(StatusCode::REQUEST_TIMEOUT, "too_slow", message)
+    }
+
     /// 503: it cannot be done now, so it was not done.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)

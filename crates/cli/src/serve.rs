@@ -18,7 +18,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_audit::{Draft, Kind};
-use toolgate_config::Config;
+use toolgate_config::{Config, Listen};
+use toolgate_edge::listen::Front;
 use toolgate_edge::tls::Tls;
 use toolgate_session::Entry;
 use toolgate_store::Change;
@@ -28,6 +29,7 @@ mod api;
 mod cache_file;
 mod certificate;
 mod checkpoints;
+mod core_dumps;
 mod data;
 mod edits;
 mod entries;
@@ -74,12 +76,13 @@ const FAREWELL: Duration = Duration::from_secs(10);
 
 pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Done> {
     log::start(args.log)?;
+    core_dumps::off();
     let source = Source::find(args.config.as_deref());
     let text = source.text();
     let config = source.load()?;
     let folder = data_path(args.data.as_deref(), &config)?;
     // Whether grants are kept is known for sure once the store is open.
-    refuse_unsafe(&config, folder.join("toolgate.db").exists())?;
+    refuse_unsafe(&config, &config.listen, folder.join("toolgate.db").exists())?;
     if args.policy.is_some() && !config.grants.is_empty() {
         return Err(exit::Usage(POLICY_FOR_NOBODY.to_owned()).into());
     }
@@ -95,8 +98,8 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Done> {
     runtime.block_on(serve(args, source, text, config, (&data, is_first)))
 }
 
-fn refuse_unsafe(config: &Config, kept_grants: bool) -> anyhow::Result<()> {
-    let reasons = unsafe_start::reasons(config, kept_grants);
+fn refuse_unsafe(config: &Config, listen: &Listen, kept_grants: bool) -> anyhow::Result<()> {
+    let reasons = unsafe_start::reasons(config, listen, kept_grants);
     if !reasons.is_empty() {
         bail!("toolgate does not start like this:\n  - {}", reasons.join("\n  - "));
     }
@@ -126,7 +129,7 @@ async fn serve(
     let file = FileSide { config: config.clone(), policies, local_policy };
     let put = setup.replace_file(file.clone()).await;
     put.map_err(|why| anyhow!("a policy cannot be used:\n{why}"))?;
-    refuse_unsafe(&config, setup.has_kept_grants().await)?;
+    refuse_unsafe(&config, &setup.bound, setup.has_kept_grants().await)?;
     let summary = setup.summary().await;
     if args.policy.is_some() && !summary.local && summary.grants > 0 {
         return Err(exit::Usage(POLICY_FOR_NOBODY.to_owned()).into());
@@ -142,7 +145,8 @@ async fn serve(
     let serving = TaskTracker::new();
     let board = sessions.as_ref().map(|sessions| &sessions.board);
     let api = toolgate_admin::router(Arc::clone(&setup.admin));
-    let behind = Behind { gateway: &gateway, admin: &setup.admin, api: &api, board };
+    let front = Front::start().context("cannot start the thread that accepts connections")?;
+    let behind = Behind { gateway: &gateway, admin: &setup.admin, api: &api, board, front: &front };
     let served = listeners.serve(&config, &bound, &behind, &ready, &serving, &stop);
     let grace = config.shutdown_grace;
     let new_key = if is_first { toolgate_store_sqlite::public_key(data.path()).ok() } else { None };

@@ -46,6 +46,8 @@ mod commands;
 mod disk;
 #[path = "e2e/doctor.rs"]
 mod doctor;
+#[path = "e2e/edges.rs"]
+mod edges;
 #[path = "e2e/enforce.rs"]
 mod enforce;
 #[path = "e2e/explain.rs"]
@@ -70,6 +72,8 @@ mod local;
 mod modern;
 #[path = "e2e/once.rs"]
 mod once;
+#[path = "e2e/openings.rs"]
+mod openings;
 #[path = "e2e/passing.rs"]
 mod passing;
 #[path = "e2e/permissions.rs"]

@@ -11,7 +11,6 @@ use std::time::Duration;
 use crate::problem::{Problem, Severity, code};
 use crate::reader::{At, Read as _, Reader};
 use crate::settings::RawConfig;
-use crate::settings::approvals::ApprovalsConfig;
 use crate::settings::audit::AuditConfig;
 use crate::settings::grants::{GrantConfig, Holder, Known};
 use crate::settings::limits::{AgentSessions, Limits};
@@ -61,8 +60,6 @@ pub struct Config {
     pub sessions: SessionsConfig,
     /// The audit log.
     pub audit: AuditConfig,
-    /// Approvals by people.
-    pub approvals: ApprovalsConfig,
 }
 
 /// A configuration that can be used, and what somebody should look at.
@@ -272,7 +269,6 @@ fn lower(raw: RawConfig, reader: &mut Reader<'_>) -> Config {
         people: people.into_iter().map(|person| person.value).collect(),
         sessions,
         audit: value(raw.audit).lower(reader),
-        approvals: value(raw.approvals).lower(),
     }
 }
 

@@ -24,7 +24,6 @@ pub use config::{Config, Imported, Loaded};
 pub use data_of::data_of;
 pub use problem::{CODES, Problem, Severity, Snippet, render};
 pub use schema::schema;
-pub use settings::approvals::{ApprovalsConfig, FourEyes};
 pub use settings::audit::{AuditArguments, AuditConfig, Durability};
 pub use settings::grants::{GrantConfig, SessionFilter};
 pub use settings::limits::{AgentSessions, Limits};
@@ -32,7 +31,7 @@ pub use settings::listen::{Listen, Tls};
 pub use settings::people::{PersonConfig, Role};
 pub use settings::policies::{PolicyConfig, PolicySource};
 pub use settings::servers::{
-    Http, HttpFlavour, Instances, Names, Pin, ServerConfig, ServerUrl, Stdio, Transport,
+    Http, HttpFlavour, Instances, Names, ServerConfig, ServerUrl, Stdio, Transport,
 };
 pub use settings::sessions::{Idle, KindSettings, SchemaConflict, SessionToken, SessionsConfig};
 pub use settings::tools::{RiskClass, ToolConfig};

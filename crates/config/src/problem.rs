@@ -145,4 +145,6 @@ codes! {
     WEAK_SECRET = "TG1017";
     /// a name that stands for nothing in this file
     UNKNOWN_NAME = "TG1018";
+    /// a setting that this version cannot honour
+    UNSUPPORTED = "TG1019";
 }

@@ -4,7 +4,6 @@
 //! Its `lower` turns it into the validated public type and reports what does not fit together.
 //! Start at [`RawConfig`].
 
-pub(crate) mod approvals;
 pub(crate) mod audit;
 pub(crate) mod grants;
 pub(crate) mod limits;
@@ -63,8 +62,6 @@ section! {
         sessions: sessions::RawSessions,
         /// The audit log.
         audit: audit::RawAudit,
-        /// Approvals by people.
-        approvals: approvals::RawApprovals,
     }
 }
 
@@ -78,6 +75,11 @@ const FOREIGN: &[(&str, &str)] = &[
     (
         "tokens",
         "tokens of agents are `grants:`, of people `people:`, of sessions `sessions: { tokens: [] }`",
+    ),
+    (
+        "approvals",
+        "approvals are not supported by this version, so no person can answer a held call: it is \
+         refused. Remove the section",
     ),
     ("workPath", V8_PROJECT),
     ("mcp", V8_PROJECT),

@@ -16,6 +16,7 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures_util::FutureExt as _;
@@ -30,7 +31,7 @@ use toolgate_mcp::{
     Incoming as Body, Limits, Message, Pieces, Refusal, Version, code, method, parse_agent,
 };
 
-use crate::body::{NotRead, Reply, read};
+use crate::body::{NotRead, Reply, read_within};
 use crate::guard::Guard;
 
 mod head;
@@ -65,6 +66,8 @@ pub struct Rules {
 pub struct AgentLimits {
     /// The largest request body.
     pub body: usize,
+    /// How long it may take to arrive, in all.
+    pub body_read: Duration,
     /// How deep its JSON may be nested.
     pub depth: usize,
 }
@@ -192,7 +195,7 @@ impl Inner {
             Ok(head) => head,
             Err(response) => return *response,
         };
-        let body = match read(body, limits.body).await {
+        let body = match read_within(body, limits.body, limits.body_read).await {
             Ok(body) => body,
             Err(why) => return not_read(&why, limits.body),
         };
@@ -311,6 +314,13 @@ fn not_opened(why: NotOpened) -> Response<Reply> {
             );
             problem(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, &why)
         }
+        NotOpened::TooManyOfGrant(max) => {
+            let why = format!(
+                "your grant has {max} agent sessions already, which is the limit for one grant \
+                 (`agent_sessions.per_grant` in toolgate.yaml); end one or try again later"
+            );
+            problem(StatusCode::TOO_MANY_REQUESTS, code::INTERNAL_ERROR, &why)
+        }
         NotOpened::Stopping => reply::stopping(),
         NotOpened::NoIds => {
             let why = "no agent session id could be made; see the log of toolgate";
@@ -329,6 +339,12 @@ fn not_read(why: &NotRead, limit: usize) -> Response<Reply> {
             ),
         ),
         NotRead::Stalled => (StatusCode::REQUEST_TIMEOUT, "the body stopped coming".to_owned()),
+        NotRead::TooSlow => (
+            StatusCode::REQUEST_TIMEOUT,
+            "the body did not arrive in time (`limits.body_read` in toolgate.yaml); nothing of it \
+             was used"
+                .to_owned(),
+        ),
         NotRead::Broken => (StatusCode::BAD_REQUEST, "the body broke off".to_owned()),
     };
     problem(status, code::INVALID_REQUEST, &why)

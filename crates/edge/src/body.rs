@@ -32,8 +32,22 @@ pub(crate) enum NotRead {
     TooLarge,
     /// It stopped coming.
     Stalled,
+    /// It took too long in all.
+    TooSlow,
     /// The connection broke.
     Broken,
+}
+
+/// Reads a body as [`read`] does; it has `patience` to come, in all.
+pub(crate) async fn read_within<B>(
+    body: B,
+    limit: usize,
+    patience: Duration,
+) -> Result<Bytes, NotRead>
+where
+    B: Body<Data = Bytes> + Unpin,
+{
+    timeout(patience, read(body, limit)).await.unwrap_or(Err(NotRead::TooSlow))
 }
 
 /// Reads a body of at most `limit` bytes; no more than that is ever held.
@@ -120,6 +134,20 @@ mod tests {
     use http_body_util::{Full, StreamBody};
 
     use super::*;
+
+    const PATIENCE: Duration = Duration::from_mins(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_body_has_a_time_in_all_however_it_trickles() {
+        let trickle = stream::unfold((), |()| async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            Some((Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"x"))), ()))
+        });
+        let body = StreamBody::new(Box::pin(trickle));
+        let began = tokio::time::Instant::now();
+        assert_eq!(read_within(body, 1_000_000, PATIENCE).await, Err(NotRead::TooSlow));
+        assert!(began.elapsed() >= PATIENCE && began.elapsed() < PATIENCE * 2);
+    }
 
     fn frames(parts: &[&'static str]) -> impl Body<Data = Bytes, Error = Infallible> + Unpin {
         let frames: Vec<_> =

@@ -46,6 +46,8 @@ pub struct ChildSpec {
     pub args: Vec<String>,
     /// Variables set on top of the inherited ones.
     pub env: Vec<(String, String)>,
+    /// Values among them, and among the arguments, that no log line shows.
+    pub secrets: Vec<String>,
     /// The folder it starts in; the gateway's own if none.
     pub cwd: Option<PathBuf>,
     /// The longest line (one message) that it may print; more ends the channel.
@@ -62,6 +64,7 @@ impl ChildSpec {
             command: command.into(),
             args: Vec::new(),
             env: Vec::new(),
+            secrets: Vec::new(),
             cwd: None,
             max_line: 64 * 1024 * 1024,
             queue: 256,
@@ -74,6 +77,7 @@ impl ChildSpec {
 pub struct ChildConnector {
     spec: ChildSpec,
     environment: Vec<(String, String)>,
+    secrets: Arc<stderr::Secrets>,
     tracker: TaskTracker,
 }
 
@@ -87,7 +91,8 @@ impl ChildConnector {
         tracker: TaskTracker,
     ) -> Self {
         let environment = start::environment(inherited, &spec.env);
-        Self { spec, environment, tracker }
+        let secrets = Arc::new(stderr::Secrets::new(&spec.secrets));
+        Self { spec, environment, secrets, tracker }
     }
 
     fn start(&self, inbox: Arc<dyn Inbox>) -> Result<Arc<dyn Channel>, SendError> {
@@ -96,18 +101,19 @@ impl ChildConnector {
         let ended = CancellationToken::new();
         let (queue, waiting) = mpsc::channel(self.spec.queue.max(1));
         let server: Arc<str> = self.spec.server.as_str().into();
-        let last_words = stderr::LastWords::default();
+        let spoken = stderr::Spoken::default();
 
         let input = input::write(waiting, started.stdin, ending.clone());
-        let output =
-            output::read(server.clone(), started.stdout, self.spec.max_line, inbox.clone());
-        let stderr = stderr::log(server.clone(), started.stderr, last_words.clone());
+        let secrets = Arc::clone(&self.secrets);
+        let strays = output::Strays::new(server.clone(), Arc::clone(&secrets));
+        let output = output::read(strays, started.stdout, self.spec.max_line, inbox.clone());
+        let stderr = stderr::log(server.clone(), started.stderr, spoken.clone(), secrets);
         let keeper = keeper::Keeper {
             group: started.group,
             input: keeper::Task::new(self.tracker.spawn(input)),
             output: keeper::Task::new(self.tracker.spawn(output)),
             stderr: keeper::Task::new(self.tracker.spawn(stderr)),
-            last_words,
+            spoken,
             inbox,
             ending: ending.clone(),
             ended: ended.clone(),

@@ -3,6 +3,8 @@
 //! Invariant: a connection costs nothing before its head is read: handshakes and heads have a time
 //! limit, heads a size limit, connections a number. Over that number a connection is told 503 and
 //! closed, and one from where none may come is told 403 and closed.
+//! Invariant: one address that is not on loopback holds at most half of the connections.
+//! Invariant: `/healthz` is answered by a thread of its own ([`Front`]), whatever the others do.
 //! Invariant: a stop closes idle connections at once and lets the others finish their response.
 
 use std::convert::Infallible;
@@ -21,7 +23,7 @@ use hyper::server::conn::http1;
 use hyper::service::Service;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -32,6 +34,14 @@ use crate::linger::Lingering;
 use crate::repoll::Repoll;
 use crate::tls::{Stream, Tls};
 
+mod front;
+mod places;
+
+pub use self::front::Front;
+use self::front::asks_for_health;
+pub(crate) use self::places::Share;
+use self::places::{NoPlace, Place, Places};
+
 /// How connections come in.
 #[derive(Clone, Default)]
 pub struct Entrance {
@@ -39,6 +49,8 @@ pub struct Entrance {
     pub tls: Option<Tls>,
     /// From where alone.
     pub only_from: Option<Peers>,
+    /// The thread that accepts; that of the caller, if there is none.
+    pub front: Option<Front>,
 }
 
 /// Says whether connections may come from an address.
@@ -62,6 +74,11 @@ const MAX_HEADERS: usize = 100;
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     Content-Type: text/plain\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 29\r\n\r\n\
     too many connections, sorry.\n";
+
+/// Said to a connection of an address that has its share.
+const SHARE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
+    Content-Type: text/plain\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 47\r\n\r\n\
+    too many connections from your address, sorry.\n";
 
 /// Said to a connection from where none may come.
 const FROM_ELSEWHERE: &[u8] = b"HTTP/1.1 403 Forbidden\r\n\
@@ -87,12 +104,82 @@ pub async fn serve<S, B>(
         .header_read_timeout(limits.header_read)
         .max_headers(MAX_HEADERS)
         .max_buf_size(limits.header_bytes.max(8 * 1024));
-    let free = Arc::new(Semaphore::new(limits.connections));
+    let serving = Serving { http, service, limits, tls: entrance.tls.clone(), stop };
+    let (hand_on, mut handed) = mpsc::unbounded_channel();
+    match &entrance.front {
+        Some(front) => match listener.into_std() {
+            Ok(listener) => {
+                front.spawn(accept_in_front(listener, entrance.clone(), serving.clone(), hand_on));
+            }
+            Err(error) => tracing::error!(%error, "a listener cannot be served"),
+        },
+        None => drop(tokio::spawn(accept(listener, entrance, serving.clone(), hand_on))),
+    }
     let connections = TaskTracker::new();
+    while let Some(Accepted { stream, place }) = handed.recv().await {
+        match TcpStream::from_std(stream) {
+            Ok(stream) => {
+                connections.spawn(Repoll::new(serving.clone().connection(stream, place)));
+            }
+            Err(error) => tracing::debug!(%error, "a connection ended before it began"),
+        }
+    }
+    connections.close();
+    connections.wait().await;
+}
+
+/// A connection on its way to where it is served. The channel needs no bound: who is in it has a
+/// place.
+struct Accepted {
+    stream: std::net::TcpStream,
+    place: Place,
+}
+
+/// How connections of one listener are served.
+#[derive(Clone)]
+struct Serving<S> {
+    http: http1::Builder,
+    service: S,
+    limits: ConnectionLimits,
+    tls: Option<Tls>,
+    stop: CancellationToken,
+}
+
+async fn accept_in_front<S, B>(
+    listener: std::net::TcpListener,
+    entrance: Entrance,
+    serving: Serving<S>,
+    hand_on: mpsc::UnboundedSender<Accepted>,
+) where
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    match TcpListener::from_std(listener) {
+        Ok(listener) => accept(listener, entrance, serving, hand_on).await,
+        Err(error) => tracing::error!(%error, "a listener cannot be served"),
+    }
+}
+
+async fn accept<S, B>(
+    listener: TcpListener,
+    entrance: Entrance,
+    serving: Serving<S>,
+    hand_on: mpsc::UnboundedSender<Accepted>,
+) where
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    let places = Places::new(serving.limits.connections);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = stop.cancelled() => break,
+            () = serving.stop.cancelled() => break,
         };
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
@@ -108,47 +195,97 @@ pub async fn serve<S, B>(
             refuse(&stream, &entrance, FROM_ELSEWHERE);
             continue;
         }
-        let Ok(permit) = Arc::clone(&free).try_acquire_owned() else {
-            refuse(&stream, &entrance, FULL);
-            continue;
+        let place = match places.take(peer.ip()) {
+            Ok(place) => place,
+            Err(NoPlace::Full) => {
+                refuse(&stream, &entrance, FULL);
+                continue;
+            }
+            Err(NoPlace::Share) => {
+                tracing::debug!(%peer, "an address that has half of the connections already");
+                refuse(&stream, &entrance, SHARE);
+                continue;
+            }
         };
         // Answers are small and awaited: they must not wait for more to send.
         if let Err(error) = stream.set_nodelay(true) {
             tracing::debug!(%error, "a connection ended before it began");
             continue;
         }
-        let (tls, http) = (entrance.tls.clone(), http.clone());
-        let service = Bounded {
-            service: service.clone(),
-            header_bytes: limits.header_bytes,
-            peer: Peer(peer.ip()),
-        };
-        let (stop, patience) = (stop.clone(), limits.header_read);
-        connections.spawn(Repoll::new(async move {
-            let shaken = tokio::select! {
-                shaken = shake_hands(stream, tls, patience) => shaken,
-                () = stop.cancelled() => None,
-            };
-            let Some(stream) = shaken else { return };
-            let stream = TokioIo::new(Lingering::new(stream, stop.clone()));
-            let connection = http.serve_connection(stream, service).with_upgrades();
-            let mut connection = std::pin::pin!(connection);
-            let ended = tokio::select! {
-                ended = connection.as_mut() => ended,
-                () = stop.cancelled() => {
-                    connection.as_mut().graceful_shutdown();
-                    connection.await
-                }
-            };
-            if let Err(error) = ended {
-                tracing::debug!(%error, "a connection ended early");
-            }
-            drop(permit);
-        }));
+        if entrance.front.is_some() && entrance.tls.is_none() {
+            tokio::spawn(serving.clone().look_at(stream, place, hand_on.clone()));
+        } else {
+            hand(stream, place, &hand_on);
+        }
     }
-    drop(listener);
-    connections.close();
-    connections.wait().await;
+}
+
+/// Hands a connection on; whoever serves it may be gone.
+fn hand(stream: TcpStream, place: Place, hand_on: &mpsc::UnboundedSender<Accepted>) {
+    match stream.into_std() {
+        Ok(stream) => drop(hand_on.send(Accepted { stream, place })),
+        Err(error) => tracing::debug!(%error, "a connection ended before it began"),
+    }
+}
+
+impl<S, B> Serving<S>
+where
+    S: Service<Request<Incoming>, Response = Response<B>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send,
+    B: Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    /// Answers `/healthz` on this thread, once, and hands on anything else.
+    async fn look_at(
+        mut self,
+        stream: TcpStream,
+        place: Place,
+        hand_on: mpsc::UnboundedSender<Accepted>,
+    ) {
+        let health = tokio::select! {
+            health = asks_for_health(&stream, self.limits.header_read) => health,
+            () = self.stop.cancelled() => return,
+        };
+        match health {
+            Some(true) => {}
+            Some(false) => return hand(stream, place, &hand_on),
+            None => {
+                tracing::debug!("the head of a request took too long");
+                return;
+            }
+        }
+        drop(hand_on);
+        self.http.keep_alive(false);
+        self.connection(stream, place).await;
+    }
+
+    /// Serves one connection to its end.
+    async fn connection(self, stream: TcpStream, place: Place) {
+        let Self { http, service, limits, tls, stop } = self;
+        let shaken = tokio::select! {
+            shaken = shake_hands(stream, tls, limits.header_read) => shaken,
+            () = stop.cancelled() => None,
+        };
+        let Some(stream) = shaken else { return };
+        let stream = TokioIo::new(Lingering::new(stream, stop.clone()));
+        let header_bytes = limits.header_bytes;
+        let (share, peer) = (place.share.clone(), Peer(place.peer));
+        let service = Bounded { service, header_bytes, share, peer };
+        let connection = http.serve_connection(stream, service).with_upgrades();
+        let mut connection = std::pin::pin!(connection);
+        let ended = tokio::select! {
+            ended = connection.as_mut() => ended,
+            () = stop.cancelled() => {
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
+        };
+        if let Err(error) = ended {
+            tracing::debug!(%error, "a connection ended early");
+        }
+        drop(place);
+    }
 }
 
 /// Says why, where that can be understood: under TLS nothing is said before the handshake.
@@ -182,6 +319,8 @@ async fn shake_hands(stream: TcpStream, tls: Option<Tls>, patience: Duration) ->
 struct Bounded<S> {
     service: S,
     header_bytes: usize,
+    /// For what a connection is upgraded to.
+    share: Share,
     /// Where the connection comes from; its requests carry it.
     peer: Peer,
 }
@@ -202,6 +341,9 @@ where
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         request.extensions_mut().insert(self.peer);
         if head_bytes(&request) <= self.header_bytes {
+            if request.headers().contains_key(http::header::UPGRADE) {
+                request.extensions_mut().insert(self.share.clone());
+            }
             let whole: fn(_) -> _ = |response: Response<B>| response.map(EitherBody::Left);
             return Either::Left(self.service.call(request).map_ok(whole));
         }

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use jiff::Timestamp;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use toolgate_audit::{FactPath, Hash};
-use toolgate_policy::{Class, Policy, is_hidden};
+use toolgate_policy::{Call, Class, Policy, is_call_hidden, is_hidden};
 use toolgate_session::Reach;
 
 use crate::lists::Kind;
@@ -75,6 +75,8 @@ pub struct Grant {
     pub last_told: LastTold,
     /// How many of its requests the store is asked about at once.
     pub places: Places,
+    /// Whether a person tries out a server with it: then it may list, and nothing else.
+    pub is_trial: bool,
 }
 
 /// Places of a grant before the store. The others of its requests wait here, so that the requests
@@ -160,6 +162,20 @@ impl PartialEq for TokenHash {
 // === impl Frozen ===
 
 impl Frozen {
+    /// The same of a call that goes to a session, if it does.
+    pub(crate) fn stops_call(
+        &self,
+        grant: &str,
+        server: &str,
+        session: Option<&str>,
+    ) -> Option<String> {
+        let of_session = || {
+            let id = session.filter(|id| self.sessions.contains(*id))?;
+            Some(format!("the session `{id}` is frozen"))
+        };
+        self.stops(grant, server).or_else(of_session)
+    }
+
     /// What of a call is stopped, in words; none if nothing is.
     pub(crate) fn stops(&self, grant: &str, server: &str) -> Option<String> {
         if self.all {
@@ -189,6 +205,14 @@ impl Grant {
         self.last_told.0.swap(second, Ordering::Relaxed) != second
     }
 
+    /// Whether a call of it to this server can be allowed at all.
+    pub(crate) fn may_call(&self, server: &str, now: Timestamp) -> bool {
+        let allows = |in_force: &Arc<InForce>| in_force.policy.may_allow(server, now);
+        self.expires.is_none_or(|end| now < end)
+            && self.may_reach(server)
+            && self.policy.as_ref().is_some_and(allows)
+    }
+
     /// Whether some of what there is may be hidden from it.
     pub(crate) fn may_hide(&self) -> bool {
         self.policy.as_ref().is_some_and(|policy| policy.policy.may_hide())
@@ -204,6 +228,12 @@ impl Grant {
     ) -> bool {
         let in_force = self.policy.as_ref();
         in_force.is_some_and(|in_force| is_hidden(&in_force.policy, server, tool, class, now))
+    }
+
+    /// Whether it must not see the tool of this call, under whatever name.
+    pub(crate) fn hides_call(&self, call: &Call<'_>, now: Timestamp) -> bool {
+        let in_force = self.policy.as_ref();
+        in_force.is_some_and(|in_force| is_call_hidden(&in_force.policy, call, now))
     }
 
     /// Whether it must not see this: the server's own name of a tool or prompt, or a URI.

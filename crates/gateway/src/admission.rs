@@ -30,6 +30,7 @@ use toolgate_store::{Admitted, Answer, Asking, Leg, Store};
 use crate::access::{Access, Grant, InForce};
 use crate::builtin::TOOLGATE;
 use crate::gateway::Ids;
+use crate::link::Barred;
 use crate::patience::{PATIENCE, in_time, written_in_time};
 use crate::refused::Refused;
 use crate::sessions::SESSIONS;
@@ -93,6 +94,8 @@ pub(crate) struct Wanted {
     pub(crate) sender: Sender,
     pub(crate) server: Arc<str>,
     pub(crate) what: What,
+    /// Further names of the tool that policies match.
+    pub(crate) aliases: Arc<[Arc<str>]>,
     /// The session called, for session tools.
     pub(crate) session: Option<Called>,
     pub(crate) method: Arc<str>,
@@ -120,9 +123,6 @@ pub(crate) enum What {
     /// A method that is about none of these.
     Method(Arc<str>),
 }
-
-/// The rule of a policy that has nothing to say of a name.
-const DEFAULT_DENY: &str = "(default deny)";
 
 // === impl Admission ===
 
@@ -219,6 +219,21 @@ impl Admission {
             && grant.policy.as_ref().is_some_and(allows)
     }
 
+    /// Why no process of a server may be started for this grant, which is looked up as it is now.
+    pub(crate) fn barred(&self, held: &Grant, server: &str) -> Option<Barred> {
+        let access = self.access.load();
+        if let Some(what) = access.frozen.stops(&held.label, server) {
+            return Some(Barred::Frozen(what));
+        }
+        let may_call = match access.of_label(&held.label) {
+            _ if held.is_trial => true,
+            Some(current) => current.may_call(server, self.clock.now()),
+            // Where nothing can change, what was looked up once holds.
+            None => access.generation.is_none() && held.may_call(server, self.clock.now()),
+        };
+        (!may_call).then_some(Barred::MayNothing)
+    }
+
     pub(crate) fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
@@ -261,8 +276,7 @@ impl Admission {
         for _ in 0..LOOKS {
             let access = self.access.load_full();
             let wanted = wanted.under(&access);
-            let (label, server) = (&wanted.sender.grant.label, &wanted.server);
-            if let Some(what) = access.frozen.stops(label, server) {
+            if let Some(what) = wanted.frozen(&access) {
                 let refused = Refused::frozen(call_id, &what);
                 self.write_denial(&wanted, &refused).await?;
                 return Err(refused);
@@ -398,16 +412,6 @@ fn draft(writing: &Writing, wanted: &Wanted) -> Draft {
 // === impl Wanted ===
 
 impl Wanted {
-    /// The tool has a second name, and policies may speak of either: it is decided under that one
-    /// of which the policy has something to say.
-    pub(crate) fn also_named(&mut self, other: &str) {
-        let What::Tool(own, class) = &self.what else { return };
-        let name = self.sender.name_that_counts(&self.server, [own, other], *class, self.began);
-        if *name != **own {
-            self.what = What::Tool(name.into(), *class);
-        }
-    }
-
     /// The same request under what is in force; a grant that is gone has no policy any more.
     pub(crate) fn under(self: &Arc<Self>, access: &Access) -> Arc<Self> {
         let held = &self.sender.grant;
@@ -421,6 +425,12 @@ impl Wanted {
         };
         let sender = Sender { grant: current, ..self.sender.clone() };
         Arc::new(Self { sender, ..Self::clone(self) })
+    }
+
+    /// What of it people have stopped, in words.
+    pub(crate) fn frozen(&self, access: &Access) -> Option<String> {
+        let session = self.session.as_ref().map(|called| &*called.id);
+        access.frozen.stops_call(&self.sender.grant.label, &self.server, session)
     }
 
     /// Whether what it is sent to is within the reach of `grant`. One that is gone reaches what
@@ -482,6 +492,7 @@ impl Wanted {
     /// The call as the policy sees it.
     fn call<'a>(&'a self, tool: &'a str, class: Class, arguments: Option<&'a str>) -> Call<'a> {
         Call {
+            aliases: &self.aliases,
             session: self.session.as_ref().map(Called::facts),
             target: self.session.as_ref().map_or("", |called| &called.id),
             arguments,
@@ -506,24 +517,6 @@ impl Sender {
             agent_session: Some(agent_session),
             ..Call::default()
         }
-    }
-
-    /// Of two names of one tool the one under which it is decided: that of which the policy has
-    /// something to say, and if it has of both, the one that it refuses.
-    pub(crate) fn name_that_counts<'n>(
-        &self,
-        server: &str,
-        [own, other]: [&'n str; 2],
-        class: Class,
-        now: Timestamp,
-    ) -> &'n str {
-        let Some(in_force) = &self.grant.policy else { return own };
-        let verdict =
-            |name| decide(&in_force.policy, &self.call(server, name, class), &Unused, now);
-        let said = |verdict: &Verdict| verdict.rule.as_deref() != Some(DEFAULT_DENY);
-        let (of_own, of_other) = (verdict(own), verdict(other));
-        let refused = matches!(of_other.effect, Effect::Deny | Effect::Hide);
-        if said(&of_own) && !(refused && said(&of_other)) { own } else { other }
     }
 }
 

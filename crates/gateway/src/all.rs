@@ -17,6 +17,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 use toolgate_mcp::{Notification, Refusal, Request, code, members, method, peek, text, write};
 use toolgate_policy::Class;
+use toolgate_session::Known;
 
 use crate::agent::AgentSession;
 use crate::builtin::{self, BuiltIn};
@@ -107,8 +108,8 @@ pub(crate) fn start(
             forward(session, &link, &ask, Some(&own), outlet)
         }
         Routed::ToBuiltIn(built_in) => builtin::start(session, built_in, request, outlet),
-        Routed::ToSession { desk, shown, original } => {
-            sessions::start(session, &desk, request, (&shown, &original), outlet)
+        Routed::ToSession { desk, shown, known } => {
+            sessions::start(session, &desk, request, (&shown, known), outlet)
         }
         Routed::UnknownTool(shown) => unknown_tool(session, request, shown, outlet),
         Routed::Nowhere(answer) => answered(answer),
@@ -174,7 +175,7 @@ enum Routed<'a> {
     /// To toolgate itself.
     ToBuiltIn(&'static BuiltIn),
     /// To one of the sessions that have this tool.
-    ToSession { desk: Arc<sessions::Desk>, shown: String, original: Arc<str> },
+    ToSession { desk: Arc<sessions::Desk>, shown: String, known: Known },
     /// Nowhere: there is no tool that is shown as this.
     UnknownTool(String),
     /// Nowhere; this is the answer.
@@ -215,8 +216,8 @@ fn by_own_name(session: &AgentSession, shown: &str) -> Option<Routed<'static>> {
         return Some(Routed::ToBuiltIn(built_in));
     }
     let desk = session.desk()?;
-    let original = desk.sessions.known(shown, &session.grant().sessions)?;
-    Some(Routed::ToSession { desk: Arc::clone(desk), shown: shown.to_owned(), original })
+    let known = desk.sessions.known(shown, &session.grant().sessions)?;
+    Some(Routed::ToSession { desk: Arc::clone(desk), shown: shown.to_owned(), known })
 }
 
 fn by_uri<'a>(

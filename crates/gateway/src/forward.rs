@@ -47,6 +47,10 @@ pub(crate) fn forward(
             outlet.answer(write::result(ask.request.id, "{}"), None);
             return Ok(Box::pin(ready(())));
         }
+        if let Some(answer) = link.unstarted_answer(ask.request) {
+            outlet.answer(answer, None);
+            return Ok(Box::pin(ready(())));
+        }
         let pending = link.pending(ask, outlet)?;
         return Ok(Box::pin(async move {
             pending.run(Clearance::Closed(closed)).await;
@@ -169,6 +173,7 @@ pub(crate) fn wanted(
         sender: session.sender(),
         server: server.into(),
         what,
+        aliases: Arc::default(),
         session: None,
         method: request.method.as_ref().into(),
         arguments: arguments.unwrap_or("{}").to_owned(),

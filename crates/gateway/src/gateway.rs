@@ -47,6 +47,8 @@ pub trait Ids: Send + Sync + 'static {
 pub struct AgentSessions {
     /// How many at once.
     pub max: usize,
+    /// How many at once of one grant.
+    pub per_grant: usize,
     /// After how long without use one is ended.
     pub idle: Duration,
 }
@@ -60,6 +62,9 @@ pub struct Gateway {
     /// How many are being opened; they count as open. Goes up under a lock of `sessions`, and down
     /// under its write lock where one is let in, so that none counts twice.
     opening: AtomicUsize,
+    /// How many each grant has, those that are being opened too. Locked for a moment, alone or
+    /// inside a lock of `sessions`.
+    of_grants: Mutex<HashMap<Arc<str>, usize>>,
     /// Which of them stand for clients that have none.
     standing: Mutex<StandingSessions>,
     parking: Arc<Parking>,
@@ -83,6 +88,8 @@ pub enum NotOpened {
     UnknownServer,
     /// There are too many agent sessions.
     TooMany(usize),
+    /// There are too many of this grant.
+    TooManyOfGrant(usize),
     /// The gateway is about to stop.
     Stopping,
     /// There is no randomness to make an id of.
@@ -107,6 +114,7 @@ impl Gateway {
             sessions: RwLock::default(),
             desk: OnceLock::new(),
             opening: AtomicUsize::new(0),
+            of_grants: Mutex::default(),
             standing: Mutex::default(),
             parking,
             limits: ArcSwap::from_pointee(limits),
@@ -152,6 +160,10 @@ impl Gateway {
     pub fn apply(&self, servers: Vec<Arc<Server>>, limits: AgentSessions) {
         let _turn = self.applying.lock();
         self.limits.store(Arc::new(limits));
+        // Sessions leave the names of new servers before these are listed, and take those of old
+        // ones only when they are gone.
+        let old = self.servers.load_full();
+        self.reserve_names(old.iter().chain(&servers));
         let before = self.servers.swap(Arc::new(servers));
         let after = self.servers.load_full();
         let mut gone = Vec::new();
@@ -173,6 +185,7 @@ impl Gateway {
         for old in gone {
             old.retire();
         }
+        self.reserve_names(after.iter());
     }
 
     /// Who may do what.
@@ -299,7 +312,9 @@ impl Gateway {
     fn forget(&self, session: &Arc<AgentSession>) {
         session.hang_up();
         let mut sessions = self.sessions.write();
-        sessions.remove(session.id());
+        if sessions.remove(session.id()).is_some() {
+            opening::release(&self.of_grants, &session.grant().label);
+        }
         self.metrics.agent_sessions.set(i64::try_from(sessions.len()).unwrap_or(i64::MAX));
     }
 }

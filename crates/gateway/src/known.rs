@@ -2,6 +2,8 @@
 //!
 //! Invariant: nothing here asks a server; what was never heard is not known.
 
+use std::sync::Arc;
+
 use toolgate_audit::Hash;
 use toolgate_mcp::{Edit, members, peek, text, write};
 use toolgate_policy::{Class, canonical_json};
@@ -72,6 +74,20 @@ impl Gateway {
             _ => self.server(server).map(|server| server.class(tool)),
         };
         known.unwrap_or_else(|| Class::by_name(tool))
+    }
+
+    /// What clients call a session tool and its other names, by any of its names.
+    pub fn names_of(&self, server: &str, tool: &str) -> (Arc<str>, Arc<[Arc<str>]>) {
+        let desk = self.desk().filter(|_| server == SESSIONS);
+        let showing = desk.map(|desk| desk.sessions.showing(&Arc::default()));
+        let found = showing.as_ref().and_then(|showing| {
+            let mut names = showing.names();
+            names.find(|(shown, known)| *shown == tool || *known.original == *tool)
+        });
+        match found {
+            Some((_, known)) => (Arc::clone(&known.original), Arc::clone(&known.aliases)),
+            None => (tool.into(), Arc::default()),
+        }
     }
 
     /// How many agent sessions are open.

@@ -33,6 +33,7 @@ use crate::server::Server;
 use crate::sparing::Sparing;
 
 mod asking;
+mod barred;
 mod changes;
 mod discover;
 mod handshake;
@@ -45,6 +46,7 @@ mod survey;
 mod waiting;
 
 pub(crate) use asking::{Asks, Retry};
+pub(crate) use barred::Barred;
 use changes::Changes;
 pub(crate) use changes::More;
 pub(crate) use handshake::Opened;

@@ -99,7 +99,7 @@ fn judge(
 ) -> Result<(), Refused> {
     let call_id = wanted.call_id;
     let label = Arc::clone(&wanted.sender.grant.label);
-    if let Some(what) = access.frozen.stops(&label, &wanted.server) {
+    if let Some(what) = wanted.frozen(access) {
         return Err(Refused::frozen(call_id, &what));
     }
     let wanted = wanted.under(access);

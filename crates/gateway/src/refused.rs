@@ -137,14 +137,7 @@ impl Refused {
     pub(crate) fn answer(&self, id: &str, expects: Expects) -> Bytes {
         let meta = Value::Object(self.meta());
         match expects {
-            Expects::ToolResult => {
-                let result = json!({
-                    "content": [{"type": "text", "text": self.text}],
-                    "isError": true,
-                    "_meta": meta,
-                });
-                write::result(id, &result.to_string())
-            }
+            Expects::ToolResult => write::result(id, &self.result().to_string()),
             // What is hidden is not there.
             Expects::Resource if self.hidden => {
                 write::error(Some(id), code::RESOURCE_NOT_FOUND, "resource not found", None)
@@ -156,6 +149,15 @@ impl Refused {
                 write::error(Some(id), code::INVALID_PARAMS, &self.text, Some(&meta.to_string()))
             }
         }
+    }
+
+    /// The tool result that says so.
+    pub(crate) fn result(&self) -> Value {
+        json!({
+            "content": [{"type": "text", "text": self.text}],
+            "isError": true,
+            "_meta": Value::Object(self.meta()),
+        })
     }
 
     fn new(code: &'static str, text: String, call_id: CallId) -> Self {

@@ -6,8 +6,8 @@
 //! Invariant: nothing here talks to a server; that is [`crate::link`]'s.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -74,6 +74,8 @@ pub struct Server {
     /// Which arguments of its tools are repeated in headers.
     pub(crate) annotations: Annotations,
     pub(crate) shared: Mutex<Option<Arc<Link>>>,
+    /// Links of each grant whose process was started to hear what there is, not for a call.
+    surveyed: Mutex<HashMap<Arc<str>, Vec<Weak<Link>>>>,
     backoff: Mutex<Backoff>,
     room: Arc<Semaphore>,
     /// It was removed from the configuration, or another takes its place.
@@ -100,6 +102,7 @@ impl Server {
             eras: Eras::default(),
             annotations: Annotations::default(),
             shared: Mutex::new(None),
+            surveyed: Mutex::default(),
             backoff: Mutex::new(Backoff::default()),
             room,
             retired: AtomicBool::new(false),
@@ -176,6 +179,28 @@ impl Server {
         })
     }
 
+    /// Whether a process may be started for this link of a grant before anybody has called.
+    pub(crate) fn may_survey(&self, grant: &Arc<str>, link: &Arc<Link>) -> bool {
+        let mut surveyed = self.surveyed.lock();
+        let lives = |link: &Weak<Link>| {
+            link.upgrade().is_some_and(|link| link.is_up() || link.is_surveying())
+        };
+        surveyed.retain(|_, links| {
+            links.retain(lives);
+            !links.is_empty()
+        });
+        let links = surveyed.entry(Arc::clone(grant)).or_default();
+        let is_it = |known: &Weak<Link>| std::ptr::eq(known.as_ptr(), Arc::as_ptr(link));
+        if links.iter().any(is_it) {
+            return true;
+        }
+        let has_room = links.len() < SURVEYED;
+        if has_room {
+            links.push(Arc::downgrade(link));
+        }
+        has_room
+    }
+
     /// How long a start has to wait, if it has to.
     pub(crate) fn must_wait(&self, now: Instant) -> Option<Duration> {
         if !self.settings.backs_off {
@@ -194,6 +219,9 @@ impl Server {
         *self.backoff.lock() = Backoff::default();
     }
 }
+
+/// How many processes of one server run for one grant only so that its lists are known.
+const SURVEYED: usize = 4;
 
 /// How toolgate introduces itself where it speaks for many agents: it can answer nothing for them.
 const OPENING: &str = concat!(

@@ -7,12 +7,15 @@
 //! Invariant: everything that is shown or named to an agent is within its grant's reach; the
 //! driver is given the reach with every question.
 //! Invariant: without a permit there is no [`Sending`], and without one no call reaches a session.
+//! Invariant: a call waits for its turn, and perhaps for its session; whoever writes it asks its
+//! [`Gate`] immediately before.
 //!
 //! Start at [`Sessions`], then `sessions/call.rs`.
 
 mod call;
 mod class;
 mod desk;
+mod gate;
 mod record;
 mod running;
 mod schema;
@@ -22,11 +25,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::sync::oneshot;
-use toolgate_session::{Answer, CheckArguments, Failure, Reach, Target};
+use toolgate_session::{Answer, Failure, Known, Reach, Target};
 use toolgate_store::Permit;
 
 pub(crate) use self::call::start;
 pub(crate) use self::desk::Desk;
+pub use self::gate::Gate;
 pub use self::record::{Note, Records};
 pub(crate) use self::running::Running;
 pub use self::showing::Showing;
@@ -39,8 +43,8 @@ pub trait Sessions: Send + Sync + 'static {
     /// The list that a grant sees.
     fn showing(&self, reach: &Arc<Reach>) -> Arc<Showing>;
 
-    /// What clients call the tool that a grant knows by this name; none if it knows none such.
-    fn known(&self, name: &str, reach: &Reach) -> Option<Arc<str>>;
+    /// The tool that a grant knows by this name; none if it knows none such.
+    fn known(&self, name: &str, reach: &Reach) -> Option<Known>;
 
     /// Where a call goes. Changes nothing.
     fn resolve(
@@ -48,7 +52,6 @@ pub trait Sessions: Send + Sync + 'static {
         name: &str,
         arguments: Option<&str>,
         reach: &Reach,
-        check: &dyn CheckArguments,
     ) -> Result<Target, Unresolved>;
 
     /// Sends a call; its end comes by the receiver, exactly once.
@@ -70,6 +73,9 @@ pub trait Sessions: Send + Sync + 'static {
     /// From now on changes of what these see are told, and of nothing else.
     fn watch(&self, reaches: Vec<Arc<Reach>>);
 
+    /// The servers in force: no session tool is published under a name of theirs.
+    fn set_servers(&self, names: Vec<String>);
+
     /// Whom to tell that what `reach` sees has changed; to be given once.
     fn on_change(&self, told: Box<dyn Fn(&Reach) + Send + Sync>);
 }
@@ -88,6 +94,7 @@ pub struct Unresolved {
 pub struct Sending {
     target: Target,
     permit: Permit,
+    gate: Arc<Gate>,
 }
 
 /// A call on its way.
@@ -100,13 +107,14 @@ pub struct Sent {
 }
 
 impl Sending {
-    pub(crate) fn new(target: Target, permit: Permit) -> Self {
-        Self { target, permit }
+    pub(crate) fn new(target: Target, permit: Permit, gate: Arc<Gate>) -> Self {
+        Self { target, permit, gate }
     }
 
-    /// Where it goes; with this the permit is used up.
-    pub fn spend(self) -> Target {
+    /// Where it goes, and what to ask immediately before it is written; with this the permit is
+    /// used up.
+    pub fn spend(self) -> (Target, Arc<Gate>) {
         tracing::trace!(call = %self.permit.call_id(), "sent");
-        self.target
+        (self.target, self.gate)
     }
 }

@@ -78,7 +78,7 @@ impl Gateway {
     }
 
     async fn open_trial(&self, endpoint: &Endpoint) -> Result<Arc<AgentSession>, String> {
-        let grant = Arc::new(Grant { label: "(trial)".into(), ..Grant::default() });
+        let grant = Arc::new(Grant { label: "(trial)".into(), is_trial: true, ..Grant::default() });
         let opened = self.open(endpoint, &request(INITIALIZE)?, &grant).await;
         opened.map(|(session, _)| session).map_err(|why| words(&why))
     }
@@ -143,6 +143,7 @@ fn words(why: &NotOpened) -> String {
     match why {
         NotOpened::UnknownServer => "there is no such server".to_owned(),
         NotOpened::TooMany(max) => format!("there are {max} agent sessions already"),
+        NotOpened::TooManyOfGrant(max) => format!("{max} trials are under way already"),
         NotOpened::Stopping => "toolgate is stopping".to_owned(),
         NotOpened::NoIds => "no agent session id could be made".to_owned(),
         NotOpened::Answer(answer) => match result(answer) {

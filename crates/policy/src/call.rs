@@ -1,5 +1,7 @@
 //! A call as the policy sees it: who, what, and the raw arguments. Everything is borrowed.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use toolgate_mcp::{compatible, fold};
@@ -176,6 +178,8 @@ pub struct Call<'a> {
     pub server: &'a str,
     /// The tool's own name.
     pub tool: &'a str,
+    /// Further names under which it is published: the entries of all of them apply together.
+    pub aliases: &'a [Arc<str>],
     /// Its risk class.
     pub class: Class,
     /// The session called, for session tools.
@@ -199,6 +203,11 @@ impl<'a> Call<'a> {
     /// A call with arguments; everything else is empty and can be set.
     pub fn new(server: &'a str, tool: &'a str, class: Class, arguments: &'a str) -> Self {
         Self { server, tool, class, arguments: Some(arguments), ..Self::default() }
+    }
+
+    /// Every name of the tool.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'a str> + use<'a> {
+        std::iter::once(self.tool).chain(self.aliases.iter().map(|alias| &**alias))
     }
 
     pub(crate) fn target(&self) -> &'a str {

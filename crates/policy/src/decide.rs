@@ -94,11 +94,16 @@ fn weigh(
 /// Whether a tool is hidden: absent from lists, searches, permissions and completions. The same
 /// step that [`decide`] takes first.
 pub fn is_hidden(policy: &Policy, server: &str, tool: &str, class: Class, now: Timestamp) -> bool {
+    is_call_hidden(policy, &Call { server, tool, class, ..Call::default() }, now)
+}
+
+/// The same of a tool that may have several names.
+pub fn is_call_hidden(policy: &Policy, call: &Call<'_>, now: Timestamp) -> bool {
     if policy.is_shadow(now) {
         return false;
     }
-    let hidden = policy.hides(server, tool);
-    let entries = policy.entries(server, tool, class);
+    let hidden = policy.hides_call(call);
+    let entries = policy.entries(call);
     steps::hidden(hidden, entries.iter().copied(), now).0
 }
 

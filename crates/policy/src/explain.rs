@@ -78,7 +78,7 @@ pub fn limits(
     now: Timestamp,
 ) -> Vec<LimitState> {
     let mut states = Vec::new();
-    for entry in policy.entries(call.server, call.tool, call.class) {
+    for entry in policy.entries(call) {
         let rules = entry.rules.iter().filter_map(|rule| rule.limit.as_ref());
         for one in entry.limits.iter().chain(rules) {
             let key = limit::counter_key(policy, &entry.pointer, one, call);

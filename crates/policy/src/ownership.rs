@@ -47,7 +47,7 @@ pub struct Outcome {
 impl Policy {
     /// Whether results of this call must be looked into at all.
     pub fn watches_result(&self, call: &Call<'_>) -> bool {
-        let entries = self.entries(call.server, call.tool, call.class);
+        let entries = self.entries(call);
         entries.iter().any(|entry| !entry.yields.is_empty() || !entry.ends.is_empty())
     }
 
@@ -57,7 +57,7 @@ impl Policy {
         let mut outcome = Outcome::default();
         let Ok(false) = is_error(result) else { return outcome };
         let facts = Facts::new(call);
-        for entry in self.entries(call.server, call.tool, call.class) {
+        for entry in self.entries(call) {
             for yields in &entry.yields {
                 if let Some(value) = in_result(result, &yields.path) {
                     outcome.yields.push(Yielded {

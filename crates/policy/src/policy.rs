@@ -7,8 +7,8 @@ use smallvec::SmallVec;
 use toolgate_mcp::fold;
 
 use crate::{
-    Class, Digest, Problem, hash,
-    index::Index,
+    Call, Class, Digest, Problem, hash,
+    index::{Index, Matches},
     lint,
     lower::{self, Reader},
     model::{Action, Approve, Document, Entry, Section},
@@ -201,20 +201,23 @@ impl Policy {
         paths
     }
 
-    /// The entries that apply to a tool.
-    pub(crate) fn entries(&self, server: &str, tool: &str, class: Class) -> Entries<'_> {
-        let places = self.places(server, tool, class);
-        places.into_iter().filter_map(|place| self.entry(place)).collect()
+    /// The entries that apply to a call.
+    pub(crate) fn entries(&self, call: &Call<'_>) -> Entries<'_> {
+        self.places(call).into_iter().filter_map(|place| self.entry(place)).collect()
     }
 
-    /// Where the entries that apply to a tool stand.
-    pub(crate) fn places(&self, server: &str, tool: &str, class: Class) -> Places {
-        let mut places = Places::new();
-        for at in self.tools.candidates(tool) {
-            if self.document.tools.get(at).is_some_and(|(key, _)| key.matches(server, tool)) {
-                places.push(Place::Tool(at));
+    /// Where the entries that apply to a call stand, by every name of its tool.
+    pub(crate) fn places(&self, call: &Call<'_>) -> Places {
+        let mut keys = self.keys(call.server, call.tool);
+        if !call.aliases.is_empty() {
+            for alias in call.aliases {
+                keys.extend(self.keys(call.server, alias));
             }
+            keys.sort_unstable();
+            keys.dedup();
         }
+        let mut places: Places = keys.into_iter().map(Place::Tool).collect();
+        let class = call.class;
         if self.class(class).is_some() {
             places.push(Place::Class(class));
         }
@@ -233,12 +236,26 @@ impl Policy {
         }
     }
 
+    /// Where the keys stand that match a name.
+    fn keys(&self, server: &str, tool: &str) -> Matches {
+        let mut keys = self.tools.candidates(tool);
+        let matches = |at: &mut usize| {
+            self.document.tools.get(*at).is_some_and(|(key, _)| key.matches(server, tool))
+        };
+        keys.retain(matches);
+        keys
+    }
+
     pub(crate) fn class(&self, class: Class) -> Option<&Entry> {
         self.document.classes.iter().find(|(c, _)| *c == class).map(|(_, entry)| entry)
     }
 
-    /// Whether `hide` or an enforced `action: hide` covers the tool.
-    pub(crate) fn hides(&self, server: &str, tool: &str) -> bool {
+    /// Whether `hide` covers a name of the tool.
+    pub(crate) fn hides_call(&self, call: &Call<'_>) -> bool {
+        call.names().any(|name| self.hides(call.server, name))
+    }
+
+    fn hides(&self, server: &str, tool: &str) -> bool {
         self.hide
             .candidates(tool)
             .iter()

@@ -4,9 +4,10 @@
 
 use std::borrow::Cow;
 
-use toolgate_mcp::text;
+use toolgate_mcp::{imitates, text};
 
 use crate::failure::Failure;
+use crate::keys::shown;
 use crate::object::{Member, bad_key, members, value, without};
 
 /// The key that chooses a session.
@@ -32,6 +33,14 @@ impl<'a> Arguments<'a> {
         for key in [SESSION_ID, OPTIONS, INFOBASE_NAME, KIND] {
             if members.iter().filter(|member| member.is(key)).count() > 1 {
                 return Err(invalid(format!("`{key}` occurs twice; send it once")));
+            }
+        }
+        // They are the gate's own, and a session might read the variant as the key.
+        for member in &members {
+            let key = member.key.as_deref().unwrap_or_default();
+            if let Some(own) = imitates(key, &[SESSION_ID, OPTIONS]) {
+                let key = shown(key);
+                return Err(invalid(format!("write `{own}` instead of `{key}`")));
             }
         }
         Ok(Self { json, members })
@@ -145,6 +154,11 @@ mod tests {
             r#"{"_v8_call_options":1}"#,
             r#"{"_v8_call_options":{"no_deadline":1}}"#,
             r#"{"_v8_call_options":{"other":true}}"#,
+            r#"{"Session_ID":"a"}"#,
+            r#"{"SESSION_ID":7}"#,
+            r#"{"ѕession_id":1,"session\u200b_id":"a"}"#,
+            r#"{"_V8_call_options":{"no_deadline":true}}"#,
+            r#"{"session_id":"a","ｓession_id":"b"}"#,
         ] {
             let failure = read(json).unwrap_err();
             assert_eq!(failure.error_code(), "invalid_arguments", "{json}");

@@ -30,8 +30,10 @@ pub struct Published {
 pub struct PublishedTool {
     /// The name that agents use.
     pub name: String,
-    /// The name that clients use; policies match both.
+    /// The name that clients use.
     pub original: Arc<str>,
+    /// Its other names; policies match all of them.
+    pub aliases: Arc<[Arc<str>]>,
     /// The item of `tools/list`, raw JSON.
     pub json: String,
     /// How many sessions serve it; none if only the showcase has it.
@@ -105,7 +107,8 @@ impl Sessions {
         }
         let schema = compose(&variants, self.settings.conflict);
         let json = item(&name, &original, self.settings.ascii_names, &schema, &definitions);
-        PublishedTool { name, original, json, sessions, definitions }
+        let aliases = self.aliases(&original, &name);
+        PublishedTool { name, original, aliases, json, sessions, definitions }
     }
 }
 

@@ -57,6 +57,12 @@ pub enum Input<'a> {
         /// Which.
         call: CallId,
     },
+    /// The frame of a call was not written: the call is not allowed any more. To be told only if
+    /// nothing of it was written.
+    Unsent {
+        /// Which.
+        call: CallId,
+    },
     /// From now on [`Output::ListChanged`] is wanted for what `reach` can see.
     Watch {
         /// Who wants it.
@@ -107,6 +113,16 @@ pub enum Output {
     Send {
         /// On which socket.
         socket: SocketId,
+        /// The text.
+        frame: Bytes,
+    },
+    /// Send a frame that carries a call, if the call may still be sent. [`Input::Unsent`] tells
+    /// that it was not.
+    SendCall {
+        /// On which socket.
+        socket: SocketId,
+        /// Which call.
+        call: CallId,
         /// The text.
         frame: Bytes,
     },

@@ -23,11 +23,13 @@
 //! in `docs/decisions/0007-sessions.md`.
 
 mod arguments;
+mod bounds;
 mod catalog;
 mod failure;
 mod frame;
 mod glob;
 mod io;
+mod keys;
 mod list;
 mod machine;
 mod mutant;
@@ -49,6 +51,7 @@ mod websocket;
 #[cfg(test)]
 mod sim;
 
+pub use bounds::referred;
 pub use catalog::{Published, PublishedTool};
 pub use failure::{Candidate, Effect, Failure};
 pub use frame::Frame;
@@ -56,9 +59,10 @@ pub use glob::Glob;
 pub use io::{Answer, Call, CallId, Event, Input, Output, Outputs, SocketId, ViewId, What};
 pub use list::Counts;
 pub use machine::Sessions;
+pub use names::Known;
 pub use outcome::{ToolResult, from_error, from_result};
 pub use reach::{Reach, Token};
-pub use route::{CheckArguments, Target};
+pub use route::{Asked, Target};
 pub use settings::{Idle, KindSettings, SchemaConflict, Settings, ToolSettings};
 pub use showcase::{Entry, ImportError, Key, Room, export, import, new_to};
 pub use time::Millis;

@@ -107,6 +107,7 @@ impl Sessions {
             Input::Closed { socket } => self.closed(socket),
             Input::Call(call) => self.admit(call),
             Input::Cancel { call } => self.cancel(call),
+            Input::Unsent { call } => self.unsent(call),
             Input::Watch { view, reach } => {
                 let digest = self.published(&reach).digest;
                 self.views.insert(view, View { reach, digest });
@@ -121,10 +122,22 @@ impl Sessions {
         self.done()
     }
 
-    /// New settings count from now on; what runs keeps the deadline it has.
+    /// The names of all servers in force, wherever they were configured.
+    pub fn set_servers(&mut self, servers: Vec<String>, now: Millis) -> Outputs {
+        self.now = self.now.max(now);
+        if self.settings.servers != servers {
+            self.settings.servers = servers;
+            self.lists_may_differ();
+        }
+        self.done()
+    }
+
+    /// New settings count from now on; what runs keeps the deadline it has. The servers stay those
+    /// of [`Sessions::set_servers`].
     pub fn reconfigure(&mut self, settings: Settings, now: Millis) -> Outputs {
         self.now = self.now.max(now);
-        self.settings = settings;
+        let servers = std::mem::take(&mut self.settings.servers);
+        self.settings = Settings { servers, ..settings };
         if !self.settings.showcase {
             self.showcase.clear();
         }

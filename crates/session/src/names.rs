@@ -1,7 +1,8 @@
 //! The names under which session tools are published.
 //!
-//! A tool that is called like a built-in, or like a tool of a configured server, is published as
-//! `session__<name>`; so is one that begins with `session__`, so that no two names meet.
+//! A tool that is called like a built-in, or like a tool of a server in force, is published as
+//! `session__<name>`; so is one that begins with `session__`, so that no two names meet. Names are
+//! compared as a lenient reader would: without case, compatibility forms and invisible characters.
 //!
 //! Invariant: within one list a published name means one name, and the other way round.
 
@@ -9,12 +10,25 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
+use toolgate_mcp::fold;
 
 use crate::machine::Sessions;
 use crate::reach::Reach;
 use crate::settings::Settings;
 
 const PREFIX: &str = "session__";
+
+/// The longest name that an agent can call.
+const MAX_NAME: usize = 256;
+
+/// A tool that a grant knows by a published name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Known {
+    /// What clients call it.
+    pub original: Arc<str>,
+    /// Every other name that policies match: see [`Sessions::known`].
+    pub aliases: Arc<[Arc<str>]>,
+}
 
 impl Sessions {
     /// What a grant sees: published names and what clients call these tools.
@@ -30,6 +44,9 @@ impl Sessions {
         if self.settings.ascii_names {
             return self.names(reach).remove(published);
         }
+        if published.len() > MAX_NAME {
+            return None;
+        }
         let settings = &self.settings;
         match published.strip_prefix(PREFIX).filter(|name| is_taken(settings, name)) {
             Some(name) => Some(name.into()),
@@ -37,41 +54,90 @@ impl Sessions {
             None => Some(published.into()),
         }
     }
+
+    /// The names of a tool but for its own: as it is published, and as it would be if no other tool
+    /// had its transliteration.
+    pub(crate) fn aliases(&self, original: &str, published: &str) -> Arc<[Arc<str>]> {
+        let settings = &self.settings;
+        let mut names: Vec<Arc<str>> = Vec::new();
+        let latin = if settings.ascii_names { transliterate(original) } else { original.into() };
+        for name in [&latin, &prefixed(settings, latin.clone()), published] {
+            if *name != *original && !names.iter().any(|known| **known == *name) {
+                names.push(name.into());
+            }
+        }
+        names.into()
+    }
 }
 
 fn publish(settings: &Settings, originals: &BTreeSet<Arc<str>>) -> BTreeMap<String, Arc<str>> {
-    let base = |name: &str| {
-        let name = if settings.ascii_names { transliterate(name) } else { name.to_owned() };
-        if is_taken(settings, &name) { format!("{PREFIX}{name}") } else { name }
-    };
+    let mut names: BTreeMap<String, Arc<str>> = BTreeMap::new();
     let mut groups: BTreeMap<String, Vec<&Arc<str>>> = BTreeMap::new();
+    // ASCII names keep what they are: no transliteration can take it from them.
     for original in originals {
-        groups.entry(base(original)).or_default().push(original);
+        if !settings.ascii_names || original.is_ascii() {
+            names.insert(prefixed(settings, original.to_string()), Arc::clone(original));
+        } else {
+            let latin = prefixed(settings, transliterate(original));
+            groups.entry(latin).or_default().push(original);
+        }
     }
-    let mut names = BTreeMap::new();
     for (name, group) in groups {
         let alone = group.len() == 1;
         for original in group {
-            // Of several names that read alike in ASCII only one that is ASCII keeps it.
-            let published = if alone || original.is_ascii() {
-                name.clone()
+            let published = if alone && !names.contains_key(&name) {
+                Some(name.clone())
             } else {
-                let [a, b, c, ..]: [u8; 32] = Sha256::digest(original.as_bytes()).into();
-                format!("{name}_{a:02x}{b:02x}{c:02x}")
+                // The digest makes a name that depends on no other tool; a longer one is taken if
+                // a tool happens to be called like that.
+                let digest: [u8; 32] = Sha256::digest(original.as_bytes()).into();
+                let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+                let lengths = (6..=hex.len()).step_by(2).filter_map(|length| hex.get(..length));
+                let mut made = lengths.map(|hex| format!("{name}_{hex}"));
+                made.find(|made| !names.contains_key(made))
             };
-            names.insert(published, Arc::clone(original));
+            names.extend(published.map(|published| (published, Arc::clone(original))));
         }
     }
+    names.retain(|name, _| name.len() <= MAX_NAME);
     names
 }
 
+/// The name, with a prefix where it would be another's.
+fn prefixed(settings: &Settings, name: String) -> String {
+    if is_taken(settings, &name) { format!("{PREFIX}{name}") } else { name }
+}
+
 fn is_taken(settings: &Settings, name: &str) -> bool {
+    let name: String = fold(name).chars().map(look).collect();
     let of_server = |server: &String| {
         name.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with("__"))
     };
     name.starts_with(PREFIX)
-        || settings.built_ins.iter().any(|built_in| built_in == name)
+        || settings.built_ins.iter().any(|built_in| *built_in == *name)
         || settings.servers.iter().any(of_server)
+}
+
+/// The Latin letter that a person takes this one for.
+fn look(c: char) -> char {
+    match c {
+        'а' | 'α' => 'a',
+        'с' | 'ϲ' => 'c',
+        'ԁ' => 'd',
+        'е' => 'e',
+        'һ' => 'h',
+        'і' | 'ι' => 'i',
+        'ј' => 'j',
+        'о' | 'ο' => 'o',
+        'р' | 'ρ' => 'p',
+        'ԛ' => 'q',
+        'ѕ' => 's',
+        'ν' => 'v',
+        'ԝ' => 'w',
+        'х' | 'χ' => 'x',
+        'у' | 'γ' => 'y',
+        _ => c,
+    }
 }
 
 /// A name in ASCII letters, digits, `_`, `.` and `-`; names that are so already stay.
@@ -129,12 +195,27 @@ mod tests {
         let settings = Settings { servers: vec!["files".to_owned()], ..Settings::default() };
         check(
             &settings,
-            &["Найти", "files__read", "files_read", "session__x", "session_list", "timer"],
+            &[
+                "FILES__read",
+                "Session_List",
+                "Найти",
+                "files__read",
+                "files_read",
+                "fіles__read",
+                "ｆiles__read",
+                "session__x",
+                "session_list",
+                "timer",
+            ],
             &[
                 ("files_read", "files_read"),
+                ("session__FILES__read", "FILES__read"),
+                ("session__Session_List", "Session_List"),
                 ("session__files__read", "files__read"),
+                ("session__fіles__read", "fіles__read"),
                 ("session__session__x", "session__x"),
                 ("session__session_list", "session_list"),
+                ("session__ｆiles__read", "ｆiles__read"),
                 ("timer", "timer"),
                 ("Найти", "Найти"),
             ],
@@ -155,5 +236,11 @@ mod tests {
             ],
         );
         check(&settings, &["аx", "ax"], &[("ax", "ax"), ("ax_56bbb5", "аx")]);
+        // Nor can a tool take the name that was made for another.
+        check(
+            &settings,
+            &["аx", "ax", "ax_56bbb5"],
+            &[("ax", "ax"), ("ax_56bbb5", "ax_56bbb5"), ("ax_56bbb513", "аx")],
+        );
     }
 }

@@ -68,36 +68,69 @@ pub(crate) fn without(
 
 /// The first key at any depth, unescaped, that `good` does not accept.
 pub(crate) fn bad_key(json: &str, good: impl Fn(&str) -> bool) -> Option<Cow<'_, str>> {
+    walk(json, |step| match step {
+        Step::Key(key) if !good(&key) => Some(key),
+        _ => None,
+    })
+}
+
+/// What a walk through JSON comes by.
+#[derive(Debug)]
+pub(crate) enum Step<'a> {
+    /// An object or array begins.
+    Open,
+    /// It ends.
+    Close,
+    /// A key, unescaped; as it stands there if it has a lone surrogate.
+    Key(Cow<'a, str>),
+}
+
+/// Walks through JSON until `found` gives something.
+pub(crate) fn walk<'a, T>(
+    json: &'a str,
+    mut found: impl FnMut(Step<'a>) -> Option<T>,
+) -> Option<T> {
     let bytes = json.as_bytes();
     // Of each open bracket, whether it is an object's.
     let mut open: Vec<bool> = Vec::new();
     let (mut at, mut key_next) = (0, false);
     while let Some(byte) = bytes.get(at) {
-        match byte {
+        let step = match byte {
             b'"' => {
                 let end = string_end(bytes, at);
-                if std::mem::take(&mut key_next) {
-                    let raw = json.get(at..end).unwrap_or_default();
-                    match text(raw) {
-                        Some(key) if good(&key) => {}
-                        Some(key) => return Some(key),
-                        None => return Some(Cow::Borrowed(raw)),
-                    }
-                }
+                let raw = json.get(at..end).unwrap_or_default();
                 at = end;
+                if !std::mem::take(&mut key_next) {
+                    continue;
+                }
+                let step = Step::Key(text(raw).unwrap_or(Cow::Borrowed(raw)));
+                if let Some(found) = found(step) {
+                    return Some(found);
+                }
                 continue;
             }
             b'{' => {
                 open.push(true);
                 key_next = true;
+                Some(Step::Open)
             }
-            b'[' => open.push(false),
+            b'[' => {
+                open.push(false);
+                Some(Step::Open)
+            }
             b'}' | b']' => {
                 open.pop();
                 key_next = false;
+                Some(Step::Close)
             }
-            b',' => key_next = open.last() == Some(&true),
-            _ => {}
+            b',' => {
+                key_next = open.last() == Some(&true);
+                None
+            }
+            _ => None,
+        };
+        if let Some(found) = step.and_then(&mut found) {
+            return Some(found);
         }
         at += 1;
     }

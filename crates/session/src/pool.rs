@@ -3,11 +3,11 @@
 //! A thousand equal clients send a thousand equal lists: the first is read, the others are known by
 //! their hash, and whoever makes lists for agents sees at a glance that they are one.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
 use sha2::{Digest, Sha256};
-use toolgate_mcp::items;
+use toolgate_mcp::{fold, items};
 
 use crate::tool::{Tool, Tools, read_tool};
 
@@ -43,13 +43,15 @@ impl Pool {
             return Err(format!("`tools` has {} elements; {max} are the limit", items.len()));
         }
         let (mut tools, mut doubled) = (Tools::new(), Vec::new());
+        // 1C reads names that differ only by case as one.
+        let mut folded = HashSet::new();
         for (index, item) in items.into_iter().enumerate() {
             let tool = self.tool(item).map_err(|what| format!("`tools[{index}]{what}"))?;
             let Some(tool) = tool else { continue };
-            if tools.contains_key(&tool.name) {
-                doubled.push(tool.name.to_string());
-            } else {
+            if folded.insert(fold(&tool.name).into_owned()) {
                 tools.insert(Arc::clone(&tool.name), tool);
+            } else {
+                doubled.push(tool.name.to_string());
             }
         }
         let tools = Arc::new(tools);

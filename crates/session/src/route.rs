@@ -12,17 +12,27 @@ use std::time::Duration;
 use self::choose::Choice;
 use crate::arguments::{Arguments, OPTIONS, invalid, not_an_identifier};
 use crate::failure::{Effect, Failure};
+use crate::keys::{ambiguous, shown};
 use crate::machine::Session;
 use crate::machine::Sessions;
 use crate::mutant::{self, Mutant};
+use crate::names::Known;
 use crate::reach::Reach;
-use crate::tool::{Schema, Tool};
+use crate::tool::Tool;
 
-/// Checks arguments against a schema. The crate that has a JSON Schema engine gives this; it may
-/// keep compiled schemas by their hash.
-pub trait CheckArguments {
-    /// The error says what does not fit, without values.
-    fn check(&self, schema: &Schema, arguments: &str) -> Result<(), String>;
+/// The arguments of a call, read once, before anything is looked up.
+#[derive(Debug)]
+pub struct Asked<'a>(Result<Arguments<'a>, Failure>);
+
+impl<'a> Asked<'a> {
+    /// Reads raw arguments; missing ones are none.
+    pub fn read(raw: Option<&'a str>) -> Self {
+        Self(Arguments::read(raw))
+    }
+
+    fn arguments(&self) -> Result<&Arguments<'a>, Failure> {
+        self.0.as_ref().map_err(Clone::clone)
+    }
 }
 
 /// A call that can be let in, and where it goes.
@@ -46,11 +56,29 @@ pub struct Target {
     pub allowed: Option<Duration>,
     /// Whether the agent has said which session it wants.
     pub selected: bool,
+    /// Whether its keys must be 1C identifiers that 1C can tell apart.
+    pub identifier_keys: bool,
     /// Which life of the session is meant.
     pub(crate) life: u64,
 }
 
 impl Target {
+    /// Whether the session can read the keys of the arguments as they are meant. `asked` are those
+    /// of the agent, with the gate's own keys.
+    pub fn check_keys(&self, asked: &str) -> Result<(), Failure> {
+        if !self.identifier_keys {
+            return Ok(());
+        }
+        if let Some(key) = not_an_identifier(&self.arguments) {
+            let what = format!(
+                "the key `{}` is no 1C identifier (a letter or `_`, then letters, digits, `_`), and the session would lose the call",
+                shown(&key)
+            );
+            return Err(invalid(what));
+        }
+        ambiguous(asked).map_or(Ok(()), |what| Err(invalid(what)))
+    }
+
     pub(crate) fn gone(&self) -> Failure {
         Failure::SessionGone {
             session_id: Arc::clone(&self.session_id),
@@ -62,32 +90,30 @@ impl Target {
 impl Sessions {
     /// Finds out where a call goes. Changes nothing; give the target to
     /// [`crate::Input::Call`] once the call is let in.
-    pub fn resolve(
-        &self,
-        name: &str,
-        arguments: Option<&str>,
-        reach: &Reach,
-        check: &dyn CheckArguments,
-    ) -> Result<Target, Failure> {
+    pub fn resolve(&self, name: &str, asked: &Asked<'_>, reach: &Reach) -> Result<Target, Failure> {
         let unknown = || Failure::UnknownTool { tool: name.to_owned() };
         let original = self.original(name, reach).ok_or_else(unknown)?;
-        if let Some(choice) = self.named(&original, arguments, reach) {
-            return self.target(name, &original, &Arguments::read(arguments)?, &choice, check);
+        if let Ok(arguments) = asked.arguments()
+            && let Some(choice) = self.named(&original, arguments, reach)
+        {
+            return self.target(name, &original, arguments, &choice);
         }
         let candidates: Vec<(&Arc<str>, &Session)> = self.servers_of(&original, reach).collect();
         if candidates.is_empty() && !self.is_known(&original, reach) {
             return Err(unknown());
         }
-        let arguments = Arguments::read(arguments)?;
-        let choice = self.choose(name, &original, &arguments, &candidates, reach)?;
-        self.target(name, &original, &arguments, &choice, check)
+        let arguments = asked.arguments()?;
+        let choice = self.choose(name, &original, arguments, &candidates, reach)?;
+        self.target(name, &original, arguments, &choice)
     }
 
-    /// What clients call the tool that a grant knows by this name; none if it knows none such.
-    pub fn known(&self, name: &str, reach: &Reach) -> Option<Arc<str>> {
+    /// The tool that a grant knows by this name; none if it knows none such. Policies match it by
+    /// what clients call it and by every name it is published under.
+    pub fn known(&self, name: &str, reach: &Reach) -> Option<Known> {
         let original = self.original(name, reach)?;
         let known = self.is_served(&original, reach) || self.is_known(&original, reach);
-        known.then_some(original)
+        let aliases = self.aliases(&original, name);
+        known.then_some(Known { original, aliases })
     }
 
     fn target(
@@ -96,7 +122,6 @@ impl Sessions {
         original: &str,
         arguments: &Arguments<'_>,
         choice: &Choice<'_>,
-        check: &dyn CheckArguments,
     ) -> Result<Target, Failure> {
         let (uid, session) = (choice.uid, choice.session);
         let tool = session.tools.get(original).ok_or_else(|| Failure::SessionMismatch {
@@ -113,9 +138,9 @@ impl Sessions {
             arguments: arguments.forwarded(&choice.selectors),
             allowed: self.allowed(uid, session, tool, arguments)?,
             selected: choice.selected,
+            identifier_keys: self.settings.of_kind(&session.card.kind).identifier_keys,
             life: session.life,
         };
-        self.check(&target, check)?;
         self.refusal(&target).map_or(Ok(target), Err)
     }
 
@@ -192,19 +217,5 @@ impl Sessions {
             };
         }
         Ok(Some(self.settings.deadline(uid, kind, tool)))
-    }
-
-    fn check(&self, target: &Target, check: &dyn CheckArguments) -> Result<(), Failure> {
-        let kind = self.settings.of_kind(&target.kind);
-        if kind.identifier_keys
-            && let Some(key) = not_an_identifier(&target.arguments)
-        {
-            let what = format!(
-                "the key `{}` is no 1C identifier (a letter or `_`, then letters, digits, `_`), and the session would lose the call",
-                key.chars().take(64).collect::<String>()
-            );
-            return Err(invalid(what));
-        }
-        check.check(&target.tool.checked_schema, &target.arguments).map_err(invalid)
     }
 }

@@ -44,7 +44,8 @@ pub struct Settings {
     pub max_tools: usize,
     /// Names that session tools may not take.
     pub built_ins: Vec<String>,
-    /// Names of configured servers: tools called `<server>__…` get another name.
+    /// Names of the servers in force: tools called `<server>__…` get another name. Kept up to date
+    /// by [`crate::Sessions::set_servers`].
     pub servers: Vec<String>,
     /// Settings of kinds that have none of their own.
     pub common: KindSettings,

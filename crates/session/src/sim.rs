@@ -239,7 +239,7 @@ impl World {
 
     fn carry_out(&mut self, output: Output) {
         match output {
-            Output::Send { socket, frame } => {
+            Output::Send { socket, frame } | Output::SendCall { socket, frame, .. } => {
                 let text = String::from_utf8_lossy(&frame).into_owned();
                 if let Some(wait) = self.delay(socket, false) {
                     self.plan(wait, Happening::ToClient(socket, text));

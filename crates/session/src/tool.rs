@@ -10,9 +10,10 @@ use std::time::Duration;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
-use toolgate_mcp::text;
+use toolgate_mcp::{fold, text};
 
 use crate::arguments::SESSION_ID;
+use crate::bounds;
 use crate::object::{Member, members, value};
 use crate::schema::without_property;
 
@@ -47,6 +48,8 @@ pub struct Schema {
     pub raw: Box<RawValue>,
     /// SHA-256 over its canonical form: equal schemas have equal hashes, however they are laid out.
     pub hash: [u8; 32],
+    /// Why no arguments can be checked against it, if so: it asks for too much.
+    pub exceeded: Option<Arc<str>>,
 }
 
 impl Tool {
@@ -58,12 +61,13 @@ impl Tool {
 
 impl Schema {
     fn read(raw: &str) -> Result<Self, String> {
-        let canonical = canonical(raw)?;
-        if !canonical.starts_with('{') {
+        let value: Value = serde_json::from_str(raw).map_err(|error| error.to_string())?;
+        if !value.is_object() {
             return Err("must be an object".to_owned());
         }
+        let exceeded = bounds::exceeded(raw, &value).map(Into::into);
         let raw = RawValue::from_string(raw.to_owned()).map_err(|error| error.to_string())?;
-        Ok(Self { raw, hash: Sha256::digest(canonical.as_bytes()).into() })
+        Ok(Self { raw, hash: Sha256::digest(value.to_string().as_bytes()).into(), exceeded })
     }
 }
 
@@ -79,10 +83,18 @@ pub type Tools = BTreeMap<Arc<str>, Arc<Tool>>;
 
 /// `None` is an internal tool, which nobody ever sees. Errors go on after `` `tools[3] ``.
 pub(crate) fn read_tool(raw: &str) -> Result<Option<Tool>, String> {
+    if raw.len() > MAX_TOOL {
+        return Err(format!("` is larger than {} KiB", MAX_TOOL / 1024));
+    }
     let members = members(raw).map_err(|_| "` must be an object".to_owned())?;
     let name = string(&members, "name")?.ok_or(".name` is missing")?;
-    if name.is_empty() || name.len() > 256 || name.contains(char::is_control) {
-        return Err(".name` must have 1 to 256 bytes and no control characters".to_owned());
+    if name.is_empty() || name.len() > 256 || name.contains(is_invisible) {
+        return Err(
+            ".name` must have 1 to 256 bytes and no control or invisible characters".to_owned()
+        );
+    }
+    if name.trim() != name {
+        return Err(".name` must not begin or end with white space".to_owned());
     }
     match string(&members, "visibility")?.as_deref() {
         None | Some("public") => {}
@@ -112,7 +124,7 @@ pub(crate) fn read_tool(raw: &str) -> Result<Option<Tool>, String> {
         input_schema,
         checked_schema,
         extras,
-        timeout: whole(&members, "timeout_ms")?.map(Duration::from_millis),
+        timeout: whole(&members, "timeout_ms")?.map(|n| Duration::from_millis(n).min(MAX_TIMEOUT)),
         concurrency: whole(&members, "concurrency")?
             .map(|n| u32::try_from(n).unwrap_or(u32::MAX).min(MAX_CONCURRENCY)),
         raw: RawValue::from_string(raw.to_owned()).map_err(|error| error.to_string())?,
@@ -121,6 +133,16 @@ pub(crate) fn read_tool(raw: &str) -> Result<Option<Tool>, String> {
 
 /// A client that claims more gets this.
 const MAX_CONCURRENCY: u32 = 1000;
+/// A client that wants longer gets this; the operator may say more.
+const MAX_TIMEOUT: Duration = Duration::from_hours(24);
+/// The largest definition, bytes: every agent is shown it.
+const MAX_TOOL: usize = 512 * 1024;
+
+/// Characters that a name must not have: they show nothing, and other names read the same.
+fn is_invisible(c: char) -> bool {
+    let mut buffer = [0; 4];
+    c.is_control() || (!c.is_whitespace() && fold(c.encode_utf8(&mut buffer)).is_empty())
+}
 
 /// What is kept as it comes, and what MCP calls it.
 const EXTRAS: [(&str, &str); 4] = [

@@ -3,7 +3,8 @@
 //! A stream asks the store now and then; rows of other processes come too. Streams are few, so
 //! that people who forget a page open cost next to nothing.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -19,34 +20,52 @@ use crate::reply::Answer;
 
 /// How many streams there may be.
 const MOST: usize = 64;
+/// How many of them one person may hold.
+const MOST_OF_ONE: usize = 8;
 /// How often the store is asked.
 const EVERY: Duration = Duration::from_millis(250);
 /// After so many looks without news a comment is sent, so that a dead reader is noticed.
 const SILENT: u32 = 60;
 
-static OPEN: AtomicUsize = AtomicUsize::new(0);
+/// The streams that are open, by the name of the person.
+#[derive(Debug, Default)]
+pub(crate) struct Streams(Mutex<HashMap<Arc<str>, usize>>);
 
 /// One of the streams there may be.
-struct Place;
+struct Place {
+    streams: Arc<Streams>,
+    person: Arc<str>,
+}
 
 impl Place {
-    fn take() -> Option<Self> {
-        let taken = OPEN.fetch_update(Ordering::AcqRel, Ordering::Acquire, |open| {
-            (open < MOST).then_some(open + 1)
-        });
-        taken.is_ok().then_some(Self)
+    fn take(streams: &Arc<Streams>, person: &Arc<str>) -> Result<Self, String> {
+        let mut open = streams.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.values().sum::<usize>() >= MOST {
+            return Err(format!("there are {MOST} streams of events already"));
+        }
+        let own = open.entry(Arc::clone(person)).or_default();
+        if *own >= MOST_OF_ONE {
+            return Err(format!("you have {MOST_OF_ONE} streams of events already; close one"));
+        }
+        *own += 1;
+        Ok(Self { streams: Arc::clone(streams), person: Arc::clone(person) })
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        OPEN.fetch_sub(1, Ordering::AcqRel);
+        let mut open = self.streams.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(own) = open.get_mut(&self.person) {
+            *own -= 1;
+            if *own == 0 {
+                open.remove(&self.person);
+            }
+        }
     }
 }
 
 pub(crate) async fn stream(ask: Ask) -> Answer {
-    let place = Place::take()
-        .ok_or_else(|| Fault::unavailable(format!("there are {MOST} streams of events already")))?;
+    let place = Place::take(&ask.admin.streams, &ask.who.name).map_err(Fault::unavailable)?;
     let last = ask.headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let from = match last.or(ask.query.number("after")?) {
         Some(seq) => seq,

@@ -126,10 +126,11 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
     let at = asked.at.as_deref().map(str::parse::<Timestamp>).transpose();
     let at = at.map_err(|_| Fault::bad_request("`at` must be a time (2026-01-05T12:00:00Z)"))?;
     let server = asked.server.as_deref().unwrap_or_default();
+    let (tool, aliases) = ask.admin.given.gateway.names_of(server, &asked.tool);
     let class = match asked.class.as_deref() {
         Some(word) => Class::parse(word)
             .ok_or_else(|| Fault::bad_request(format!("`{word}` is no risk class")))?,
-        None => ask.admin.given.gateway.class_of(server, &asked.tool),
+        None => ask.admin.given.gateway.class_of(server, &tool),
     };
     let grant =
         asked.grant.as_deref().map(|grant| grants::find(&view, grant).cloned()).transpose()?;
@@ -148,7 +149,8 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
                 infobase_name: asked.session.infobase_name.as_deref(),
                 host_id: asked.session.host_id.as_deref(),
             }),
-            ..Call::new(asked.server.as_deref().unwrap_or_default(), &asked.tool, class, arguments)
+            aliases: &aliases,
+            ..Call::new(asked.server.as_deref().unwrap_or_default(), &tool, class, arguments)
         };
         let explanation = explain(&policy.policy, &call, usage, now);
         Explained { explanation, limits: limits(&policy.policy, &call, usage, now) }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use toolgate_admin::{Tried, two_seconds};
 use toolgate_audit::Hash;
-use toolgate_config::{Config, GrantConfig, PolicySource};
+use toolgate_config::{Config, GrantConfig, Listen, PolicySource};
 use toolgate_gateway::{Access, Frozen, Grant, InForce};
 use toolgate_policy::{Known, Policy, RECOMMENDED, Severity};
 use toolgate_store::{self as store, Snapshot};
@@ -222,9 +222,9 @@ pub(crate) fn access(
     Ok(access)
 }
 
-/// Whether calls without a token could be anybody's: what the file has to say about it.
-pub(crate) fn may_be_local(config: &Config) -> bool {
-    let listen = &config.listen;
+/// Whether calls without a token could be anybody's: what the file, and where toolgate listens, have
+/// to say about it.
+pub(crate) fn may_be_local(config: &Config, listen: &Listen) -> bool {
     let addresses = [listen.mcp, listen.sessions, listen.admin, listen.metrics];
     let loopback = addresses.iter().flatten().all(|address| address.ip().is_loopback());
     config.local && loopback

@@ -59,8 +59,9 @@ pub(crate) fn setup(
     });
     let admin_token = Hash::of(parts.data.read_admin_token()?.as_bytes());
     let state = tokio::sync::Mutex::default();
-    let setup =
-        Arc::new(Setup { store, gateway, admin, wiring, entries, admin_token, tried, state });
+    let bound = parts.bound.listen.clone();
+    let setup = Setup { store, gateway, admin, wiring, entries, bound, admin_token, tried, state };
+    let setup = Arc::new(setup);
     let known = Arc::downgrade(&setup);
     setup.gateway.admission().set_refresh(Box::new(move || {
         let known = known.clone();

@@ -1,5 +1,6 @@
 //! `TOOLGATE_FAILPOINT=POINT:N`, in builds with debug assertions alone: this process kills itself
-//! when a call comes to that point for the N-th time, as no other end could be more sudden.
+//! when a call comes to that point for the N-th time, as no other end could be more sudden. With
+//! `POINT:block` each thread that comes to that point stays there.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,6 +13,17 @@ const VARIABLE: &str = "TOOLGATE_FAILPOINT";
 /// Arms what the environment names.
 pub(super) fn arm() -> anyhow::Result<()> {
     let Ok(text) = std::env::var(VARIABLE) else { return Ok(()) };
+    if let Some(point) = text.strip_suffix(":block").and_then(point) {
+        failpoint::arm(Box::new(move |reached| {
+            if reached == point {
+                tracing::warn!(%point, "a thread is blocked");
+                loop {
+                    std::thread::park();
+                }
+            }
+        }));
+        return Ok(());
+    }
     let (fatal, left) = parse(&text).with_context(|| {
         let points = Point::ALL.map(Point::as_str).join(", ");
         format!("`{VARIABLE}` is `{text}`: it must be POINT:N, and a point is one of {points}")
@@ -27,8 +39,11 @@ pub(super) fn arm() -> anyhow::Result<()> {
     Ok(())
 }
 
+fn point(name: &str) -> Option<Point> {
+    Point::ALL.into_iter().find(|point| point.as_str() == name)
+}
+
 fn parse(text: &str) -> Option<(Point, u64)> {
     let (name, count) = text.split_once(':')?;
-    let point = Point::ALL.into_iter().find(|point| point.as_str() == name)?;
-    Some((point, count.parse().ok().filter(|count| *count > 0)?))
+    Some((point(name)?, count.parse().ok().filter(|count| *count > 0)?))
 }

@@ -14,10 +14,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_admin::Admin;
 use toolgate_audit::Hash;
-use toolgate_config::Config;
+use toolgate_config::{Config, Listen};
 use toolgate_edge::agents::Agents;
 use toolgate_edge::guard::Browsers;
-use toolgate_edge::listen::{Entrance, Peers};
+use toolgate_edge::listen::{Entrance, Front, Peers};
 use toolgate_edge::people::{Metrics, Service, SharedGuard};
 use toolgate_edge::sessions::{Door, Switchboard};
 use toolgate_edge::tls::{Certificate, Tls};
@@ -40,6 +40,8 @@ pub(crate) struct Bound {
     pub(crate) mcp: Option<String>,
     pub(crate) sessions: Option<String>,
     pub(crate) admin: Option<String>,
+    /// The same as addresses.
+    pub(crate) listen: Listen,
     /// The certificate that they show, if they speak TLS.
     tls: Option<Tls>,
 }
@@ -75,7 +77,17 @@ impl Listeners {
             let address = listener.as_ref().map(TcpListener::local_addr).transpose()?;
             anyhow::Ok(address.map(|address| format!("{scheme}://{address}{path}")))
         };
+        let address = |listener: &Option<TcpListener>| {
+            listener.as_ref().map(TcpListener::local_addr).transpose()
+        };
+        let listen = Listen {
+            mcp: address(&self.mcp)?,
+            sessions: address(&self.sessions)?,
+            admin: address(&self.admin)?,
+            metrics: address(&self.metrics)?,
+        };
         Ok(Bound {
+            listen,
             mcp: url(&self.mcp, http, "")?,
             sessions: url(&self.sessions, ws, &config.sessions.path)?,
             admin: url(&self.admin, http, "")?,
@@ -93,8 +105,9 @@ impl Listeners {
         serving: &TaskTracker,
         stop: &CancellationToken,
     ) -> Served {
-        let Behind { gateway, admin, api, board } = *behind;
-        let entrance = Entrance { tls: bound.tls.clone(), only_from: None };
+        let Behind { gateway, admin, api, board, front } = *behind;
+        let entrance =
+            Entrance { tls: bound.tls.clone(), only_from: None, front: Some(front.clone()) };
         let limits = wire::connection_limits(config);
         let text = metrics_text(gateway, board);
         let watch = watch(gateway);
@@ -149,6 +162,8 @@ pub(crate) struct Behind<'a> {
     pub(crate) api: &'a Router,
     /// Sessions, if they are listened to.
     pub(crate) board: Option<&'a Arc<Switchboard>>,
+    /// The thread that accepts.
+    pub(crate) front: &'a Front,
 }
 
 /// What of the listeners can change while they serve.

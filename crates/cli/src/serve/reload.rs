@@ -126,9 +126,12 @@ impl Reload {
         }
         let config = loaded.config;
         let kept_grants = self.setup.has_kept_grants().await;
-        let reasons = unsafe_start::reasons(&config, kept_grants);
-        if !reasons.is_empty() {
-            return Err(reasons.join("\n"));
+        // Where toolgate listens now, and where it would after a restart.
+        for listen in [&self.setup.bound, &config.listen] {
+            let reasons = unsafe_start::reasons(&config, listen, kept_grants);
+            if !reasons.is_empty() {
+                return Err(reasons.join("\n"));
+            }
         }
         let certificate = certificate::load(&config).map_err(|error| format!("{error:#}"))?;
         let local_policy = self.active.file.local_policy.clone();

@@ -108,6 +108,7 @@ pub(crate) fn settings(config: &Config) -> Settings {
         },
         showcase: sessions.cache,
         showcase_life: sessions.cache_life_period,
+        // The gateway says which servers there are, also those of the store.
         servers: config.servers.iter().map(|server| server.name.clone()).collect(),
         common: kind(&sessions.common),
         kinds: kinds.collect(),

@@ -17,7 +17,7 @@ use tokio::time::timeout;
 use toolgate_admin::local::{self, Word};
 use toolgate_admin::{Admin, Place, SERVERS, Tried};
 use toolgate_audit::{Draft, Hash, Kind};
-use toolgate_config::{Config, ServerConfig};
+use toolgate_config::{Config, Listen, ServerConfig};
 use toolgate_gateway::{Gateway, Server};
 use toolgate_store::{Kept, Snapshot, Store};
 
@@ -37,6 +37,8 @@ pub(crate) struct Setup {
     pub(crate) admin: Arc<Admin>,
     pub(crate) wiring: Wiring,
     pub(crate) entries: Arc<KeptServers>,
+    /// Where toolgate listens; another file changes nothing about it until a restart.
+    pub(crate) bound: Listen,
     /// The token of the person `admin`.
     pub(crate) admin_token: Hash,
     /// Policies that passed their tests before they were put.
@@ -131,7 +133,7 @@ impl Setup {
         let ends_local = Word::is_ended_by(kept.local.as_ref(), labels);
         let servers = servers(&file.config, self.entries.read(&kept.servers));
         let names: Vec<String> = servers.iter().map(|server| server.name.clone()).collect();
-        let local = may_be_local(&file.config)
+        let local = may_be_local(&file.config, &self.bound)
             && !ends_local
             && match &kept.local {
                 Some(word) => *word != Word::Ended,

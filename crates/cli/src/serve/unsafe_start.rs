@@ -1,14 +1,14 @@
-//! What toolgate refuses to start with: doors that would stand open.
+//! What toolgate refuses to start with, or to reload: doors that would stand open.
 
 use std::net::SocketAddr;
 
-use toolgate_config::Config;
+use toolgate_config::{Config, Listen};
 
-/// Every reason not to start, each with what to do. `kept_grants`: there are, or may be, grants that
-/// were made at run time.
-pub(crate) fn reasons(config: &Config, kept_grants: bool) -> Vec<String> {
+/// Every reason not to serve like that, each with what to do. `listen` is where toolgate listens, or
+/// is about to: while it runs, the addresses that are bound, whatever the file names by then.
+/// `kept_grants`: there are, or may be, grants that were made at run time.
+pub(crate) fn reasons(config: &Config, listen: &Listen, kept_grants: bool) -> Vec<String> {
     let mut reasons = Vec::new();
-    let listen = &config.listen;
     let granted = kept_grants || !config.grants.is_empty();
     if let Some(address) = open(listen.mcp).filter(|_| !granted) {
         reasons.push(format!(
@@ -98,7 +98,7 @@ mod tests {
         for (text, expected) in cases {
             let text = format!("version: 1\n{text}\n");
             let config = Config::parse(&text, Path::new("t.yaml"), &Nothing).unwrap().config;
-            let reasons = reasons(&config, false);
+            let reasons = reasons(&config, &config.listen, false);
             assert_eq!(reasons.len(), expected.len(), "{text}: {reasons:?}");
             for (reason, expected) in reasons.iter().zip(*expected) {
                 assert!(reason.starts_with(expected), "{reason}");
@@ -110,6 +110,22 @@ mod tests {
     fn a_kept_grant_is_a_grant() {
         let text = "version: 1\nlisten: { mcp: 0.0.0.0:4001 }\n";
         let config = Config::parse(text, Path::new("t.yaml"), &Nothing).unwrap().config;
-        assert_eq!(reasons(&config, true), Vec::<String>::new());
+        assert_eq!(reasons(&config, &config.listen, true), Vec::<String>::new());
+    }
+
+    #[test]
+    fn the_addresses_that_are_bound_are_judged() {
+        let parse = |text: &str| {
+            let text = format!("version: 1\n{text}\n");
+            Config::parse(&text, Path::new("t.yaml"), &Nothing).unwrap().config
+        };
+        let public = "{ mcp: 0.0.0.0:1, sessions: 0.0.0.0:2, admin: 0.0.0.0:3 }";
+        let bound = parse(&format!("listen: {public}")).listen;
+        let loopback = parse("").listen;
+        for listen in ["{}", "{ mcp: off, sessions: off, admin: off }", public] {
+            let file = parse(&format!("listen: {listen}"));
+            assert_eq!(reasons(&file, &bound, false).len(), 3, "{listen}");
+            assert_eq!(reasons(&file, &loopback, false), Vec::<String>::new(), "{listen}");
+        }
     }
 }

@@ -95,6 +95,7 @@ impl Wiring {
                 .iter()
                 .map(|(name, value)| (name.clone(), value.expose().to_owned()))
                 .collect(),
+            secrets: stdio.secrets.iter().map(|secret| secret.expose().to_owned()).collect(),
             cwd: Some(stdio.cwd.clone()),
             max_line,
             ..ChildSpec::new(name, stdio.command.expose())
@@ -129,12 +130,20 @@ impl Wiring {
 /// How many agent sessions there may be.
 pub(crate) fn agent_sessions(config: &Config) -> AgentSessions {
     let agent_sessions = &config.agent_sessions;
-    AgentSessions { max: bytes(agent_sessions.max), idle: agent_sessions.idle }
+    AgentSessions {
+        max: bytes(agent_sessions.max),
+        per_grant: bytes(agent_sessions.per_grant),
+        idle: agent_sessions.idle,
+    }
 }
 
 /// Who may reach the agents' listener, and with how much.
 pub(crate) fn agent_rules(config: &Config, bound_to: IpAddr) -> Rules {
-    let limits = AgentLimits { body: bytes(config.limits.body), depth: bytes(config.limits.depth) };
+    let limits = AgentLimits {
+        body: bytes(config.limits.body),
+        body_read: config.limits.body_read,
+        depth: bytes(config.limits.depth),
+    };
     Rules { guard: guard(config, bound_to, Browsers::Local), limits }
 }
 

@@ -15,6 +15,8 @@ mod dropin;
 mod flapping;
 #[path = "sessions/grants.rs"]
 mod grants;
+#[path = "sessions/hostile.rs"]
+mod hostile;
 #[path = "sessions/idle.rs"]
 mod idle;
 #[path = "sessions/lists.rs"]

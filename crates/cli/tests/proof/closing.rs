@@ -120,7 +120,7 @@ async fn serve(data: &std::path::Path, url: &str, clock: Arc<dyn Clock>) -> Stri
     let writing = Writing { mode: ArgumentMode::Keys, secret: opened.secret };
     let admission = Admission::new(Arc::new(opened.store), clock, Arc::clone(&ids), writing);
     admission.set_access(access());
-    let limits = AgentSessions { max: 100, idle: Duration::from_mins(10) };
+    let limits = AgentSessions { max: 100, per_grant: 100, idle: Duration::from_mins(10) };
     let metrics = Metrics::default();
     let gateway = Gateway::new(ids, metrics.clone(), limits.clone(), Arc::new(admission));
     let spec = RemoteSpec::new("desk", url.parse().unwrap());
@@ -137,7 +137,10 @@ async fn serve(data: &std::path::Path, url: &str, clock: Arc<dyn Clock>) -> Stri
         browsers: Browsers::Local,
         https: false,
     };
-    let rules = Rules { guard, limits: AgentLimits { body: 1 << 20, depth: 64 } };
+    let rules = Rules {
+        guard,
+        limits: AgentLimits { body: 1 << 20, body_read: Duration::from_mins(1), depth: 64 },
+    };
     let agents = Agents::new(gateway, rules, Arc::new(AtomicBool::new(true)));
     let limits = ConnectionLimits {
         connections: 100,

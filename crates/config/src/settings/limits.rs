@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::problem::code;
 use crate::reader::{Reader, section};
 use crate::value::{Period, Size, Whole, within};
 
@@ -18,6 +19,8 @@ pub struct Limits {
     pub headers: u64,
     /// Time for the header block to arrive.
     pub header_read: Duration,
+    /// Time for the body to arrive, in all.
+    pub body_read: Duration,
     /// Connections at once, on each listener.
     pub connections: u64,
     /// Requests under way at once, to each server.
@@ -29,6 +32,8 @@ pub struct Limits {
 pub struct AgentSessions {
     /// How many at once.
     pub max: u64,
+    /// How many at once of one grant.
+    pub per_grant: u64,
     /// How long one may be quiet.
     pub idle: Duration,
 }
@@ -53,7 +58,10 @@ section! {
         /// Time for the header block to arrive.
         #[schemars(extend("default" = "10s"))]
         header_read: Period,
-        /// Connections at once, on each listener.
+        /// Time for the body to arrive, in all.
+        #[schemars(extend("default" = "60s"))]
+        body_read: Period,
+        /// Connections at once, on each listener. One address that is not on loopback holds at most half of them.
         #[schemars(extend("default" = 4096))]
         connections: Whole,
         /// Requests under way at once, to each server.
@@ -69,6 +77,8 @@ section! {
         /// How many at once.
         #[schemars(extend("default" = 1024))]
         max: Whole,
+        /// How many at once of one grant. Default: a quarter of `max`.
+        per_grant: Whole,
         /// How long one may be quiet before it is closed.
         #[schemars(extend("default" = "15m"))]
         idle: Period,
@@ -87,6 +97,7 @@ impl RawLimits {
             depth: within(self.depth, (Whole(8), Whole(512)), Whole(64), reader).0,
             headers: within(self.headers, blocks, Size::kib(32), reader).0,
             header_read: within(self.header_read, reading, Period::secs(10), reader).0,
+            body_read: within(self.body_read, reading, Period::secs(60), reader).0,
             connections: within(self.connections, many, Whole(4096), reader).0,
             requests: within(self.requests, many, Whole(4096), reader).0,
         }
@@ -96,9 +107,15 @@ impl RawLimits {
 impl RawAgentSessions {
     pub(crate) fn lower(self, reader: &mut Reader<'_>) -> AgentSessions {
         let idle = (Period::secs(1), Period::days(30));
-        AgentSessions {
-            max: within(self.max, (Whole(1), Whole(1_000_000)), Whole(1024), reader).0,
-            idle: within(self.idle, idle, Period::secs(900), reader).0,
+        let many = (Whole(1), Whole(1_000_000));
+        let max = within(self.max, many, Whole(1024), reader).0;
+        let written = self.per_grant.as_ref().map(|at| at.span);
+        let per_grant = within(self.per_grant, many, Whole((max / 4).max(1)), reader).0;
+        if let Some(span) = written.filter(|_| per_grant > max) {
+            let message = format!("`{per_grant}` is more than all grants together may have, {max}");
+            let hint = "at most `agent_sessions.max`";
+            reader.error_hint(code::OUT_OF_RANGE, span, message, hint);
         }
+        AgentSessions { max, per_grant, idle: within(self.idle, idle, Period::secs(900), reader).0 }
     }
 }

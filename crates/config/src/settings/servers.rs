@@ -27,10 +27,6 @@ pub struct ServerConfig {
     pub start_timeout: Duration,
     /// How its tools are named on `/mcp`.
     pub names: Names,
-    /// What happens when a tool's definition is new or changes.
-    pub pin: Pin,
-    /// Whether arguments are checked against the tool's schema before the call.
-    pub validate: bool,
     /// The operator's word about single tools.
     pub tools: Vec<ToolConfig>,
 }
@@ -56,7 +52,7 @@ words! {
 
 words! {
     /// What happens when a tool's definition is new or changes.
-    pub enum Pin {
+    pub(crate) enum Pin {
         /// The first definition seen is approved; a changed one is quarantined.
         First = "first",
         /// Every definition waits for a person.
@@ -110,11 +106,11 @@ section! {
         /// How its tools are named on `/mcp`: `prefixed` (`server__tool`) or `bare`.
         #[schemars(extend("default" = "prefixed"))]
         names: Names,
-        /// `first`: the first definition of a tool is approved, a changed one quarantined; `strict`: each waits for a person; `off`.
-        #[schemars(extend("default" = "first"))]
+        /// What happens when the definition of a tool changes. This version accepts `off` alone: nothing is quarantined.
+        #[schemars(extend("default" = "off", "enum" = ["off"]))]
         pin: Pin,
-        /// Check arguments against the tool's schema before the call.
-        #[schemars(extend("default" = false))]
+        /// Check arguments against the tool's schema before the call. This version accepts `false` alone.
+        #[schemars(extend("default" = false, "enum" = [false, "off"]))]
         validate: Switch,
         /// Single tools, by their own names.
         tools: Named<ToolName, RawTool>,
@@ -178,14 +174,13 @@ impl RawServer {
         reader: &mut Reader<'_>,
     ) -> Option<ServerConfig> {
         let transport = self.lower_transport(name, reader);
+        self.refuse_unsupported(reader);
         let start = (Period::millis(100), Period::secs(3600));
         let server = ServerConfig {
             name: name.value.clone(),
             timeout: within(self.timeout, TIMEOUTS, Period::secs(60), reader).0,
             start_timeout: within(self.start_timeout, start, Period::secs(60), reader).0,
             names: self.names.map_or(Names::Prefixed, |at| at.value),
-            pin: self.pin.map_or(Pin::First, |at| at.value),
-            validate: self.validate.is_some_and(|at| at.value.0),
             tools: lower_tools(self.tools, reader),
             transport: transport?,
         };
@@ -223,6 +218,24 @@ impl RawServer {
                 }
                 None
             }
+        }
+    }
+
+    /// A protection that does not exist yet is not promised.
+    fn refuse_unsupported(&self, reader: &mut Reader<'_>) {
+        if let Some(pin) = self.pin.as_ref().filter(|pin| pin.value != Pin::Off) {
+            let message = format!(
+                "`pin: {}` is not supported by this version: changed definitions are not quarantined",
+                pin.value.as_str()
+            );
+            let hint = "remove `pin`, or write `pin: off`";
+            reader.error_hint(code::UNSUPPORTED, pin.span, message, hint);
+        }
+        if let Some(validate) = self.validate.as_ref().filter(|validate| validate.value.0) {
+            let message = "`validate` is not supported by this version: arguments of servers are \
+                           not checked against the schemas of their tools";
+            let hint = "remove `validate`, or write `validate: false`";
+            reader.error_hint(code::UNSUPPORTED, validate.span, message, hint);
         }
     }
 

@@ -31,7 +31,8 @@ fn a_value_that_is_not_the_default_changes_the_configuration() {
         "agent_sessions: { idle: 16m }",
         "sessions: { queue: 101 }",
         "audit: { checkpoints: { rows: 1001 } }",
-        "approvals: { four_eyes: off }",
+        "agent_sessions: { per_grant: 255 }",
+        "limits: { body_read: 61s }",
     ] {
         assert_ne!(config(&format!("version: 1\n{line}")), Config::default(), "{line}");
     }

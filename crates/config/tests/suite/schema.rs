@@ -100,7 +100,13 @@ fn single_mistakes_are_refused_by_schema_and_reader_alike() {
         "sessions: { kinds: { a: { path: /x } } }",
         "audit: { durability: maybe }",
         "audit: { checkpoints: 5 }",
-        "approvals: { four_eyes: 2 }",
+        "approvals: { four_eyes: on }",
+        "approvals: {}",
+        "servers: { a: { command: x, pin: first } }",
+        "servers: { a: { command: x, pin: strict } }",
+        "servers: { a: { url: 'http://h/', pin: strict } }",
+        "servers: { a: { command: x, validate: true } }",
+        "servers: { a: { command: x, validate: on } }",
     ];
     let mut failures = Vec::new();
     for mistake in mistakes {

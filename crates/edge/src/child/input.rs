@@ -1,20 +1,21 @@
 //! Writing a child's stdin.
 //!
 //! Invariant: bodies are written in order, each with exactly one line feed after it.
-//! Invariant: a message with a last look is asked for immediately before it is written; whoever
-//! sent it is told if it may not be, and then nothing of it is written.
+//! Invariant: a message with a last look is looked at each time that its first byte is tried, so
+//! also when a child reads again that had not read for long. Whoever sent it is told when it
+//! begins to be written, or that it may not be; then nothing of it is written.
 
+use std::future::poll_fn;
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use tokio::io::{AsyncWriteExt, BufWriter};
+use tokio::io::AsyncWrite;
 use tokio::process::ChildStdin;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 use toolgate_gateway::channel::LastLook;
-
-/// Small messages that wait together go out in one write of at most this size.
-const BUFFER: usize = 32 * 1024;
 
 /// A message that waits to be written.
 pub(super) struct Line {
@@ -24,53 +25,118 @@ pub(super) struct Line {
     pub(super) look: Option<(LastLook, oneshot::Sender<bool>)>,
 }
 
-impl Line {
-    /// What to write; none if it may not be written any more.
-    fn take(self) -> Option<Bytes> {
-        if let Some((look, tell)) = self.look {
-            let allowed = look.allows();
-            // Whoever sent it may be gone; then nobody waits for its answer either.
-            if tell.send(allowed).is_err() || !allowed {
-                return None;
-            }
-        }
-        Some(self.body)
-    }
-}
-
 /// Writes what waits in the queue until the child stops reading. Once `ending` is cancelled no
 /// more is taken, what waits is still written, and then stdin is closed.
 pub(super) async fn write(
     mut waiting: mpsc::Receiver<Line>,
-    stdin: ChildStdin,
+    mut stdin: ChildStdin,
     ending: CancellationToken,
 ) -> io::Result<()> {
-    let mut stdin = BufWriter::with_capacity(BUFFER, stdin);
     while let Some(line) = next(&mut waiting, &ending).await {
-        write_line(&mut stdin, line).await?;
-        while let Ok(line) = waiting.try_recv() {
-            write_line(&mut stdin, line).await?;
-        }
-        stdin.flush().await?;
+        let mut writing = Writing::new(line);
+        poll_fn(|context| writing.poll(Pin::new(&mut stdin), context)).await?;
     }
     Ok(())
 }
 
-async fn write_line(stdin: &mut BufWriter<ChildStdin>, line: Line) -> io::Result<()> {
-    if let Some(body) = line.take() {
-        stdin.write_all(&body).await?;
-        stdin.write_all(b"\n").await?;
+/// A message that is being written.
+struct Writing {
+    /// The body with its line feed.
+    text: Vec<u8>,
+    done: usize,
+    look: Option<(LastLook, oneshot::Sender<bool>)>,
+}
+
+impl Writing {
+    fn new(line: Line) -> Self {
+        let mut text = Vec::with_capacity(line.body.len() + 1);
+        text.extend_from_slice(&line.body);
+        text.push(b'\n');
+        Self { text, done: 0, look: line.look }
     }
-    Ok(())
+
+    /// Writes as much as the child takes. Ready when all is written, or nothing is to be.
+    fn poll(
+        &mut self,
+        mut stdin: Pin<&mut impl AsyncWrite>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
+        while let Some(rest) = self.text.get(self.done..).filter(|rest| !rest.is_empty()) {
+            if let Some((look, tell)) = &self.look
+                && (tell.is_closed() || !look.allows())
+            {
+                // If nobody waits for it any more, its agent was told that it has failed.
+                self.begun(false);
+                return Poll::Ready(Ok(()));
+            }
+            let written = ready!(stdin.as_mut().poll_write(context, rest))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.done += written;
+            self.begun(true);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn begun(&mut self, is_written: bool) {
+        if let Some((_, tell)) = self.look.take()
+            && tell.send(is_written).is_err()
+        {
+            tracing::trace!("whoever sent a message has gone just now");
+        }
+    }
 }
 
 async fn next(waiting: &mut mpsc::Receiver<Line>, ending: &CancellationToken) -> Option<Line> {
     tokio::select! {
         biased;
-        body = waiting.recv() => body,
+        line = waiting.recv() => line,
         () = ending.cancelled() => {
             waiting.close();
             waiting.recv().await
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use tokio::io::AsyncReadExt;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_waits_for_a_child_that_does_not_read_is_looked_at_when_it_reads() {
+        for allowed in [true, false] {
+            let (mut stdin, mut child) = tokio::io::duplex(4);
+            let may = Arc::new(AtomicBool::new(true));
+            let (tell, mut told) = oneshot::channel();
+            let look = LastLook::new({
+                let may = Arc::clone(&may);
+                move || may.load(Ordering::SeqCst)
+            });
+            let mut full = Writing::new(Line { body: "abc".into(), look: None });
+            poll_fn(|context| full.poll(Pin::new(&mut stdin), context)).await.unwrap();
+            let line = Line { body: "call".into(), look: Some((look, tell)) };
+            let mut writing = Writing::new(line);
+            let mut poll = poll_fn(|context| {
+                Poll::Ready(writing.poll(Pin::new(&mut stdin), context).is_pending())
+            });
+            assert!((&mut poll).await, "the child does not read");
+            assert!(told.try_recv().is_err(), "nothing of it is written yet");
+            may.store(allowed, Ordering::SeqCst);
+            let mut read = [0; 4];
+            child.read_exact(&mut read).await.unwrap();
+            assert_eq!(&read, b"abc\n");
+            poll.await;
+            assert_eq!(told.try_recv(), Ok(allowed));
+            drop(stdin);
+            let mut rest = String::new();
+            child.read_to_string(&mut rest).await.unwrap();
+            assert_eq!(rest, if allowed { "call" } else { "" });
         }
     }
 }

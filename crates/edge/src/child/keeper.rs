@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_gateway::channel::Inbox;
 
 use super::output::OutputEnd;
-use super::stderr::LastWords;
+use super::stderr::Spoken;
 
 /// How long a child has to exit once its stdin is closed.
 const VOLUNTARY: Duration = Duration::from_secs(3);
@@ -88,7 +88,7 @@ pub(super) struct Keeper {
     pub(super) input: Task<io::Result<()>>,
     pub(super) output: Task<OutputEnd>,
     pub(super) stderr: Task<()>,
-    pub(super) last_words: LastWords,
+    pub(super) spoken: Spoken,
     pub(super) inbox: Arc<dyn Inbox>,
     pub(super) ending: CancellationToken,
     pub(super) ended: CancellationToken,
@@ -147,7 +147,7 @@ impl Keeper {
             },
             Err(error) => format!("the process is lost: {error}"),
         };
-        self.last_words.after(what)
+        self.spoken.after(what)
     }
 
     /// A pipe was closed. Mostly the child is exiting; if not, it is of no use any more.
@@ -156,7 +156,7 @@ impl Keeper {
             return self.exited(&status).await;
         }
         self.end().await;
-        self.last_words.after(format!("the process closed {what} but did not exit"))
+        self.spoken.after(format!("the process closed {what} but did not exit"))
     }
 
     async fn end(&mut self) {

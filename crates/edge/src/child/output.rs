@@ -12,7 +12,7 @@ use toolgate_gateway::channel::Inbox;
 use toolgate_mcp::LineDecoder;
 
 use super::allowance::Allowance;
-use super::stderr::printable;
+use super::stderr::{Secrets, printable};
 
 /// As much as a pipe holds.
 const BUFFER: usize = 64 * 1024;
@@ -29,13 +29,12 @@ pub(super) enum OutputEnd {
 
 /// Hands every message to `inbox` until the pipe closes or a line is too long.
 pub(super) async fn read(
-    server: Arc<str>,
+    mut strays: Strays,
     mut stdout: impl AsyncRead + Unpin,
     max_line: usize,
     inbox: Arc<dyn Inbox>,
 ) -> OutputEnd {
     let mut decoder = LineDecoder::new(max_line);
-    let mut strays = Strays::new(server);
     let mut deliver = |line: Bytes| {
         if matches!(line.trim_ascii_start().first(), Some(b'{' | b'[')) {
             inbox.message(line);
@@ -62,20 +61,23 @@ pub(super) async fn read(
 }
 
 /// Lines on stdout that are no messages: a server's mistake that people should hear of.
-struct Strays {
+pub(super) struct Strays {
     server: Arc<str>,
+    secrets: Arc<Secrets>,
     warnings: Allowance,
 }
 
 impl Strays {
-    fn new(server: Arc<str>) -> Self {
+    pub(super) fn new(server: Arc<str>, secrets: Arc<Secrets>) -> Self {
         let minute = Duration::from_mins(1);
-        Self { server, warnings: Allowance::new(WARNINGS_A_MINUTE, minute, Instant::now()) }
+        let warnings = Allowance::new(WARNINGS_A_MINUTE, minute, Instant::now());
+        Self { server, secrets, warnings }
     }
 
     fn mention(&mut self, line: &[u8]) {
         let shown = line.get(..SHOWN).unwrap_or(line);
-        tracing::debug!(server = %self.server, "stray line on stdout: {}", printable(shown));
+        let shown = self.secrets.masked(printable(shown));
+        tracing::debug!(server = %self.server, "stray line on stdout: {shown}");
         self.warnings.renew(Instant::now());
         if self.warnings.take() {
             tracing::warn!(

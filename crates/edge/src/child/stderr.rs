@@ -2,8 +2,11 @@
 //!
 //! Invariant: stderr is always read, however much comes, so that the child never blocks on it;
 //! memory holds one buffer and one line.
+//! Invariant: no byte of stderr leaves this module but to the log, and there without the secrets
+//! that toolgate itself gave to the child.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
@@ -15,17 +18,16 @@ use super::allowance::Allowance;
 const LONGEST: usize = 8 * 1024;
 /// More lines in a second are counted instead of logged.
 const LINES_A_SECOND: u32 = 100;
-/// How much of the last line goes into the report of an exit.
-const LAST_WORDS: usize = 300;
 const BUFFER: usize = 32 * 1024;
 
 /// Logs everything until the pipe closes.
 pub(super) async fn log(
     server: Arc<str>,
     mut stderr: impl AsyncRead + Unpin,
-    last_words: LastWords,
+    spoken: Spoken,
+    secrets: Arc<Secrets>,
 ) {
-    let mut lines = Lines::new(server, last_words);
+    let mut lines = Lines::new(server, spoken, secrets);
     let mut buffer = vec![0; BUFFER];
     loop {
         let read = stderr.read(&mut buffer);
@@ -42,24 +44,44 @@ pub(super) async fn log(
     }
 }
 
-/// The last line that a child has said, for the report of its exit.
+/// Whether a child has written to stderr, for the report of its exit.
 #[derive(Debug, Clone, Default)]
-pub(super) struct LastWords(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Spoken(Arc<AtomicBool>);
 
-impl LastWords {
-    fn set(&self, line: &[u8]) {
-        let mut words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        words.clear();
-        words.extend(line.iter().take(LAST_WORDS));
+impl Spoken {
+    /// `what` happened, and where to read more.
+    pub(super) fn after(&self, what: String) -> String {
+        if self.0.load(Ordering::Relaxed) {
+            return format!("{what}; the log of toolgate has what it wrote to stderr");
+        }
+        what
+    }
+}
+
+/// Values that toolgate gave to a child and that no log line shows.
+#[derive(Debug, Default)]
+pub(super) struct Secrets(Vec<String>);
+
+/// Shorter values are too common to be told apart from other text.
+const SHORTEST_SECRET: usize = 6;
+
+impl Secrets {
+    /// Each line of a value by itself: a log line is one line.
+    pub(super) fn new(values: &[String]) -> Self {
+        let lines = values.iter().flat_map(|value| value.lines()).map(str::trim);
+        let mut lines: Vec<_> =
+            lines.filter(|line| line.len() >= SHORTEST_SECRET).map(str::to_owned).collect();
+        // One that holds another is replaced before it.
+        lines.sort_by_key(|line| std::cmp::Reverse(line.len()));
+        Self(lines)
     }
 
-    /// `what` happened, and what the child said last.
-    pub(super) fn after(&self, what: String) -> String {
-        let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if words.is_empty() {
-            return what;
-        }
-        format!("{what}; it last said on stderr: `{}`", printable(&words))
+    /// The line as the log may show it.
+    pub(super) fn masked(&self, line: String) -> String {
+        let masked = |line: String, secret: &String| {
+            if line.contains(secret) { line.replace(secret, "***") } else { line }
+        };
+        self.0.iter().fold(line, masked)
     }
 }
 
@@ -75,35 +97,30 @@ pub(super) fn printable(bytes: &[u8]) -> String {
 /// Cuts the stream into lines.
 struct Lines {
     server: Arc<str>,
-    last_words: LastWords,
+    spoken: Spoken,
+    secrets: Arc<Secrets>,
     allowance: Allowance,
     /// The beginning of a line whose end has not come yet, at most [`LONGEST`].
     begun: Vec<u8>,
 }
 
 impl Lines {
-    fn new(server: Arc<str>, last_words: LastWords) -> Self {
+    fn new(server: Arc<str>, spoken: Spoken, secrets: Arc<Secrets>) -> Self {
         let allowance = Allowance::new(LINES_A_SECOND, Duration::from_secs(1), Instant::now());
-        Self { server, last_words, allowance, begun: Vec::new() }
+        Self { server, spoken, secrets, allowance, begun: Vec::new() }
     }
 
     fn push(&mut self, mut chunk: &[u8]) {
-        let mut last = None;
         while let Some(end) = memchr::memchr(b'\n', chunk) {
             let (line, rest) = chunk.split_at(end);
             chunk = rest.get(1..).unwrap_or_default();
             if self.begun.is_empty() {
                 let line = line.get(..LONGEST).unwrap_or(line);
                 self.say(line);
-                last = Some(line).filter(|line| !line.trim_ascii().is_empty()).or(last);
             } else {
                 self.begin(line);
                 self.finish();
-                last = None;
             }
-        }
-        if let Some(line) = last {
-            self.last_words.set(line);
         }
         self.begin(chunk);
     }
@@ -116,14 +133,15 @@ impl Lines {
     fn finish(&mut self) {
         let line = std::mem::take(&mut self.begun);
         self.say(&line);
-        if !line.trim_ascii().is_empty() {
-            self.last_words.set(&line);
-        }
     }
 
     fn say(&mut self, line: &[u8]) {
+        if !line.trim_ascii().is_empty() {
+            self.spoken.0.store(true, Ordering::Relaxed);
+        }
         if self.allowance.take() {
-            tracing::info!(server = %self.server, "stderr: {}", printable(line));
+            let line = self.secrets.masked(printable(line));
+            tracing::info!(server = %self.server, "stderr: {line}");
         }
     }
 
@@ -152,26 +170,41 @@ mod tests {
     use super::*;
 
     fn lines(chunks: &[&[u8]]) -> (Lines, String) {
-        let mut lines = Lines::new("s".into(), LastWords::default());
+        let mut lines = Lines::new("s".into(), Spoken::default(), Arc::default());
         for chunk in chunks {
             lines.push(chunk);
         }
-        let words = lines.last_words.after("x".to_owned());
-        (lines, words)
+        let report = lines.spoken.after("x".to_owned());
+        (lines, report)
     }
 
     #[test]
-    fn the_last_line_that_says_something_is_kept() {
-        let cases: [(&[&[u8]], &str); 6] = [
+    fn a_report_says_where_stderr_is_and_nothing_of_it() {
+        const WROTE: &str = "x; the log of toolgate has what it wrote to stderr";
+        let cases: [(&[&[u8]], &str); 5] = [
             (&[], "x"),
-            (&[b"one\ntwo\n"], "x; it last said on stderr: `two`"),
-            (&[b"one\n\n  \n"], "x; it last said on stderr: `one`"),
-            (&[b"on", b"e\n", b"\n"], "x; it last said on stderr: `one`"),
-            (&[b"zero\non", b"e\ntwo\nth", b"ree"], "x; it last said on stderr: `two`"),
-            (&[b"a\x1b[2Jb\r\n"], "x; it last said on stderr: `a\u{fffd}[2Jb`"),
+            (&[b"\n  \n"], "x"),
+            (&[b"one\ntwo\n"], WROTE),
+            (&[b"on", b"e\n", b"\n"], WROTE),
+            (&[b"a\x1b[2Jb\r\n"], WROTE),
         ];
         for (chunks, expected) in cases {
             assert_eq!(lines(chunks).1, expected, "{chunks:?}");
+        }
+    }
+
+    #[test]
+    fn secrets_of_the_child_are_not_logged() {
+        let values = ["key-0123456789", "key-0123456789-long", "short", "first line\nlast line\n"];
+        let secrets = Secrets::new(&values.map(str::to_owned));
+        for (line, expected) in [
+            ("no key here", "no key here"),
+            ("bad key key-0123456789!", "bad key ***!"),
+            ("key-0123456789-long, key-0123456789", "***, ***"),
+            ("short stays", "short stays"),
+            ("the last line of it", "the *** of it"),
+        ] {
+            assert_eq!(secrets.masked(line.to_owned()), expected);
         }
     }
 

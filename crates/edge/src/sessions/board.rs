@@ -5,11 +5,9 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use toolgate_gateway::{Sending, Sent, Sessions, Showing, Unresolved};
-use toolgate_session::{
-    Call, CallId, CheckArguments, Effect, Failure, Input, Reach, Target, ViewId,
-};
+use toolgate_session::{Asked, Call, CallId, Effect, Failure, Input, Known, Reach, Target, ViewId};
 
-use super::switchboard::Switchboard;
+use super::switchboard::{Switchboard, Waiting};
 
 /// How many different lists are kept ready.
 const SHELF: usize = 256;
@@ -31,7 +29,7 @@ impl Sessions for Switchboard {
         showing
     }
 
-    fn known(&self, name: &str, reach: &Reach) -> Option<Arc<str>> {
+    fn known(&self, name: &str, reach: &Reach) -> Option<Known> {
         self.state.lock().machine.known(name, reach)
     }
 
@@ -40,24 +38,24 @@ impl Sessions for Switchboard {
         name: &str,
         arguments: Option<&str>,
         reach: &Reach,
-        check: &dyn CheckArguments,
     ) -> Result<Target, Unresolved> {
+        let asked = Asked::read(arguments);
         let state = self.state.lock();
-        state.machine.resolve(name, arguments, reach, check).map_err(|failure| Unresolved {
+        state.machine.resolve(name, &asked, reach).map_err(|failure| Unresolved {
             failure,
             has_output_schema: state.machine.has_output_schema(name, reach),
         })
     }
 
     fn call(&self, sending: Sending) -> Result<Sent, Failure> {
-        let target = sending.spend();
+        let (target, gate) = sending.spend();
         let Some(random) = self.random() else {
             let session_id = Arc::clone(&target.session_id);
             return Err(Failure::SessionGone { session_id, effect: Effect::NotStarted });
         };
         let call = CallId(self.number());
         let (answered, answer) = oneshot::channel();
-        self.state.lock().waiting.insert(call, answered);
+        self.state.lock().waiting.insert(call, Waiting { answered, gate });
         self.hear(Input::Call(Call { call, target, random }));
         Ok(Sent { call: call.0, answer })
     }
@@ -110,6 +108,12 @@ impl Sessions for Switchboard {
         for (view, reach) in new {
             self.hear(Input::Watch { view, reach });
         }
+    }
+
+    fn set_servers(&self, mut names: Vec<String>) {
+        names.sort_unstable();
+        names.dedup();
+        self.tell_machine(|machine, now| machine.set_servers(names, now));
     }
 
     fn on_change(&self, told: Box<dyn Fn(&Reach) + Send + Sync>) {

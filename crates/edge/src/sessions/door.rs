@@ -27,6 +27,7 @@ use super::switchboard::Switchboard;
 use super::tokens::Tokens;
 use crate::guard::Guard;
 use crate::linger::Lingering;
+use crate::listen::Share;
 use crate::people::Watch;
 use crate::tls::Stream;
 
@@ -122,8 +123,13 @@ impl Inner {
             return text(StatusCode::SERVICE_UNAVAILABLE, "too many sockets, sorry\n");
         };
         let upgrade = hyper::upgrade::on(&mut request);
+        // Counts among the connections of its address as long as the socket lives.
+        let share = request.extensions_mut().remove::<Share>();
         let inner = Arc::clone(self);
-        self.sockets.spawn(async move { inner.serve(upgrade, admitted, rules.frame, place).await });
+        self.sockets.spawn(async move {
+            inner.serve(upgrade, admitted, rules.frame, place).await;
+            drop(share);
+        });
         switching(&key)
     }
 

@@ -4,6 +4,7 @@
 //! say cannot block each other.
 //! Invariant: however this ends, the switchboard is told.
 //! Invariant: a socket that nothing comes on has no buffer.
+//! Invariant: a call is written only if it is still allowed when its turn on the socket comes.
 //!
 //! Start at [`serve`]; what comes in is read in `socket/hearing.rs`.
 
@@ -17,7 +18,8 @@ use bytes::Bytes;
 use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
-use toolgate_session::{Opcode, SocketId, Token, What, encode, encode_close};
+use toolgate_gateway::Gate;
+use toolgate_session::{CallId, Input, Opcode, SocketId, Token, What, encode, encode_close};
 
 use self::hearing::{Hearing, Next};
 use super::intake::Share;
@@ -37,6 +39,12 @@ const NO_TOKEN: (u16, &str) = (1008, "no valid token in the path");
 #[derive(Debug)]
 pub(super) enum Order {
     Text(Bytes),
+    /// The frame of a call, if the call may still be written.
+    Call {
+        call: CallId,
+        frame: Bytes,
+        gate: Arc<Gate>,
+    },
     Ping,
     /// What was said in a ping.
     Pong(Vec<u8>),
@@ -141,6 +149,13 @@ async fn write(open: &Open, mut to: WriteHalf<Stream>, mut inbox: mpsc::Receiver
         let waits = matches!(order, Order::Close(..));
         let last = waits || matches!(order, Order::Drop(..));
         let frame = match order {
+            Order::Call { call, frame, gate } => {
+                if !gate.opens().await {
+                    open.board.hear(Input::Unsent { call });
+                    continue;
+                }
+                encode(Opcode::Text, &frame)
+            }
             Order::Text(text) => encode(Opcode::Text, &text),
             Order::Ping => encode(Opcode::Ping, &[]),
             Order::Pong(payload) => encode(Opcode::Pong, &payload),

@@ -17,7 +17,7 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
-use toolgate_gateway::{Note, Showing};
+use toolgate_gateway::{Gate, Note, Showing};
 use toolgate_session::{
     Answer, CallId, Counts, Entry, Event, Input, Millis, Output, Outputs, Reach, Sessions,
     Settings, SocketId, Token, ViewId, What,
@@ -59,11 +59,18 @@ pub(super) struct State {
     lines: HashMap<SocketId, mpsc::Sender<Order>>,
     /// Sockets in the order in which they were opened, as far as they may be without register.
     fresh: VecDeque<SocketId>,
-    pub(super) waiting: HashMap<CallId, oneshot::Sender<Answer>>,
+    pub(super) waiting: HashMap<CallId, Waiting>,
     pub(super) views: HashMap<Arc<Reach>, ViewId>,
     /// Lists that were made, and at which revision.
     pub(super) shelf: HashMap<Arc<Reach>, (u64, Arc<Showing>)>,
     wake_at: Option<Millis>,
+}
+
+/// A call that has not ended.
+pub(super) struct Waiting {
+    pub(super) answered: oneshot::Sender<Answer>,
+    /// To be asked before it is written.
+    pub(super) gate: Arc<Gate>,
 }
 
 /// What came of telling the machine something.
@@ -215,6 +222,12 @@ impl Switchboard {
         for output in outputs.list {
             match output {
                 Output::Send { socket, frame } => state.order(socket, Order::Text(frame)),
+                Output::SendCall { socket, call, frame } => {
+                    if let Some(waiting) = state.waiting.get(&call) {
+                        let gate = Arc::clone(&waiting.gate);
+                        state.order(socket, Order::Call { call, frame, gate });
+                    }
+                }
                 Output::Ping { socket } => state.order(socket, Order::Ping),
                 Output::Close { socket, code, reason } => {
                     state.order(socket, Order::Close(code, reason));
@@ -223,7 +236,7 @@ impl Switchboard {
                     done.answered = true;
                     if let Some(waiting) = state.waiting.remove(&answer.call) {
                         // Whoever waits takes part until the end; if not, nobody wants it.
-                        drop(waiting.send(answer));
+                        drop(waiting.answered.send(answer));
                     }
                 }
                 Output::Event(event) => (self.outside.note)(Note::Event(event)),

@@ -61,6 +61,8 @@ pub(crate) struct Listed {
     pub(crate) server: String,
     /// Its owner's name of it.
     pub(crate) own: String,
+    /// Further names that policies match.
+    pub(crate) aliases: Arc<[Arc<str>]>,
     pub(crate) class: Class,
 }
 
@@ -205,6 +207,7 @@ impl<'a> Look<'a> {
             shown: one.name.to_owned(),
             server: TOOLGATE.to_owned(),
             own: one.name.to_owned(),
+            aliases: Arc::default(),
             class: one.class,
         })
     }
@@ -215,11 +218,12 @@ impl<'a> Look<'a> {
         let shown = showing.names().filter(|(name, _)| {
             !self.grant.may_hide() || !showing.hides(desk, &self.grant, name, self.now)
         });
-        let listed = shown.map(|(name, original)| Listed {
+        let listed = shown.map(|(name, known)| Listed {
             shown: name.to_owned(),
             server: SESSIONS.to_owned(),
-            own: original.to_owned(),
-            class: desk.class(original),
+            own: known.original.to_string(),
+            aliases: Arc::clone(&known.aliases),
+            class: desk.class(&known.original),
         });
         listed.collect()
     }
@@ -232,6 +236,7 @@ impl<'a> Look<'a> {
             shown: self.kind.shown(&server.naming, own),
             server: server.name().to_owned(),
             own: own.to_owned(),
+            aliases: Arc::default(),
             class: server.class(own),
         });
         listed.collect()

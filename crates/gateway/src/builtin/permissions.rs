@@ -7,13 +7,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
-use toolgate_policy::{Class, Effect, LimitState, Policy, Usage, explain, limits};
+use toolgate_policy::{Call, Class, Effect, LimitState, Policy, Usage, explain, limits};
 
 use super::{BuiltIn, Failed};
 use crate::admission::Sender;
 use crate::agent::AgentSession;
 use crate::all::{self, Listed};
-use crate::sessions::SESSIONS;
 
 pub(super) const MY_PERMISSIONS: BuiltIn = BuiltIn {
     name: NAME,
@@ -85,12 +84,8 @@ fn permission(
     usage: &dyn Usage,
     now: Timestamp,
 ) -> Permission {
-    let Listed { shown, server, own, class } = &tool;
-    let name = match server.as_str() {
-        SESSIONS => sender.name_that_counts(server, [own, shown], *class, now),
-        _ => own,
-    };
-    let call = sender.call(server, name, *class);
+    let Listed { server, own, aliases, class, .. } = &tool;
+    let call = Call { aliases, ..sender.call(server, own, *class) };
     let explained = explain(policy, &call, usage, now);
     let effect = match explained.effect {
         Effect::Allow => "allow",

@@ -1,10 +1,12 @@
 //! How agent sessions are opened: with one server, whose own answer the agent is given, or with
 //! all of them, where the answer is ours.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
+use parking_lot::Mutex;
 use toolgate_mcp::{
     Incoming, Limits, Message, Payload, Request, Version, parse_server, peek, text,
 };
@@ -39,7 +41,7 @@ impl Gateway {
             self.admission.record_too_long(caller, &via, &request.method, &long).await;
             return Err(NotOpened::Answer(refused(&long.refusal(Some(request.id)))));
         }
-        let place = self.take_place()?;
+        let place = self.take_place(&caller.label)?;
         let params = Bytes::copy_from_slice(request.params.unwrap_or("{}").as_bytes());
         let session = self.new_session(endpoint, params, caller, None).ok_or(NotOpened::NoIds)?;
         // A stop waits for this too, and breaks it off.
@@ -90,14 +92,25 @@ impl Gateway {
         answer
     }
 
-    pub(super) fn take_place(&self) -> Result<Place<'_>, NotOpened> {
-        let max = self.limits.load().max;
+    pub(super) fn take_place(&self, grant: &Arc<str>) -> Result<Place<'_>, NotOpened> {
+        let (max, per_grant) = {
+            let limits = self.limits.load();
+            (limits.max, limits.per_grant)
+        };
+        let refused = |why| {
+            self.metrics.refused_sessions.inc();
+            Err(why)
+        };
         let sessions = self.sessions.read();
         let opening = self.opening.fetch_add(1, Ordering::Relaxed) + 1;
-        let place = Place(&self.opening);
+        let mut place = Place { opening: &self.opening, of_grant: None };
         if sessions.len() + opening > max {
-            self.metrics.refused_sessions.inc();
-            return Err(NotOpened::TooMany(max));
+            return refused(NotOpened::TooMany(max));
+        }
+        drop(sessions);
+        place.of_grant = OfGrant::take(&self.of_grants, grant, per_grant);
+        if place.of_grant.is_none() {
+            return refused(NotOpened::TooManyOfGrant(per_grant));
         }
         Ok(place)
     }
@@ -107,7 +120,7 @@ impl Gateway {
     pub(super) fn let_in(
         &self,
         session: &Arc<AgentSession>,
-        place: Place<'_>,
+        mut place: Place<'_>,
     ) -> Result<(), NotOpened> {
         let _turn = self.applying.lock();
         if self.draining.is_cancelled() {
@@ -133,6 +146,7 @@ impl Gateway {
         }
         let mut sessions = self.sessions.write();
         sessions.insert(session.id().to_owned(), Arc::clone(session));
+        place.of_grant.take().into_iter().for_each(OfGrant::keep);
         drop(place);
         self.metrics.agent_sessions.set(i64::try_from(sessions.len()).unwrap_or(i64::MAX));
         drop(sessions);
@@ -217,11 +231,62 @@ impl Gateway {
 }
 
 /// The place of an agent session that is being opened.
-pub(super) struct Place<'a>(&'a AtomicUsize);
+pub(super) struct Place<'a> {
+    opening: &'a AtomicUsize,
+    of_grant: Option<OfGrant<'a>>,
+}
 
 impl Drop for Place<'_> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.opening.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// The same among those of its grant.
+struct OfGrant<'a> {
+    all: &'a Mutex<HashMap<Arc<str>, usize>>,
+    grant: Arc<str>,
+    kept: bool,
+}
+
+impl<'a> OfGrant<'a> {
+    fn take(
+        all: &'a Mutex<HashMap<Arc<str>, usize>>,
+        grant: &Arc<str>,
+        most: usize,
+    ) -> Option<Self> {
+        let mut counts = all.lock();
+        let count = counts.entry(Arc::clone(grant)).or_default();
+        if *count >= most {
+            return None;
+        }
+        *count += 1;
+        drop(counts);
+        Some(Self { all, grant: Arc::clone(grant), kept: false })
+    }
+
+    /// The session is let in: the place is its own until it ends.
+    fn keep(mut self) {
+        self.kept = true;
+    }
+}
+
+impl Drop for OfGrant<'_> {
+    fn drop(&mut self) {
+        if !self.kept {
+            release(self.all, &self.grant);
+        }
+    }
+}
+
+/// One agent session of this grant less.
+pub(super) fn release(all: &Mutex<HashMap<Arc<str>, usize>>, grant: &Arc<str>) {
+    let mut counts = all.lock();
+    if let Some(count) = counts.get_mut(grant) {
+        *count = count.saturating_sub(1);
+        if *count == 0 {
+            counts.remove(grant);
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use toolgate_session::Reach;
 
 use super::Gateway;
 use crate::lists::Kind;
+use crate::server::Server;
 use crate::sessions::{Desk, SESSIONS, Sessions};
 
 impl Gateway {
@@ -21,6 +22,13 @@ impl Gateway {
         }));
         let metrics = self.metrics.of_server(SESSIONS);
         self.desk.get_or_init(|| Arc::new(Desk::new(sessions, metrics)));
+        self.reserve_names(self.servers().iter());
+    }
+
+    /// Tells the sessions which names are those of servers.
+    pub(super) fn reserve_names<'a>(&self, servers: impl Iterator<Item = &'a Arc<Server>>) {
+        let Some(desk) = self.desk.get() else { return };
+        desk.sessions.set_servers(servers.map(|server| server.name().to_owned()).collect());
     }
 
     /// The operator's word about the risk of single session tools.

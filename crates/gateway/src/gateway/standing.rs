@@ -54,7 +54,7 @@ impl Gateway {
         if self.draining.is_cancelled() {
             return Err(NotOpened::Stopping);
         }
-        let place = self.take_place()?;
+        let place = self.take_place(&caller.label)?;
         let known_as = public(&format!("{}\n{}", caller.label, client.session.unwrap_or_default()));
         let standing_for = Standing::new(known_as, Arc::clone(&self.parking));
         let session = self

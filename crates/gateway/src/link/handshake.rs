@@ -55,6 +55,9 @@ impl Link {
     /// initialized.
     pub(crate) async fn open(self: &Arc<Self>) -> Result<Opened, Failure> {
         let _turn = self.connecting.lock().await;
+        if let Some(welcome) = self.unstarted_welcome() {
+            return Ok(Opened::Yes(welcome));
+        }
         self.bring_up(self.server.settings.start_timeout).await
     }
 
@@ -64,6 +67,9 @@ impl Link {
         let known = self.opened.lock().clone();
         if let (Some(answer), true) = (known, self.up.load().is_some()) {
             return Ok(Opened::Yes(answer));
+        }
+        if let Some(welcome) = self.unstarted_welcome() {
+            return Ok(Opened::Yes(welcome));
         }
         let opened = self.bring_up(self.server.settings.start_timeout).await?;
         if let Opened::Yes(_) = &opened {
@@ -170,6 +176,9 @@ impl Link {
     }
 
     async fn bring_up(self: &Arc<Self>, limit: Duration) -> Result<Opened, Failure> {
+        if let Some(barred) = self.barred() {
+            return Err(Failure::unavailable(barred.why()));
+        }
         if let Some(wait) = self.must_wait(Instant::now()) {
             let why = "it failed to start, or died soon after, and is given a pause".to_owned();
             return Err(Failure::Unavailable { why, retry_after: Some(wait) });

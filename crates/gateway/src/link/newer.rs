@@ -288,7 +288,12 @@ impl Link {
             }
             Err(why) => {
                 let answer = write::error(Some(&waiting.id), code::INVALID_PARAMS, &why, None);
-                (answer, Ended::answered(Payload::Error("{}"), None))
+                let mut ended = Ended::answered(Payload::Error("{}"), None);
+                if is_forged(params) {
+                    // Nothing of it was written.
+                    ended.effect = Effect::NotStarted;
+                }
+                (answer, ended)
             }
         };
         self.server.metrics.answered.inc();

@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout};
 use toolgate_mcp::{Incoming, Limits, Message, Payload, code, parse_server, peek, write};
 
+use super::Parties;
 use super::waiting::Waiting;
 use super::{Link, Unanswered};
 use crate::channel::SendError;
@@ -72,10 +73,31 @@ impl Link {
         if self.survey.running.swap(true, Ordering::AcqRel) {
             return;
         }
+        if !self.may_start_to_survey() {
+            self.survey.take();
+            self.survey.running.store(false, Ordering::Release);
+            return;
+        }
         self.server.offers.asked(Instant::now());
         // Not tracked: nobody waits for it. Between two surveys it holds nothing, so that a link
         // that nobody else holds ends, however much its server has to say.
         tokio::spawn(run_surveys(Weak::clone(&self.me)));
+    }
+
+    /// Whether the server may be asked although nobody has called it. One that is a process is
+    /// started for a few agent sessions of a grant; the others are shown what those have heard.
+    fn may_start_to_survey(self: &Arc<Self>) -> bool {
+        if self.is_cheap() {
+            return true;
+        }
+        let Parties::One(session) = &self.parties else { return self.barred().is_none() };
+        let Some(session) = session.upgrade() else { return false };
+        self.barred().is_none() && self.server.may_survey(&session.grant().label, self)
+    }
+
+    /// Whether a survey runs or is about to.
+    pub(crate) fn is_surveying(&self) -> bool {
+        self.survey.running.load(Ordering::Acquire)
     }
 
     /// Asks for what is due; how long to rest after that, or none if nothing was due.

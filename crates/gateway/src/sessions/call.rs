@@ -10,10 +10,10 @@ use serde_json::Value;
 use tokio::time::Instant;
 use toolgate_audit::{CallId, Effect, Outcome};
 use toolgate_mcp::{Refusal, Request, peek, write};
-use toolgate_session::{self as session, Answer, Failure, Target};
+use toolgate_session::{self as session, Answer, Failure, Known, Target};
 use toolgate_store::Ending;
 
-use super::{Desk, SESSIONS, Sending, Unresolved};
+use super::{Desk, Gate, SESSIONS, Sending, Unresolved};
 use crate::admission::{Called, Wanted};
 use crate::agent::AgentSession;
 use crate::call::Work;
@@ -21,12 +21,14 @@ use crate::ended::Withheld;
 use crate::failure::Expects;
 use crate::forward::{record_first, wanted};
 use crate::outlet::Outlet;
+use crate::recheck::Recheck;
+use crate::refused::Refused;
 
 /// A call to a session's tool.
 struct SessionCall {
     session: Arc<AgentSession>,
     desk: Arc<Desk>,
-    wanted: Wanted,
+    wanted: Arc<Wanted>,
     /// The name that was called.
     shown: String,
     /// The raw arguments, if there are any.
@@ -36,25 +38,24 @@ struct SessionCall {
     outlet: Arc<Outlet>,
 }
 
-/// Starts a call of the tool that the grant knows as `shown` and clients as `original`.
+/// Starts a call of the tool that the grant knows as `shown`.
 pub(crate) fn start(
     session: &Arc<AgentSession>,
     desk: &Arc<Desk>,
     request: &Request<'_>,
-    (shown, original): (&str, &Arc<str>),
+    (shown, known): (&str, Known),
     outlet: &Arc<Outlet>,
 ) -> Result<Work, Refusal> {
     let arguments = request.params.map(|params| peek(params, &["arguments"])).transpose()?;
     let arguments = arguments.flatten().filter(|raw| *raw != "null").map(str::to_owned);
-    let class = desk.class(original);
-    let mut wanted = wanted(session, SESSIONS, request, Some(original), |_| class)?;
-    if **original != *shown {
-        wanted.also_named(shown);
-    }
+    let Known { original, aliases } = known;
+    let class = desk.class(&original);
+    let mut wanted = wanted(session, SESSIONS, request, Some(&original), |_| class)?;
+    wanted.aliases = aliases;
     let call = SessionCall {
         session: Arc::clone(session),
         desk: Arc::clone(desk),
-        wanted,
+        wanted: Arc::new(wanted),
         shown: shown.to_owned(),
         arguments,
         id: request.id.to_owned(),
@@ -66,11 +67,29 @@ pub(crate) fn start(
 impl SessionCall {
     async fn run(self) {
         let reach = &self.wanted.sender.grant.sessions;
-        let (sessions, check) = (&self.desk.sessions, &self.desk.schemas);
-        match sessions.resolve(&self.shown, self.arguments.as_deref(), reach, check) {
-            Ok(target) => self.send(target).await,
+        let resolved = self.desk.sessions.resolve(&self.shown, self.arguments.as_deref(), reach);
+        match resolved {
+            Ok(target) => self.decide(target).await,
             Err(unresolved) => self.go_nowhere(&unresolved).await,
         }
+    }
+
+    /// The policy has the first word. What it lets pass, as far as it can tell without counters,
+    /// is checked before it is counted; what it refuses is not worth a check.
+    async fn decide(mut self, target: Target) {
+        Arc::make_mut(&mut self.wanted).session = Some(Called::of(&target));
+        let admission = Arc::clone(self.session.admission());
+        let checked = admission.would_admit(&self.wanted);
+        if checked && let Err(failure) = self.check(&target).await {
+            let has_output_schema = target.tool.has_output_schema();
+            return self.go_nowhere(&Unresolved { failure, has_output_schema }).await;
+        }
+        self.send(target, checked).await;
+    }
+
+    async fn check(&self, target: &Target) -> Result<(), Failure> {
+        let asked = self.arguments.as_deref().unwrap_or("{}");
+        self.desk.schemas.check(&self.wanted.sender.grant.label, target, asked).await
     }
 
     async fn go_nowhere(self, Unresolved { failure, has_output_schema }: &Unresolved) {
@@ -88,13 +107,13 @@ impl SessionCall {
         self.outlet.answer(answer, None);
     }
 
-    async fn send(mut self, target: Target) {
+    async fn send(self, target: Target, checked: bool) {
         let began = Instant::now();
         let has_output_schema = target.tool.has_output_schema();
-        self.wanted.session = Some(Called::of(&target));
         let admission = Arc::clone(self.session.admission());
-        let wanted = Arc::new(self.wanted);
+        let wanted = Arc::clone(&self.wanted);
         let entered = self.session.running.enter(&self.id);
+        let gate = Arc::new(Gate::new(Recheck::of(&admission, &wanted)));
         let (permit, ticket) = match admission.admit(&wanted).await {
             Ok(admitted) => admitted.split(),
             Err(refused) => {
@@ -102,16 +121,24 @@ impl SessionCall {
             }
         };
         let sent = Instant::now();
+        // Only if what is in force has changed since it was asked.
+        let unfit = if checked { None } else { self.check(&target).await.err() };
         let ended = if entered.taken_back.is_cancelled() {
             Ended::taken_back()
+        } else if let Some(failure) = unfit {
+            Ended::of(Err(failure), has_output_schema, wanted.call_id)
         } else {
-            let sending = Sending::new(target, permit);
+            let sending = Sending::new(target, permit, Arc::clone(&gate));
             let answer = wait(&self.desk, sending, &entered.taken_back).await;
-            Ended::of(answer, has_output_schema, wanted.call_id)
+            match gate.refused().filter(|_| was_not_sent(&answer)) {
+                Some(refused) => Ended::refused(&refused),
+                None => Ended::of(answer, has_output_schema, wanted.call_id),
+            }
         };
         drop(entered);
         let mut ending = Ending::new(ended.outcome, ended.effect, admission.now());
         ending.error_code = ended.code.map(Into::into);
+        ending.message.clone_from(&ended.message);
         ending.upstream_ms = u64::try_from(sent.elapsed().as_millis()).ok();
         ending.total_ms = u64::try_from(began.elapsed().as_millis()).ok();
         ended.count(&self.desk);
@@ -146,6 +173,15 @@ async fn wait(
     sent.answer.await.map_err(|_| gone())
 }
 
+/// Whether the session has seen nothing of it.
+fn was_not_sent(answer: &Result<Answer, Failure>) -> bool {
+    let failure = match answer {
+        Ok(answer) => answer.result.as_ref().err(),
+        Err(failure) => Some(failure),
+    };
+    failure.is_some_and(|failure| failure.effect() == session::Effect::NotStarted)
+}
+
 /// What the agent is told of a failure; it names the rows that tell of it.
 fn told(failure: &Failure, has_output_schema: bool, call_id: CallId) -> String {
     let mut result = failure.result(has_output_schema);
@@ -162,6 +198,8 @@ struct Ended {
     code: Option<&'static str>,
     /// The raw result; none if the agent does not want one any more.
     result: Option<String>,
+    /// Why it was not written after all, for the row.
+    message: Option<Arc<str>>,
 }
 
 impl Ended {
@@ -174,7 +212,7 @@ impl Ended {
             Ok(result) => {
                 let outcome = if result.is_error { Outcome::ToolError } else { Outcome::Ok };
                 let result = Some(result.json);
-                return Self { outcome, effect: Effect::Done, code: None, result };
+                return Self { result, ..Self::new(outcome, Effect::Done) };
             }
             Err(failure) => failure,
         };
@@ -183,7 +221,7 @@ impl Ended {
             session::Effect::Unknown => Effect::Unknown,
         };
         if cancelled || matches!(failure, Failure::Cancelled { .. }) {
-            return Self { outcome: Outcome::Cancelled, effect, code: None, result: None };
+            return Self::new(Outcome::Cancelled, effect);
         }
         let outcome = match failure {
             Failure::Timeout { .. } => Outcome::Timeout,
@@ -191,13 +229,26 @@ impl Ended {
             _ => Outcome::Unknown,
         };
         let result = Some(told(&failure, has_output_schema, call_id));
-        Self { outcome, effect, code: Some(failure.error_code()), result }
+        Self { code: Some(failure.error_code()), result, ..Self::new(outcome, effect) }
     }
 
     /// The agent took it back before it was sent.
     fn taken_back() -> Self {
-        let (outcome, effect) = (Outcome::Cancelled, Effect::NotStarted);
-        Self { outcome, effect, code: None, result: None }
+        Self::new(Outcome::Cancelled, Effect::NotStarted)
+    }
+
+    /// It is not allowed any more, and nothing of it was written.
+    fn refused(refused: &Refused) -> Self {
+        Self {
+            code: Some(refused.code()),
+            result: Some(refused.result().to_string()),
+            message: Some(refused.said().into()),
+            ..Self::new(Outcome::Unavailable, Effect::NotStarted)
+        }
+    }
+
+    fn new(outcome: Outcome, effect: Effect) -> Self {
+        Self { outcome, effect, code: None, result: None, message: None }
     }
 
     fn count(&self, desk: &Desk) {

@@ -1,10 +1,17 @@
 //! Whether arguments fit the schema of a session's tool.
 //!
-//! Schemas come from programs that dial in: nothing that they refer to elsewhere is ever fetched,
-//! and a pattern that runs wild is cut short. A schema that nobody can read checks nothing, and
-//! that is said once; the program itself still has the last word on its arguments.
+//! Schemas come from programs that dial in: they are bounded when they are read
+//! (`toolgate-session`), nothing that they refer to elsewhere is ever fetched, and patterns are
+//! matched in linear time. How much work a check is gets measured first (`schema/measure.rs`), and
+//! it is done by a few threads of its own (`schema/workers.rs`).
 //!
+//! Invariant: fail closed. Arguments that cannot be checked do not fit.
 //! Invariant: what is said of arguments has no value of theirs.
+//!
+//! Start at [`Schemas::check`].
+
+mod measure;
+mod workers;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,60 +19,149 @@ use std::sync::Arc;
 use jsonschema::{PatternOptions, Validator};
 use parking_lot::Mutex;
 use serde_json::Value;
-use toolgate_session::{CheckArguments, Schema};
+use toolgate_session::{Failure, Schema, Target};
 
-/// How many compiled schemas are kept.
+use self::measure::{Measure, Stop};
+use self::workers::Workers;
+
+/// How many compiled schemas are kept, and how many bytes of schemas.
 const KEPT: usize = 4_096;
-/// How far one pattern may wander before it is given up.
-const BACKTRACKING: usize = 10_000;
+const KEPT_BYTES: usize = 16 * 1024 * 1024;
+/// How large one regular expression may become.
+const PATTERN: usize = 256 * 1024;
 /// How many complaints one refusal has.
 const COMPLAINTS: usize = 5;
+/// Up to so many steps it is said what does not fit; to find all of it takes longer than to find
+/// that something does not.
+const EXPLAINED: u64 = 50_000;
 
-/// Compiled schemas, by their hash. None stands for a schema that cannot be read.
+/// Checks arguments.
 #[derive(Default)]
-pub(crate) struct Schemas(Mutex<HashMap<[u8; 32], Option<Arc<Validator>>>>);
+pub(crate) struct Schemas {
+    workers: Workers,
+    compiled: Arc<Compiled>,
+}
+
+/// Compiled schemas, by their hash.
+#[derive(Default)]
+struct Compiled(Mutex<Kept>);
+
+#[derive(Default)]
+struct Kept {
+    by_hash: HashMap<[u8; 32], Result<Arc<Ready>, Arc<str>>>,
+    bytes: usize,
+}
+
+/// A schema that arguments can be checked against.
+struct Ready {
+    schema: Value,
+    validator: Validator,
+}
 
 impl Schemas {
-    fn compiled(&self, schema: &Schema) -> Option<Arc<Validator>> {
-        if let Some(known) = self.0.lock().get(&schema.hash) {
-            return known.clone();
-        }
-        let compiled = compile(schema.raw.get());
-        let compiled = compiled
-            .inspect_err(|why| tracing::warn!(%why, "a session's schema cannot be read, so arguments are not checked against it"))
-            .ok()
-            .map(Arc::new);
-        let mut kept = self.0.lock();
-        if kept.len() >= KEPT {
-            // Programs with ever new schemas are rare; those in use come back at once.
-            kept.clear();
-        }
-        kept.insert(schema.hash, compiled.clone());
-        compiled
+    /// Checks the arguments of a call, away from the threads that serve connections. `asked` are
+    /// those of the agent.
+    pub(crate) async fn check(
+        &self,
+        grant: &str,
+        target: &Target,
+        asked: &str,
+    ) -> Result<(), Failure> {
+        let Some(turn) = self.workers.turn(grant, &target.session_id).await else {
+            let session_id = Arc::clone(&target.session_id);
+            return Err(Failure::SessionBusy { session_id, waiting: 0, retry_after_s: 1 });
+        };
+        let (target, asked) = (target.clone(), asked.to_owned());
+        let compiled = Arc::clone(&self.compiled);
+        let checked = tokio::task::spawn_blocking(move || {
+            let checked = compiled.check(&target, &asked);
+            drop(turn);
+            checked
+        });
+        checked.await.unwrap_or_else(|error| {
+            tracing::error!(%error, "the arguments of a call could not be checked");
+            Err(invalid("they could not be checked; see the log"))
+        })
     }
 }
 
-impl CheckArguments for Schemas {
-    fn check(&self, schema: &Schema, arguments: &str) -> Result<(), String> {
-        let Some(validator) = self.compiled(schema) else { return Ok(()) };
+impl Compiled {
+    fn check(&self, target: &Target, asked: &str) -> Result<(), Failure> {
+        target.check_keys(asked)?;
+        let schema = &target.tool.checked_schema;
+        self.fits(schema, &target.arguments, target.identifier_keys)
+            .map_err(|what| Failure::InvalidArguments { what })
+    }
+
+    fn fits(&self, schema: &Schema, arguments: &str, exact_keys: bool) -> Result<(), String> {
+        let ready = self.ready(schema).map_err(|why| {
+            format!("the tool cannot be called, because its schema cannot be checked: {why}")
+        })?;
         let arguments: Value =
             serde_json::from_str(arguments).map_err(|error| error.to_string())?;
+        let steps = match Measure::of(&ready.schema, &arguments, exact_keys) {
+            Ok(steps) => steps,
+            Err(Stop::TooMuch) => {
+                let what = "to check them against the schema of the tool is too much work";
+                return Err(what.to_owned());
+            }
+            Err(Stop::Variant { key, declared }) => {
+                let key: String = key.chars().take(64).collect();
+                let declared: String = declared.chars().take(64).collect();
+                return Err(format!("write `{declared}` instead of `{key}`"));
+            }
+        };
+        if ready.validator.is_valid(&arguments) {
+            return Ok(());
+        }
+        if steps > EXPLAINED {
+            return Err("they do not match the schema of the tool".to_owned());
+        }
         let mut complaints: Vec<String> = Vec::new();
-        for error in validator.iter_errors(&arguments).take(COMPLAINTS) {
+        for error in ready.validator.iter_errors(&arguments).take(COMPLAINTS) {
             let place = error.instance_path().to_string();
             let place = if place.is_empty() { "the arguments".to_owned() } else { place };
             complaints.push(format!("{place}: {}", error.masked()));
         }
-        if complaints.is_empty() { Ok(()) } else { Err(complaints.join("; ")) }
+        Err(complaints.join("; "))
+    }
+
+    fn ready(&self, schema: &Schema) -> Result<Arc<Ready>, Arc<str>> {
+        if let Some(why) = &schema.exceeded {
+            return Err(Arc::clone(why));
+        }
+        if let Some(known) = self.0.lock().by_hash.get(&schema.hash) {
+            return known.clone();
+        }
+        let raw = schema.raw.get();
+        let compiled = compile(raw).map(Arc::new).map_err(Arc::from);
+        if let Err(why) = &compiled {
+            tracing::warn!(%why, "a session's schema cannot be read, so its tool cannot be called");
+        }
+        let mut kept = self.0.lock();
+        if kept.by_hash.len() >= KEPT || kept.bytes > KEPT_BYTES {
+            // Programs with ever new schemas are rare; those in use come back at once.
+            *kept = Kept::default();
+        }
+        kept.bytes += raw.len();
+        kept.by_hash.insert(schema.hash, compiled.clone());
+        compiled
     }
 }
 
-fn compile(schema: &str) -> Result<Validator, String> {
+fn compile(schema: &str) -> Result<Ready, String> {
     let schema: Value = serde_json::from_str(schema).map_err(|error| error.to_string())?;
-    jsonschema::options()
-        .with_pattern_options(PatternOptions::fancy_regex().backtrack_limit(BACKTRACKING))
+    let patterns = PatternOptions::regex().size_limit(PATTERN).dfa_size_limit(PATTERN);
+    let validator = jsonschema::options()
+        .with_pattern_options(patterns)
+        .should_validate_formats(false)
         .build(&schema)
-        .map_err(|error| error.to_string())
+        .map_err(|error| error.masked().to_string())?;
+    Ok(Ready { schema, validator })
+}
+
+fn invalid(what: &str) -> Failure {
+    Failure::InvalidArguments { what: what.to_owned() }
 }
 
 #[cfg(test)]
@@ -84,41 +180,114 @@ mod tests {
 
     #[test]
     fn arguments_are_held_to_their_schema_and_values_are_not_said() {
-        let schemas = Schemas::default();
+        let schemas = Compiled::default();
         let strict = schema(
             r#"{"type":"object","properties":{"Сумма":{"type":"number","maximum":5}},"required":["Сумма"],"additionalProperties":false}"#,
         );
-        assert_eq!(schemas.check(&strict, r#"{"Сумма":1.5}"#), Ok(()));
+        assert_eq!(schemas.fits(&strict, r#"{"Сумма":1.5}"#, true), Ok(()));
         for (arguments, words) in [
             ("{}", "Сумма"),
             (r#"{"Сумма":"SECRET"}"#, "/Сумма"),
             (r#"{"Сумма":7654321}"#, "/Сумма"),
             (r#"{"Сумма":1,"лишнее":"SECRET"}"#, "лишнее"),
         ] {
-            let complaint = schemas.check(&strict, arguments).unwrap_err();
+            let complaint = schemas.fits(&strict, arguments, true).unwrap_err();
             assert!(complaint.contains(words), "{arguments}: {complaint}");
             assert!(!complaint.contains("SECRET") && !complaint.contains("7654321"), "{complaint}");
         }
     }
 
     #[test]
-    fn hostile_schemas_do_no_harm() {
-        let schemas = Schemas::default();
+    fn keys_are_spelled_as_they_are_declared() {
+        let schemas = Compiled::default();
+        let nested = schema(
+            r##"{"properties":{"all":{},"row":{"$ref":"#/$defs/row"}},"$defs":{"row":{"allOf":[{"properties":{"Имя":{}}}]}}}"##,
+        );
+        for (arguments, expected) in [
+            (r#"{"all":1,"other":2}"#, Ok(())),
+            (r#"{"ALL":1}"#, Err("write `all` instead of `ALL`")),
+            (r#"{"ａll":1}"#, Err("write `all` instead of `ａll`")),
+            (r#"{"row":{"Имя":1,"ALL":2}}"#, Ok(())),
+            (r#"{"row":{"имя":1}}"#, Err("write `Имя` instead of `имя`")),
+        ] {
+            let fits = schemas.fits(&nested, arguments, true);
+            assert_eq!(fits, expected.map_err(str::to_owned), "{arguments}");
+            assert_eq!(schemas.fits(&nested, arguments, false), Ok(()), "{arguments}");
+        }
+    }
+
+    /// Schemas that are within bounds, and arguments with which they are a lot of work.
+    fn attacks() -> Vec<(String, String)> {
+        let nested = |depth: usize| {
+            let (open, close) = (r#"{"anyOf":[{"const":1},"#.repeat(depth), "]}".repeat(depth));
+            format!("{open}{{\"const\":2}}{close}")
+        };
+        let numbers = |count: usize| {
+            let numbers: Vec<String> = (0..count).map(|n| n.to_string()).collect();
+            numbers.join(",")
+        };
+        let items = |schema: &str| format!(r#"{{"properties":{{"a":{{"items":{schema}}}}}}}"#);
+        let many = format!(r#"{{"a":[{}]}}"#, numbers(200_000));
+        let strings = format!(r#"{{"a":["{}"]}}"#, "a".repeat(3_000_000));
+        let keys: Vec<String> = (0..100_000).map(|n| format!(r#""k{n}":0"#)).collect();
+        let keys = format!(r#"{{"a":{{{}}}}}"#, keys.join(","));
+        let patterns: Vec<String> = (0..200).map(|n| format!(r#""(a|b)*{n}":{{}}"#)).collect();
+        let patterns = format!(
+            r#"{{"properties":{{"a":{{"patternProperties":{{{}}}}}}}}}"#,
+            patterns.join(",")
+        );
+        let deep = format!(r#"{{"a":{}1{}}}"#, "[".repeat(60), "]".repeat(60));
+        let unevaluated = (0..18).fold("{}".to_owned(), |inside, _| {
+            format!(r#"{{"allOf":[{inside}],"unevaluatedProperties":true}}"#)
+        });
+        vec![
+            (items(&nested(29)), many.clone()),
+            (items(&format!(r#"{{"enum":["x",{}]}}"#, numbers(1_000))), many.clone()),
+            (items(r#"{"pattern":"^(a+)+(b+)+(c+)+$"}"#), strings),
+            (patterns, keys.clone()),
+            (format!(r#"{{"properties":{{"a":{unevaluated}}}}}"#), keys.clone()),
+            (format!(r#"{{"properties":{{"a":{{"required":[{}]}}}},"items":{{}}}}"#, "\"x\",".repeat(9_000) + "\"x\""), keys),
+            (items(r##"{"anyOf":[{"$ref":"#"},{"$ref":"#"}]}"##), many.clone()),
+            (r##"{"properties":{"a":{"$ref":"#/$defs/t"}},"$defs":{"t":{"anyOf":[{"items":{"$ref":"#/$defs/t"}},{"items":{"$ref":"#/$defs/t"}},{"const":7}]}}}"##.to_owned(), deep.clone()),
+            (r##"{"$dynamicAnchor":"x","properties":{"a":{"$dynamicRef":"#x"}},"items":{"oneOf":[{"$dynamicRef":"#x"},{"$dynamicRef":"#x"}]}}"##.to_owned(), deep),
+            (r#"{"properties":{"a":{"contains":{"enum":[1,2,3,4,5,6,7,8,9]},"minContains":200000}}}"#.to_owned(), many),
+            (r##"{"$ref":"#"}"##.to_owned(), "{}".to_owned()),
+            (r##"{"type":"object","allOf":[{"$ref":"#"}]}"##.to_owned(), "{}".to_owned()),
+            (r##"{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}"##.to_owned(), "{}".to_owned()),
+            (r##"{"$dynamicRef":"#x","$dynamicAnchor":"x"}"##.to_owned(), "{}".to_owned()),
+        ]
+    }
+
+    #[test]
+    fn no_schema_makes_a_check_long() {
+        let schemas = Compiled::default();
+        for (raw, arguments) in attacks() {
+            let began = std::time::Instant::now();
+            let fits = schemas.fits(&schema(&raw), &arguments, true);
+            let shown: String = raw.chars().take(80).collect();
+            // Unoptimized and on a busy machine; what it was before is minutes.
+            assert!(began.elapsed().as_secs() < 20, "{shown}: {:?}", began.elapsed());
+            assert!(fits.is_err(), "{shown}");
+            assert!(schemas.fits(&schema(r#"{"required":["b"]}"#), "{}", true).is_err());
+        }
+    }
+
+    #[test]
+    fn a_schema_that_cannot_be_checked_lets_nothing_pass() {
+        let schemas = Compiled::default();
         for raw in [
-            r##"{"$ref":"#"}"##,
-            r##"{"type":"object","allOf":[{"$ref":"#"}]}"##,
-            r##"{"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}},"$ref":"#/$defs/a"}"##,
-            r##"{"$dynamicRef":"#x","$dynamicAnchor":"x"}"##,
             r#"{"$ref":"https://example.com/schema.json"}"#,
             r#"{"$ref":"file:///etc/passwd"}"#,
             r#"{"type":"Строка"}"#,
-            r#"{"properties":{"a":{"pattern":"^(a+)+$"}}}"#,
             r#"{"properties":{"a":{"pattern":"("}}}"#,
+            r#"{"properties":{"a":{"pattern":"(a{1000}){1000}"}}}"#,
+            r#"{"properties":{"a":{"pattern":"^(?=a)"}}}"#,
         ] {
-            let arguments = format!(r#"{{"a":"{}!"}}"#, "a".repeat(60));
-            // Whatever comes of it, it comes, and the next call is checked as ever.
-            drop(schemas.check(&schema(raw), &arguments));
-            assert!(schemas.check(&schema(r#"{"required":["b"]}"#), &arguments).is_err());
+            let complaint = schemas.fits(&schema(raw), "{}", true).unwrap_err();
+            assert!(complaint.contains("cannot be called"), "{raw}: {complaint}");
         }
+        let linear = schema(r#"{"properties":{"a":{"pattern":"^(a+)+$"}}}"#);
+        let arguments = format!(r#"{{"a":"{}!"}}"#, "a".repeat(60));
+        assert!(schemas.fits(&linear, &arguments, true).unwrap_err().contains("/a"));
     }
 }

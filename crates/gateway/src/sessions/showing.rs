@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use toolgate_session::Published;
+use toolgate_policy::Call;
+use toolgate_session::{Known, Published};
 
 use super::desk::Desk;
 use crate::access::Grant;
@@ -15,8 +16,8 @@ use crate::lists::List;
 #[derive(Debug)]
 pub struct Showing {
     list: List,
-    /// What clients call each of them.
-    originals: HashMap<Box<str>, Arc<str>>,
+    /// The other names of each of them.
+    names: HashMap<Box<str>, Known>,
     digest: [u8; 32],
 }
 
@@ -24,29 +25,31 @@ impl Showing {
     /// Makes the list out of what the sessions publish.
     pub fn new(published: &Published) -> Self {
         let entries = published.tools.iter().map(|tool| (tool.name.as_str(), tool.json.as_str()));
-        let originals = published.tools.iter();
-        let originals =
-            originals.map(|tool| (tool.name.as_str().into(), Arc::clone(&tool.original)));
-        Self { list: List::of(entries), originals: originals.collect(), digest: published.digest }
+        let names = published.tools.iter().map(|tool| {
+            let (original, aliases) = (Arc::clone(&tool.original), Arc::clone(&tool.aliases));
+            (tool.name.as_str().into(), Known { original, aliases })
+        });
+        Self { list: List::of(entries), names: names.collect(), digest: published.digest }
     }
 
     pub(crate) fn list(&self) -> &List {
         &self.list
     }
 
-    /// The tools by the names they are shown under, each with what clients call it.
-    pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &str)> {
+    /// The tools by the names they are shown under, each with its other names.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &Known)> {
         let shown = self.list.entries().map(|(shown, _)| shown);
-        shown.filter_map(|shown| Some((shown, &**self.originals.get(shown)?)))
+        shown.filter_map(|shown| Some((shown, self.names.get(shown)?)))
     }
 
     /// Whether the policy keeps this from the grant.
     pub(crate) fn hides(&self, desk: &Desk, grant: &Grant, shown: &str, now: Timestamp) -> bool {
-        let Some(original) = self.originals.get(shown) else { return true };
+        let Some(Known { original, aliases }) = self.names.get(shown) else { return true };
         let class = desk.class(original);
-        [&**original, shown]
-            .into_iter()
-            .any(|name| grant.hides_tool(super::SESSIONS, name, class, now))
+        grant.hides_call(
+            &Call { server: super::SESSIONS, tool: original, aliases, class, ..Call::default() },
+            now,
+        )
     }
 
     /// Equal for what looks equal to the grant.

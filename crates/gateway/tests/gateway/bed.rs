@@ -99,7 +99,7 @@ pub(crate) fn shared(name: &str) -> ServerSettings {
 }
 
 pub(crate) fn limits() -> AgentSessions {
-    AgentSessions { max: 10_000, idle: Duration::from_mins(30) }
+    AgentSessions { max: 10_000, per_grant: 10_000, idle: Duration::from_mins(30) }
 }
 
 impl Bed {

@@ -99,9 +99,10 @@ async fn who_shares_a_conversation_with_a_server_and_who_does_not() {
 
 #[tokio::test(start_paused = true)]
 async fn a_limit_of_sessions_holds_for_these_clients_too() {
-    let bed = Bed::with_limits(AgentSessions { max: 1, idle: Duration::from_mins(30) });
+    let bed =
+        Bed::with_limits(AgentSessions { max: 1, per_grant: 9, idle: Duration::from_mins(30) });
     let peer = Peer::new(Kind::Child);
-    let limits = AgentSessions { max: 1, idle: Duration::from_mins(30) };
+    let limits = AgentSessions { max: 1, per_grant: 9, idle: Duration::from_mins(30) };
     bed.gateway.apply(vec![bed.server(settings("files"), &peer)], limits);
     let client = Client::of_files(&bed);
     let _reply = client.ask(&ask("tools/list", ""));

@@ -57,8 +57,8 @@ pub(super) enum List {
 
 /// Looks at a call, apart from what has been used and what time it is.
 pub fn examine(policy: &Policy, call: &Call<'_>) -> Examined {
-    let places = policy.places(call.server, call.tool, call.class);
-    let hidden = policy.hides(call.server, call.tool);
+    let places = policy.places(call);
+    let hidden = policy.hides_call(call);
     let mut examined = Examined {
         of: policy.digest,
         hidden,

@@ -11,7 +11,7 @@ use super::Sessions;
 use super::session::{Flight, Phase, Queued, Session};
 use crate::failure::{Effect, Failure};
 use crate::frame::{tool_call, tool_cancel};
-use crate::io::{Answer, Call, CallId, SocketId, What};
+use crate::io::{Answer, Call, CallId, Output, SocketId, What};
 use crate::mutant::{self, Mutant};
 use crate::timers::Timer;
 use crate::tool::Tool;
@@ -118,7 +118,23 @@ impl Sessions {
                 phase: Phase::Running,
             });
         }
-        self.send(socket, frame);
+        self.push(Output::SendCall { socket, call: next.call, frame });
+    }
+
+    /// The client has seen nothing of the call, so its slot is free at once.
+    pub(super) fn unsent(&mut self, call: CallId) {
+        let Some(uid) = self.calls.get(&call).cloned() else { return };
+        let flights = self.by_uid.get(&uid).map(|session| session.flights.iter());
+        let phase = flights.and_then(|mut flights| flights.find(|flight| flight.call == call));
+        match phase.map(|flight| flight.phase) {
+            None => return,
+            Some(Phase::Running | Phase::Cancelled(_)) => {
+                self.end_flight(&uid, call, Failure::Cancelled { effect: Effect::NotStarted });
+            }
+            // Its end has been told.
+            Some(Phase::Quarantined) => {}
+        }
+        self.free(&uid, call);
     }
 
     /// The id on the wire: never used before or after, and nobody can guess it.

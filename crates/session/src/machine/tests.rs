@@ -12,8 +12,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::{
-    Call, CallId, CheckArguments, Failure, Glob, Input, Millis, Output, Outputs, Reach, Schema,
-    Sessions, Settings, SocketId, Target, Token, ViewId,
+    Asked, Call, CallId, Failure, Glob, Input, Millis, Output, Outputs, Reach, Sessions, Settings,
+    SocketId, Target, Token, ViewId,
 };
 
 #[test]
@@ -27,19 +27,6 @@ pub(super) struct Bed {
     pub(super) gate: Sessions,
     pub(super) now: Millis,
     pub(super) reach: Reach,
-}
-
-/// Refuses arguments that have a key `wrong`.
-struct Picky;
-
-impl CheckArguments for Picky {
-    fn check(&self, _: &Schema, arguments: &str) -> Result<(), String> {
-        if arguments.contains("\"wrong\"") {
-            Err("`wrong` does not fit".to_owned())
-        } else {
-            Ok(())
-        }
-    }
 }
 
 impl Bed {
@@ -126,7 +113,8 @@ impl Bed {
     }
 
     pub(super) fn resolve(&self, name: &str, arguments: &str) -> Result<Target, Failure> {
-        self.gate.resolve(name, Some(arguments), &self.reach, &Picky)
+        let target = self.gate.resolve(name, &Asked::read(Some(arguments)), &self.reach)?;
+        target.check_keys(arguments).map(|()| target)
     }
 
     /// The error code, or where it goes and with what.
@@ -195,7 +183,7 @@ pub(super) fn lines(outputs: Outputs) -> Vec<String> {
 
 fn line(output: &Output) -> Option<String> {
     Some(match output {
-        Output::Send { socket, frame } => {
+        Output::Send { socket, frame } | Output::SendCall { socket, frame, .. } => {
             format!("send {} {}", socket.0, std::str::from_utf8(frame).unwrap())
         }
         Output::Ping { socket } => format!("ping {}", socket.0),

@@ -24,10 +24,9 @@ impl Sessions {
     pub(super) fn named<'a>(
         &'a self,
         original: &str,
-        arguments: Option<&str>,
+        arguments: &Arguments<'_>,
         reach: &Reach,
     ) -> Option<Choice<'a>> {
-        let arguments = Arguments::read(arguments).ok()?;
         let wanted = arguments.session_id().ok()??;
         let (uid, session) = self.by_uid.get_key_value(&*wanted)?;
         let plain = !arguments.has(INFOBASE_NAME) && !arguments.has(KIND);

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::client::TOOLS;
 use super::{Happening, World};
-use crate::{Call, CallId, CheckArguments, Glob, Reach, Schema};
+use crate::{Asked, Call, CallId, Glob, Reach};
 
 /// What each agent may reach: everything, one base, one kind.
 pub(super) fn reaches() -> Vec<Arc<Reach>> {
@@ -20,15 +20,6 @@ pub(super) fn reaches() -> Vec<Arc<Reach>> {
     .into_iter()
     .map(Arc::new)
     .collect()
-}
-
-/// Arguments are not what is tried here.
-struct Unchecked;
-
-impl CheckArguments for Unchecked {
-    fn check(&self, _: &Schema, _: &str) -> Result<(), String> {
-        Ok(())
-    }
 }
 
 const UIDS: [&str; 6] = ["thin-1", "thin-2", "server-trade", "server-bp", "test-1", "nobody"];
@@ -57,7 +48,8 @@ impl World {
             arguments["_v8_call_options"] = json!({"no_deadline": true});
         }
         let reach = Arc::clone(&self.reaches[agent]);
-        let found = self.gate.resolve(name, Some(&arguments.to_string()), &reach, &Unchecked);
+        let arguments = arguments.to_string();
+        let found = self.gate.resolve(name, &Asked::read(Some(&arguments)), &reach);
         let verdict = self.judge.routed(name, selector, endless, &reach, &found);
         verdict.map_err(|what| self.blame(&what))?;
         if let Ok(target) = found {

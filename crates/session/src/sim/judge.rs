@@ -105,7 +105,9 @@ impl Judge {
         self.note(seen, now);
         for output in outputs {
             match output {
-                Output::Send { socket, frame } => self.sent(*socket, frame)?,
+                Output::Send { socket, frame } | Output::SendCall { socket, frame, .. } => {
+                    self.sent(*socket, frame)?;
+                }
                 Output::Ping { socket } => self.may_send(*socket)?,
                 Output::Close { socket, code, .. } => {
                     self.may_send(*socket)?;

@@ -16,6 +16,8 @@ pub struct Stdio {
     pub args: Vec<Expanded>,
     /// Variables set for it, in the order of the file.
     pub env: Vec<(String, Secret)>,
+    /// Those of its variables and arguments that came from a reference or are named like secrets.
+    pub secrets: Vec<Secret>,
     /// The folder it starts in.
     pub cwd: PathBuf,
     /// Who shares a child.
@@ -44,6 +46,7 @@ impl RawServer {
             .into_iter()
             .map(|arg| expand(&arg.value.0, arg.span, Scope::Program, reader))
             .collect();
+        let args = args.into_iter().collect::<Option<Vec<_>>>();
         let env = self.lower_env(reader);
         let cwd = match self.cwd.take() {
             None => Some(reader.folder.clone()),
@@ -52,14 +55,15 @@ impl RawServer {
         };
         Some(Stdio {
             command: program?,
-            args: args.into_iter().collect::<Option<_>>()?,
-            env: env?,
+            secrets: secrets(args.as_deref(), env.as_deref()),
+            args: args?,
+            env: env?.into_iter().map(|variable| (variable.name, variable.value)).collect(),
             cwd: cwd?,
             instances: self.instances.take().map_or(Instances::PerAgent, |at| at.value),
         })
     }
 
-    fn lower_env(&mut self, reader: &mut Reader<'_>) -> Option<Vec<(String, Secret)>> {
+    fn lower_env(&mut self, reader: &mut Reader<'_>) -> Option<Vec<Variable>> {
         let entries = self.env.take().map(|at| at.value.entries).unwrap_or_default();
         let lowered: Vec<_> =
             entries.into_iter().map(|(name, value)| lower_variable(name, &value, reader)).collect();
@@ -67,11 +71,26 @@ impl RawServer {
     }
 }
 
+/// A variable for a child.
+struct Variable {
+    name: String,
+    value: Secret,
+    is_secret: bool,
+}
+
+fn secrets(args: Option<&[Expanded]>, env: Option<&[Variable]>) -> Vec<Secret> {
+    let args = args.unwrap_or_default().iter().filter(|arg| arg.has_reference());
+    let env = env.unwrap_or_default().iter().filter(|variable| variable.is_secret);
+    args.map(|arg| Secret::new(arg.expose()))
+        .chain(env.map(|variable| variable.value.clone()))
+        .collect()
+}
+
 fn lower_variable(
     name: At<String>,
     value: &At<Scalar>,
     reader: &mut Reader<'_>,
-) -> Option<(String, Secret)> {
+) -> Option<Variable> {
     if name.value.is_empty() || name.value.contains(['=', '\0']) {
         let message = format!(
             "what begins with `{}` cannot be the name of a variable",
@@ -83,10 +102,12 @@ fn lower_variable(
     }
     let expanded = expand(&value.value.0, value.span, Scope::Value, reader)?;
     let literal = !expanded.has_reference() && !expanded.expose().is_empty();
-    if literal && secret_name(&name.value) {
+    let sounds_secret = secret_name(&name.value);
+    if literal && sounds_secret {
         let message = format!("`{}` looks like a secret and stands in the file itself", name.value);
         let hint = format!("write `{0}: env:{0}` or `{0}: file:PATH`", name.value);
         reader.warn(code::LITERAL_SECRET, value.span, message, hint);
     }
-    Some((name.value, Secret::new(expanded.expose())))
+    let is_secret = expanded.has_reference() || sounds_secret;
+    Some(Variable { name: name.value, value: Secret::new(expanded.expose()), is_secret })
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Bed, OK, cancelled, card, secs, sent};
-use crate::{Glob, Input, Output, Settings, ToolSettings};
+use crate::{CallId, Glob, Input, Output, Settings, ToolSettings};
 
 #[test]
 fn one_call_at_a_time_in_order_of_arrival() {
@@ -304,4 +304,17 @@ fn a_tool_that_goes_while_its_call_waits() {
     let lines = bed.tell(1, "session.tools_changed", tools);
     assert_eq!(lines, ["answer 2 session_mismatch not_started"]);
     assert_eq!(bed.reply(1, 1, 1), [format!("answer 1 {OK}")]);
+}
+
+#[test]
+fn a_call_that_was_not_written_ends_and_makes_room() {
+    let mut bed = Bed::new();
+    bed.join(1, "u1", "client", &["a"]);
+    bed.call(1, "a", "{}");
+    assert!(bed.call(2, "a", "{}").is_empty());
+    let unsent = || Input::Unsent { call: CallId(1) };
+    let ended = "answer 1 cancelled not_started cancelled".to_owned();
+    assert_eq!(bed.input(unsent()), [ended, sent(1, 2, 2, "a", "{}")]);
+    assert!(bed.input(unsent()).is_empty(), "it ends once");
+    assert_eq!(bed.reply(1, 1, 1), ["event answer_dropped -"]);
 }

@@ -1,0 +1,108 @@
+//! The front: a thread of its own that accepts connections and answers `/healthz`.
+//!
+//! Whatever keeps the other threads busy, the front does nothing but look at what a connection
+//! begins with. `/healthz` is answered here; any other connection is handed on and served by the
+//! runtime that everything else runs on. Under TLS the beginning cannot be seen, so that such a
+//! connection is handed on unseen.
+//!
+//! Invariant: nothing is done on this thread that can take long.
+
+use std::io;
+use std::thread;
+use std::time::Duration;
+
+use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Handle};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+/// The thread; it ends with the last of these.
+#[derive(Debug, Clone)]
+pub struct Front {
+    handle: Handle,
+    _ends: std::sync::Arc<DropGuard>,
+}
+
+impl Front {
+    /// Starts the thread.
+    pub fn start() -> io::Result<Self> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let handle = runtime.handle().clone();
+        let ended = CancellationToken::new();
+        let ends = std::sync::Arc::new(ended.clone().drop_guard());
+        let run = move || runtime.block_on(ended.cancelled());
+        thread::Builder::new().name("front".to_owned()).spawn(run)?;
+        Ok(Self { handle, _ends: ends })
+    }
+
+    /// Runs something small there.
+    pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        self.handle.spawn(work);
+    }
+}
+
+/// What a request for `/healthz` begins with.
+const HEALTH: [&[u8]; 4] =
+    [b"GET /healthz ", b"GET /healthz?", b"HEAD /healthz ", b"HEAD /healthz?"];
+/// How often a beginning that has not come whole is looked at again.
+const AGAIN: Duration = Duration::from_millis(5);
+
+/// Whether the connection begins with a request for `/healthz`; none if it says too little for too
+/// long. Takes nothing off it.
+pub(super) async fn asks_for_health(stream: &TcpStream, patience: Duration) -> Option<bool> {
+    timeout(patience, begins_with_health(stream)).await.ok()
+}
+
+async fn begins_with_health(stream: &TcpStream) -> bool {
+    let mut beginning = [0; 16];
+    loop {
+        let Ok(count) = stream.peek(&mut beginning).await else { return false };
+        let begun = beginning.get(..count).unwrap_or_default();
+        if HEALTH.iter().any(|health| begun.starts_with(health)) {
+            return true;
+        }
+        let may_become = HEALTH.iter().any(|health| health.starts_with(begun));
+        if count == 0 || !may_become {
+            return false;
+        }
+        sleep(AGAIN).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn only_a_request_for_health_is_answered_in_front() {
+        let cases: [(&[&[u8]], bool); 8] = [
+            (&[b"GET /healthz HTTP/1.1\r\n"], true),
+            (&[b"GET /healthz?x HTTP/1.1\r\n"], true),
+            (&[b"HEAD /healthz HTTP/1.1\r\n"], true),
+            (&[b"GET /he", b"althz ", b"HTTP/1.1\r\n"], true),
+            (&[b"GET /healthzz HTTP/1.1\r\n"], false),
+            (&[b"POST /healthz HTTP/1.1\r\n"], false),
+            (&[b"GET /he", b"llo"], false),
+            (&[b""], false),
+        ];
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        for (parts, expected) in cases {
+            let mut theirs = TcpStream::connect(address).await.unwrap();
+            let (ours, _) = listener.accept().await.unwrap();
+            let looking = asks_for_health(&ours, Duration::from_mins(1));
+            let sending = async {
+                for part in parts {
+                    theirs.write_all(part).await.unwrap();
+                    tokio::task::yield_now().await;
+                }
+                theirs.shutdown().await.unwrap();
+            };
+            let (found, ()) = tokio::join!(looking, sending);
+            assert_eq!(found, Some(expected), "{parts:?}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Keys of arguments that 1C cannot tell apart.
+//!
+//! 1C reads objects into structures, whose keys have no case: of `all` and `ALL` the last wins,
+//! whichever of them a policy has seen.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+
+use toolgate_mcp::fold;
+
+use crate::object::{Step, walk};
+
+/// How many bytes of keys are compared; folding is slow, and a person has no use for more.
+const MAX_FOLDED: usize = 256 * 1024;
+
+/// What is wrong with the keys of an object at any depth, if something is.
+pub(crate) fn ambiguous(json: &str) -> Option<String> {
+    // Of each open bracket, the keys of its object.
+    let mut open: Vec<HashSet<Cow<'_, str>>> = Vec::new();
+    let mut folded: HashMap<Cow<'_, str>, String> = HashMap::new();
+    let mut bytes = 0;
+    walk(json, |step| {
+        match step {
+            Step::Open => open.push(HashSet::new()),
+            Step::Close => drop(open.pop()),
+            Step::Key(key) => {
+                let short = shown(&key);
+                let plain = key
+                    .bytes()
+                    .all(|byte| byte == b'_' || byte.is_ascii_lowercase() || byte.is_ascii_digit());
+                let key = if plain {
+                    key
+                } else if let Some(known) = folded.get(&key) {
+                    Cow::Owned(known.clone())
+                } else {
+                    bytes += key.len();
+                    if bytes > MAX_FOLDED {
+                        return Some("the arguments have too many different keys".to_owned());
+                    }
+                    let lower = fold(&key).into_owned();
+                    folded.insert(key, lower.clone());
+                    Cow::Owned(lower)
+                };
+                if open.last_mut().is_some_and(|keys| !keys.insert(key)) {
+                    return Some(format!(
+                        "the key `{short}` occurs twice in one object but for case or form, and the session cannot tell which one is meant"
+                    ));
+                }
+            }
+        }
+        None
+    })
+}
+
+/// A key as it is told.
+pub(crate) fn shown(key: &str) -> String {
+    key.chars().take(64).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_read_alike_are_found_at_any_depth() {
+        for (json, expected) in [
+            (r#"{"all":1,"one":2}"#, false),
+            (r#"{"all":1,"ALL":2}"#, true),
+            (r#"{"Все":1,"все":2}"#, true),
+            (r#"{"all":1,"ａll":2}"#, true),
+            (r#"{"a":{"all":1},"b":{"ALL":2}}"#, false),
+            (r#"{"a":[{"all":1},{"ALL":2}]}"#, false),
+            (r#"{"a":[{"x":[],"all":1,"y":{},"All":2}]}"#, true),
+            (r#"{"a":"ALL","all":"A"}"#, false),
+            (r#"{"\u0061":1,"A":2}"#, true),
+        ] {
+            assert_eq!(ambiguous(json).is_some(), expected, "{json}");
+        }
+        let many: Vec<String> = (0..40_000).map(|n| format!(r#""Ключ{n}":1"#)).collect();
+        let why = ambiguous(&format!("{{{}}}", many.join(","))).unwrap();
+        assert!(why.contains("too many"), "{why}");
+    }
+}
