@@ -35,6 +35,7 @@ use crate::patience::{PATIENCE, in_time, written_in_time};
 use crate::refused::Refused;
 use crate::sessions::SESSIONS;
 use crate::strangers::Strangers;
+use crate::tasks::Book;
 use crate::turns::Turns;
 use judge::Judged;
 
@@ -52,6 +53,8 @@ pub struct Admission {
     access: ArcSwap<Access>,
     writing: ArcSwap<Writing>,
     refresh: OnceLock<Box<Refresh>>,
+    /// The tasks that admitted calls have created.
+    pub(crate) tasks: Book,
     strangers: Strangers,
     /// For calls with large arguments.
     turns: Turns,
@@ -137,8 +140,8 @@ impl Admission {
         let writing = ArcSwap::from_pointee(writing);
         let (access, refresh) = (ArcSwap::default(), OnceLock::new());
         let strangers = Strangers::new(Arc::clone(&store), Arc::clone(&clock));
-        let (turns, looks) = (Turns::default(), Turns::default());
-        Self { store, clock, ids, access, writing, refresh, strangers, turns, looks }
+        let (turns, looks, tasks) = (Turns::default(), Turns::default(), Book::default());
+        Self { store, clock, ids, access, writing, refresh, tasks, strangers, turns, looks }
     }
 
     /// Tells of those who were not let in.

@@ -19,6 +19,7 @@ mod script;
 
 mod all;
 mod answers;
+mod attributed;
 mod cancel;
 mod detached;
 mod ending;
@@ -32,6 +33,7 @@ mod modern_questions;
 mod newer;
 mod once;
 mod opening;
+mod owned_tasks;
 mod pass;
 mod passing;
 mod policy;
