@@ -299,7 +299,10 @@ impl Admission {
                     move |usage, now| wanted.verdict(&so_far, usage, now)
                 }),
             };
-            match in_time(|| self.store.admit(asking), &self.clock).await {
+            let place = wanted.sender.grant.places.take().await;
+            let answer = in_time(|| self.store.admit(asking), &self.clock).await;
+            drop(place);
+            match answer {
                 Ok(Answer::Admitted(admitted)) => return Ok(admitted),
                 Ok(Answer::Refused(verdict)) => return Err(Refused::by_policy(call_id, &verdict)),
                 Ok(Answer::Held(verdict)) => {
@@ -386,6 +389,7 @@ impl Admission {
         draft.rule = refused.rule().cloned();
         draft.decision = refused.decision();
         draft.message = Some(refused.said().into());
+        let _place = wanted.sender.grant.places.take().await;
         let written = written_in_time(self.store.deny(draft)).await;
         written.map_err(|error| Refused::not_audited(wanted.call_id, &error.to_string()))
     }
