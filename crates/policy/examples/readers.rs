@@ -211,8 +211,13 @@ fn equal(found: &Found, wanted: &Value) -> bool {
     }
 }
 
-/// Integers are compared as such where the reader has kept them, and doubles as doubles.
+/// Integers are compared as such where the reader has kept them, and doubles as doubles: a reader
+/// that rounds (its numbers end in `f`) has rounded what it compares with too.
 fn compare(a: &str, b: &str) -> Option<std::cmp::Ordering> {
+    let (a, rounds) = a.strip_suffix('f').filter(|a| *a != "in").map_or((a, false), |a| (a, true));
+    if rounds {
+        return a.parse::<f64>().ok()?.partial_cmp(&b.parse::<f64>().ok()?);
+    }
     if let (Ok(a), Ok(b)) = (a.parse::<i128>(), b.parse::<i128>()) {
         return Some(a.cmp(&b));
     }

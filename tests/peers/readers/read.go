@@ -40,7 +40,7 @@ func tell(value *any) read {
 	case bool:
 		return read{"bool", strconv.FormatBool(value)}
 	case float64:
-		return read{"num", strconv.FormatFloat(value, 'g', -1, 64)}
+		return read{"num", strconv.FormatFloat(value, 'g', -1, 64) + "f"}
 	case string:
 		return read{"str", hex.EncodeToString([]byte(value))}
 	default:

@@ -15,7 +15,7 @@ function at(value, path) {
   }
   if (value === null) return { t: "null" };
   if (typeof value === "boolean") return { t: "bool", v: String(value) };
-  if (typeof value === "number") return { t: "num", v: Object.is(value, -0) ? "-0" : String(value) };
+  if (typeof value === "number") return { t: "num", v: `${value}f` };
   if (typeof value === "string") return { t: "str", v: Buffer.from(value, "utf8").toString("hex") };
   return { t: "other" };
 }
