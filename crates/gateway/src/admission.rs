@@ -299,7 +299,10 @@ impl Admission {
                     move |usage, now| wanted.verdict(&so_far, usage, now)
                 }),
             };
-            match in_time(|| self.store.admit(asking), &self.clock).await {
+            let place = wanted.sender.grant.places.take().await;
+            let answer = in_time(|| self.store.admit(asking), &self.clock).await;
+            drop(place);
+            match answer {
                 Ok(Answer::Admitted(admitted)) => return Ok(admitted),
                 Ok(Answer::Refused(verdict)) => return Err(Refused::by_policy(call_id, &verdict)),
                 Ok(Answer::Held(verdict)) => {
@@ -343,12 +346,23 @@ impl Admission {
         let verdict = wanted.verdict_on_name(self.clock.now());
         let refused = match verdict.effect {
             Effect::Deny | Effect::Hide => Refused::by_policy(call_id, &verdict),
-            Effect::Allow | Effect::Hold => Refused::unknown_tool(call_id, shown),
+            Effect::Allow | Effect::Hold => match wanted.what {
+                What::Prompt(_) => Refused::unknown_prompt(call_id, shown),
+                _ => Refused::unknown_tool(call_id, shown),
+            },
         };
         match self.write_denial(&wanted, &refused).await {
             Ok(()) => refused,
             Err(not_written) => not_written,
         }
+    }
+
+    /// Whether the name alone is refused, or the grant or the server is frozen.
+    pub(crate) fn refuses_name(&self, wanted: &Wanted) -> bool {
+        let (label, server) = (&wanted.sender.grant.label, &wanted.server);
+        let verdict = wanted.verdict_on_name(self.clock.now());
+        self.access.load().frozen.stops(label, server).is_some()
+            || matches!(verdict.effect, Effect::Deny | Effect::Hide)
     }
 
     /// The call goes nowhere, for the reason given; that is written down. The policy has the first
@@ -375,6 +389,7 @@ impl Admission {
         draft.rule = refused.rule().cloned();
         draft.decision = refused.decision();
         draft.message = Some(refused.said().into());
+        let _place = wanted.sender.grant.places.take().await;
         let written = written_in_time(self.store.deny(draft)).await;
         written.map_err(|error| Refused::not_audited(wanted.call_id, &error.to_string()))
     }
