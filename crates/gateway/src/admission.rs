@@ -346,12 +346,23 @@ impl Admission {
         let verdict = wanted.verdict_on_name(self.clock.now());
         let refused = match verdict.effect {
             Effect::Deny | Effect::Hide => Refused::by_policy(call_id, &verdict),
-            Effect::Allow | Effect::Hold => Refused::unknown_tool(call_id, shown),
+            Effect::Allow | Effect::Hold => match wanted.what {
+                What::Prompt(_) => Refused::unknown_prompt(call_id, shown),
+                _ => Refused::unknown_tool(call_id, shown),
+            },
         };
         match self.write_denial(&wanted, &refused).await {
             Ok(()) => refused,
             Err(not_written) => not_written,
         }
+    }
+
+    /// Whether the name alone is refused, or the grant or the server is frozen.
+    pub(crate) fn refuses_name(&self, wanted: &Wanted) -> bool {
+        let (label, server) = (&wanted.sender.grant.label, &wanted.server);
+        let verdict = wanted.verdict_on_name(self.clock.now());
+        self.access.load().frozen.stops(label, server).is_some()
+            || matches!(verdict.effect, Effect::Deny | Effect::Hide)
     }
 
     /// The call goes nowhere, for the reason given; that is written down. The policy has the first

@@ -30,6 +30,7 @@ use crate::channel::Heads;
 use crate::clearance::{Clearance, Closed};
 use crate::ended::Withheld;
 use crate::failure::Expects;
+use crate::imitation::is_imitation;
 use crate::legs::{self, Steps, Ticking};
 use crate::link::{Ask, Link, Pending};
 use crate::outlet::Outlet;
@@ -84,7 +85,7 @@ pub(crate) fn forward(
         Some((steps, newer)) => (pending.with_newer(newer), Some(steps)),
         None => (pending, None),
     };
-    let before = Before { unchecked, task };
+    let before = Before { unchecked, task, link: Arc::clone(link) };
     let work = guarded(Arc::clone(session), Arc::new(wanted), pending, steps, before);
     Ok(contained(Box::pin(work)))
 }
@@ -261,6 +262,8 @@ fn unreadable(request: &Request<'_>, why: &str) -> Refusal {
 
 /// What is left to do for a request beyond sending it.
 struct Before {
+    /// Where it goes.
+    link: Arc<Link>,
     /// Headers that repeat arguments of a tool which its server has not listed yet.
     unchecked: Option<(Arc<Link>, Heads)>,
     /// The task it is about, if the call that created it waits for its result.
@@ -277,6 +280,12 @@ async fn guarded(
 ) {
     let began = Instant::now();
     let admission = Arc::clone(session.admission());
+    if is_imitation(&admission, &before.link, &wanted).await {
+        let name = Arc::clone(wanted.what.name().0);
+        let refused = admission.unknown(Wanted::clone(&wanted), &name).await;
+        return pending.refuse(&refused);
+    }
+    drop(before.link);
     let recheck = Arc::new(Recheck::of(&admission, &wanted));
     let (permit, ticket) = match admission.admit(&wanted).await {
         Ok(admitted) => admitted.split(),

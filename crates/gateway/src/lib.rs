@@ -27,6 +27,8 @@ mod failure;
 mod foresee;
 mod forward;
 mod gateway;
+mod heard;
+mod imitation;
 mod known;
 mod label;
 mod legs;

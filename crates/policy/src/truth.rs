@@ -197,7 +197,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-const NOT_CLEAN: &str = "cannot be read by all alike: the arguments are not clean JSON, or a key \
+pub(crate) const NOT_CLEAN: &str = "cannot be read by all alike: the arguments are not clean JSON, or a key \
     differs from it by case or form only";
 
 pub(crate) fn truth<'p>(holds: bool) -> Truth<'p> {

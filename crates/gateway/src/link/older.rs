@@ -29,6 +29,11 @@ impl Link {
     ) -> Result<Option<String>, Unreadable> {
         let older = waiting.newer == Some(Bridge::Older);
         let mut shown = None;
+        match waiting.expects {
+            Expects::Tools => self.server.heard.learn(Kind::Tools, result),
+            Expects::Prompts => self.server.heard.learn(Kind::Prompts, result),
+            _ => {}
+        }
         if waiting.expects == Expects::Tools {
             let broken = self.server.annotations.learn(result);
             if older && !broken.is_empty() {

@@ -26,6 +26,7 @@ mod ending;
 mod faults;
 mod faulty;
 mod ids;
+mod imitation;
 mod life;
 mod modern;
 mod modern_listen;
