@@ -13,6 +13,9 @@ use crate::script::{Kind, Peer, settle};
 
 const ASKING: &str = r#"{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{},"sampling":{}},"clientInfo":{"name":"a","version":"0"}}}"#;
 
+/// Headers of a client.
+type Heads = &'static [(&'static str, &'static str)];
+
 fn note(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"notifications/{method}","params":{params}}}"#)
 }
@@ -102,7 +105,7 @@ async fn headers_that_contradict_the_arguments_reach_no_server() {
         let client = Client::of_files(&bed);
         let call =
             |arguments: &str| ask("tools/call", &format!(r#""name":"t","arguments":{arguments}"#));
-        let cases: [(&'static [(&str, &str)], &str, bool); 9] = [
+        let cases: [(Heads, &str, bool); 9] = [
             (&[("mcp-param-n", "v")], r#"{"n":"v"}"#, true),
             (&[("mcp-param-n", "=?base64?dg==?=")], r#"{"n":"v"}"#, true),
             (&[("mcp-param-n", "v"), ("mcp-param-other", "x")], r#"{"n":"v","other":"y"}"#, true),
@@ -179,7 +182,7 @@ async fn questions_name_their_server_where_all_are_shown() {
             ));
             let question = reply.message().await;
             assert_eq!(question.contains(r#""toolgate/server":"files""#), named, "{question}");
-            assert_eq!(question.contains("[files] Go on?"), named && method.starts_with("e"));
+            assert_eq!(question.contains("[files] Go on?"), named && method.starts_with('e'));
             assert_eq!(question.contains(params), !named, "{question}");
         }
     }
