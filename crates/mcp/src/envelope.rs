@@ -199,7 +199,8 @@ impl<'a> Source<'a, '_> {
             && let Some(at) = lacks_id(members)
         {
             self.lacks_id.set(true);
-            return Err(invalid(Fault { at, what: LACKS_ID.to_owned() }));
+            let null = if members.id.is_some() { ", a string or a number, not null" } else { "" };
+            return Err(invalid(Fault { at, what: format!("{LACKS_ID}{null}") }));
         }
         let message = classify(raw, members, self.sender).map_err(invalid)?;
         if self.sender == Sender::Agent {

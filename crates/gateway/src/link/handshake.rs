@@ -96,9 +96,8 @@ impl Link {
         let settings = &self.server.settings;
         let deadline = (!settings.backs_off).then(|| since + settings.reconnect_timeout);
         let failed = self.failures.load(Ordering::Acquire);
-        let _turn = match in_time(deadline, self.connecting.lock()).await {
-            Some(turn) => turn,
-            None => return self.up.load_full().ok_or_else(|| self.no_handshake()),
+        let Some(_turn) = in_time(deadline, self.connecting.lock()).await else {
+            return self.up.load_full().ok_or_else(|| self.no_handshake());
         };
         if let Some(up) = self.up.load_full() {
             return Ok(up);

@@ -57,10 +57,7 @@ fn same_params(params: &str) -> Result<String, Refusal> {
     })
 }
 
-fn kept<'a>(
-    object: &'a str,
-    keep: impl Fn(&str) -> bool,
-) -> Result<Vec<(&'a str, &'a str)>, Refusal> {
+fn kept(object: &str, keep: impl Fn(&str) -> bool) -> Result<Vec<(&str, &str)>, Refusal> {
     let all = entries(object)?.unwrap_or_default();
     Ok(all.into_iter().filter(|(key, _)| text(key).is_none_or(|key| keep(&key))).collect())
 }
