@@ -12,6 +12,7 @@ mod fuzz;
 mod gate;
 mod peers;
 mod process;
+mod readers;
 mod real;
 mod report;
 mod soak;

@@ -132,7 +132,11 @@ fn environment(
 }
 
 /// The version of a program, after installing its Debian packages if it is missing.
-fn need(name: &str, packages: &[&str], version: impl Fn() -> Result<String>) -> Result<String> {
+pub(crate) fn need(
+    name: &str,
+    packages: &[&str],
+    version: impl Fn() -> Result<String>,
+) -> Result<String> {
     let found = version();
     let Err(missing) = found else { return found.map(|text| text.trim().to_owned()) };
     let command = format!("apt-get install {}", packages.join(" "));

@@ -12,6 +12,7 @@ use crate::closing;
 use crate::conformance;
 use crate::peers;
 use crate::process::{output, run as run_command};
+use crate::readers;
 use crate::real;
 use crate::report::{Report, say};
 use crate::root;
@@ -49,6 +50,13 @@ const PARTS: &[Part] = &[
         needs: &[],
         quick: true,
         run: doc,
+    },
+    Part {
+        name: "readers",
+        what: "Python, Node and Go read no arguments otherwise than the policy",
+        needs: &[],
+        quick: false,
+        run: readers::compare,
     },
     Part { name: "build", what: "the release binary", needs: &[], quick: false, run: build },
     Part {

@@ -100,6 +100,8 @@ mod start;
 mod stop;
 #[path = "e2e/strangers.rs"]
 mod strangers;
+#[path = "e2e/tasks.rs"]
+mod tasks;
 #[path = "e2e/tls.rs"]
 mod tls;
 #[path = "e2e/tool.rs"]

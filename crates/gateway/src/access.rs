@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::Timestamp;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use toolgate_audit::{FactPath, Hash};
 use toolgate_policy::{Call, Class, Policy, is_call_hidden, is_hidden};
 use toolgate_session::Reach;
@@ -72,8 +73,32 @@ pub struct Grant {
     pub expires: Option<Timestamp>,
     /// When the store was last told that it is used.
     pub last_told: LastTold,
+    /// How many of its requests the store is asked about at once.
+    pub places: Places,
     /// Whether a person tries out a server with it: then it may list, and nothing else.
     pub is_trial: bool,
+}
+
+/// Places of a grant before the store. The others of its requests wait here, so that the requests
+/// of one grant never fill the store's queue.
+#[derive(Debug)]
+pub struct Places(Semaphore);
+
+/// Requests of one grant that the store is asked about at once.
+const PLACES: usize = 512;
+
+impl Default for Places {
+    fn default() -> Self {
+        Self(Semaphore::new(PLACES))
+    }
+}
+
+impl Places {
+    /// A place, when one is free.
+    pub(crate) async fn take(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.0.acquire().await.ok()
+    }
 }
 
 /// The second in which the store was last told of a use.

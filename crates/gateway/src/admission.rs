@@ -35,6 +35,7 @@ use crate::patience::{PATIENCE, in_time, written_in_time};
 use crate::refused::Refused;
 use crate::sessions::SESSIONS;
 use crate::strangers::Strangers;
+use crate::tasks::Book;
 use crate::turns::Turns;
 use judge::Judged;
 
@@ -52,6 +53,8 @@ pub struct Admission {
     access: ArcSwap<Access>,
     writing: ArcSwap<Writing>,
     refresh: OnceLock<Box<Refresh>>,
+    /// The tasks that admitted calls have created.
+    pub(crate) tasks: Book,
     strangers: Strangers,
     /// For calls with large arguments.
     turns: Turns,
@@ -137,8 +140,8 @@ impl Admission {
         let writing = ArcSwap::from_pointee(writing);
         let (access, refresh) = (ArcSwap::default(), OnceLock::new());
         let strangers = Strangers::new(Arc::clone(&store), Arc::clone(&clock));
-        let (turns, looks) = (Turns::default(), Turns::default());
-        Self { store, clock, ids, access, writing, refresh, strangers, turns, looks }
+        let (turns, looks, tasks) = (Turns::default(), Turns::default(), Book::default());
+        Self { store, clock, ids, access, writing, refresh, tasks, strangers, turns, looks }
     }
 
     /// Tells of those who were not let in.
@@ -296,7 +299,10 @@ impl Admission {
                     move |usage, now| wanted.verdict(&so_far, usage, now)
                 }),
             };
-            match in_time(|| self.store.admit(asking), &self.clock).await {
+            let place = wanted.sender.grant.places.take().await;
+            let answer = in_time(|| self.store.admit(asking), &self.clock).await;
+            drop(place);
+            match answer {
                 Ok(Answer::Admitted(admitted)) => return Ok(admitted),
                 Ok(Answer::Refused(verdict)) => return Err(Refused::by_policy(call_id, &verdict)),
                 Ok(Answer::Held(verdict)) => {
@@ -340,12 +346,23 @@ impl Admission {
         let verdict = wanted.verdict_on_name(self.clock.now());
         let refused = match verdict.effect {
             Effect::Deny | Effect::Hide => Refused::by_policy(call_id, &verdict),
-            Effect::Allow | Effect::Hold => Refused::unknown_tool(call_id, shown),
+            Effect::Allow | Effect::Hold => match wanted.what {
+                What::Prompt(_) => Refused::unknown_prompt(call_id, shown),
+                _ => Refused::unknown_tool(call_id, shown),
+            },
         };
         match self.write_denial(&wanted, &refused).await {
             Ok(()) => refused,
             Err(not_written) => not_written,
         }
+    }
+
+    /// Whether the name alone is refused, or the grant or the server is frozen.
+    pub(crate) fn refuses_name(&self, wanted: &Wanted) -> bool {
+        let (label, server) = (&wanted.sender.grant.label, &wanted.server);
+        let verdict = wanted.verdict_on_name(self.clock.now());
+        self.access.load().frozen.stops(label, server).is_some()
+            || matches!(verdict.effect, Effect::Deny | Effect::Hide)
     }
 
     /// The call goes nowhere, for the reason given; that is written down. The policy has the first
@@ -372,6 +389,7 @@ impl Admission {
         draft.rule = refused.rule().cloned();
         draft.decision = refused.decision();
         draft.message = Some(refused.said().into());
+        let _place = wanted.sender.grant.places.take().await;
         let written = written_in_time(self.store.deny(draft)).await;
         written.map_err(|error| Refused::not_audited(wanted.call_id, &error.to_string()))
     }

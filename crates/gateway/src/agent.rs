@@ -16,9 +16,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use toolgate_mcp::{
-    Message, Notification, Refusal, Request, Version, code, method, peek, text, write,
-};
+use toolgate_mcp::{Message, Notification, Refusal, Request, Version, code, method, peek, write};
 
 use crate::access::Grant;
 use crate::admission::{Admission, Sender};
@@ -26,7 +24,7 @@ use crate::all;
 use crate::call::{Call, Work};
 use crate::clearance::Closed;
 use crate::endpoint::Endpoint;
-use crate::forward::forward;
+use crate::forward::{forward, refuse_task};
 use crate::link::{Ask, Link};
 use crate::links::Links;
 use crate::lists::Kind;
@@ -39,6 +37,7 @@ use crate::server::Server;
 use crate::sessions::{Desk, Running};
 use crate::sight::Sight;
 use crate::streams::{EventId, Streams};
+use crate::tasks;
 use crate::wishes::Wishes;
 
 mod asked;
@@ -188,10 +187,14 @@ impl AgentSession {
             return;
         }
         for link in self.links().iter() {
+            let params = notification.params.unwrap_or("{}");
+            let task = tasks::related_if_known(self, link.server().name(), params);
+            let task = task.map(|(part, own)| (part, write::quote(&own)));
+            let task: Vec<_> = task.iter().map(|(part, own)| (*part, own.as_str())).collect();
             // What one agent says of itself is not true of all that share the server.
             if !link.is_shared()
                 && (!all || link.is_up())
-                && let Ok(body) = rewrite(notification.raw, &[])
+                && let Ok(body) = rewrite(notification.raw, &task)
             {
                 self.pass_on(Arc::clone(link), body, closed).await;
             }
@@ -354,6 +357,7 @@ impl AgentSession {
         outlet: &Arc<Outlet>,
     ) -> Result<Work, Refusal> {
         self.touch();
+        check_level(request)?;
         let mapped = !self.endpoint.is_one();
         if let Some(long) = TooLong::of(&request.method, request.params, mapped) {
             return Ok(self.reject(request, long, outlet));
@@ -386,20 +390,41 @@ impl AgentSession {
             outlet.answer(write::error(Some(request.id), code::METHOD_NOT_FOUND, &why, None), None);
             return Ok(Box::pin(std::future::ready(())));
         }
-        let uri = match request.method.as_ref() {
-            method::RESOURCES_UNSUBSCRIBE => {
-                request.params.and_then(|params| peek(params, &["uri"]).ok().flatten())
-            }
-            _ => None,
+        self.wishes.note(request);
+        let task = match self.task_at(server, request) {
+            Ok(task) => task,
+            Err(refusal) => return refuse_task(self, server, request, refusal, outlet),
         };
-        self.wishes.note(server, request, uri.and_then(text).as_deref());
+        let related = tasks::related(self, server, request.params)?;
+        let changes: Vec<_> =
+            task.iter().chain(&related).map(|(part, own)| (*part, write::quote(own))).collect();
+        let changes: Vec<_> = changes.iter().map(|(part, own)| (*part, own.as_str())).collect();
         let grant = self.grant();
-        let hides = grant.may_hide().then(|| (&grant, self.admission.now()));
-        let newer = self.standing.is_some();
-        let (session, changes) = (self.key, &[] as &[_]);
-        let (mapped, withheld, call_id) = (false, false, None);
-        let ask = Ask { session, request, changes, mapped, withheld, call_id, newer, hides };
+        let ask = Ask {
+            session: self.key,
+            request,
+            changes: &changes,
+            task: task.as_ref().map(|(_, own)| own.as_str()),
+            mapped: false,
+            withheld: false,
+            call_id: None,
+            newer: self.standing.is_some(),
+            hides: grant.may_hide().then(|| (&grant, self.admission.now())),
+        };
         forward(self, link, &ask, None, outlet)
+    }
+
+    /// The task of `server` that a request is about; none if it is about none.
+    fn task_at<'a>(
+        &self,
+        server: &str,
+        request: &Request<'a>,
+    ) -> Result<Option<tasks::Part<'a>>, Refusal> {
+        if !tasks::is_about_one(&request.method) {
+            return Ok(None);
+        }
+        let (of, task) = tasks::subject(self, request)?;
+        if of == server { Ok(Some(task)) } else { Err(tasks::no_such_task()) }
     }
 
     /// Rejects a request unread.
@@ -452,6 +477,19 @@ impl AgentSession {
         self.readers.fetch_add(1, Ordering::Relaxed);
         Attached { reader, session: Arc::clone(self) }
     }
+}
+
+/// A log level is a string; a server could read anything else its own way.
+fn check_level(request: &Request<'_>) -> Result<(), Refusal> {
+    if request.method != method::LOGGING_SET_LEVEL {
+        return Ok(());
+    }
+    let level = peek(request.params.unwrap_or("{}"), &["level"])?;
+    if level.is_some_and(|raw| raw.starts_with('"')) {
+        return Ok(());
+    }
+    let message = "`params.level` must be a string".to_owned();
+    Err(Refusal { code: code::INVALID_PARAMS, message, id: Some(request.id.to_owned()) })
 }
 
 // === impl Attached ===

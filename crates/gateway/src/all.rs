@@ -24,7 +24,7 @@ use crate::builtin::{self, BuiltIn};
 use crate::call::Work;
 use crate::clearance::Closed;
 use crate::failure::Expects;
-use crate::forward::{BOTH, forward, wanted};
+use crate::forward::{BOTH, forward, refuse_task, wanted};
 use crate::link::{Ask, Link};
 use crate::lists::Kind;
 use crate::modern::Level;
@@ -33,11 +33,12 @@ use crate::outlet::Outlet;
 use crate::rewrite::push;
 use crate::server::Server;
 use crate::sessions;
+use crate::tasks;
 
 mod cursor;
+mod listed_tasks;
 mod listing;
 mod route;
-pub(crate) mod tasks;
 mod welcome;
 
 pub(crate) use listing::{Listed, tools};
@@ -84,21 +85,27 @@ pub(crate) fn start(
             by_uri(session, request, request.params)?
         }
         method::COMPLETION_COMPLETE => by_reference(session, request)?,
-        method::TASKS_LIST => return Ok(tasks::list(session, request.id, outlet)),
+        method::TASKS_LIST => return Ok(listed_tasks::list(session, request.id, outlet)),
         method::TASKS_GET | method::TASKS_RESULT | method::TASKS_UPDATE | method::TASKS_CANCEL => {
-            by_task(session, request)?
+            match by_task(session, request) {
+                Ok(routed) => routed,
+                Err(refusal) => return refuse_task(session, "", request, refusal, outlet),
+            }
         }
         _ => return unknown_method(session, request, outlet),
     };
     match routed {
         Routed::To { link, part, own } => {
-            session.wishes.note(link.server().name(), request, Some(&own));
-            let changes = [(part, write::quote(&own))];
-            let changes = changes.each_ref().map(|(part, own)| (*part, own.as_str()));
+            let related = tasks::related(session, link.server().name(), request.params)?;
+            let mut changes = vec![(part, write::quote(&own))];
+            changes.extend(related.map(|(part, own)| (part, write::quote(&own))));
+            let changes: Vec<_> = changes.iter().map(|(part, own)| (*part, own.as_str())).collect();
+            let is_task = tasks::is_about_one(&request.method);
             let ask = Ask {
                 session: session.key(),
                 request,
                 changes: &changes,
+                task: is_task.then_some(own.as_str()),
                 mapped: true,
                 withheld: false,
                 call_id: None,
@@ -130,12 +137,6 @@ pub(crate) fn hear(
             if let (Some(raw), Some(uri)) = (uri, uri.and_then(text)) {
                 let shown = write::quote(&server.naming.shown_uri(&uri));
                 push(session.general(), notification.raw, &[(raw, &shown)]);
-            }
-        }
-        method::TASKS_STATUS => {
-            let shown = notification.params.and_then(|params| tasks::show(session, server, params));
-            if let (Some(params), Some(shown)) = (notification.params, shown) {
-                push(session.general(), notification.raw, &[(params, &shown)]);
             }
         }
         // A survey says whether anything has changed that this agent sees.
@@ -239,16 +240,10 @@ fn by_uri<'a>(
 }
 
 fn by_task<'a>(session: &AgentSession, request: &Request<'a>) -> Result<Routed<'a>, Refusal> {
-    let part = request.params.map(|params| peek(params, &["taskId"])).transpose()?.flatten();
-    let found = part.and_then(text).and_then(|shown| tasks::own_id(session, &shown));
+    let (server, (part, own)) = tasks::subject(session, request)?;
     let links = session.links();
-    let link = found.as_ref().and_then(|(server, _)| links.find(server)).map(|(_, link)| link);
-    Ok(match (part, link, &found) {
-        (Some(part), Some(link), Some((_, own))) => {
-            Routed::To { link: Arc::clone(link), part, own: own.clone() }
-        }
-        _ => Routed::Nowhere(invalid(request.id, "there is no such task")),
-    })
+    let (_, link) = links.find(&server).ok_or_else(tasks::no_such_task)?;
+    Ok(Routed::To { link: Arc::clone(link), part, own })
 }
 
 /// A completion is for a prompt or for a template.
@@ -276,7 +271,7 @@ fn set_level(session: &Arc<AgentSession>, request: &Request<'_>) -> bool {
     let Some(level) = named.and_then(|level| Level::parse(&level)).map(Level::as_str) else {
         return false;
     };
-    session.wishes.note("", request, None);
+    session.wishes.note(request);
     let body = format!(r#"{{"level":"{level}"}}"#);
     // Others are told with every request.
     let told = |link: &&Arc<Link>| link.is_up() && !link.speaks_modern();

@@ -9,6 +9,7 @@ use crate::failure::{self, Failure};
 use crate::link::Asks;
 use crate::outlet::Outlet;
 use crate::refused::Refused;
+use crate::tasks::Made;
 
 /// How a request ended.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub(crate) struct Ended {
     pub(crate) message: Option<Arc<str>>,
     /// A part of it was written before, so that it stays counted whatever its effect.
     pub(crate) stays_counted: bool,
+    /// The task that goes on after it.
+    pub(crate) task: Option<Box<Made>>,
 }
 
 /// An answer that waits for its row.
@@ -93,6 +96,7 @@ impl Ended {
             asks: None,
             message: None,
             stays_counted: false,
+            task: None,
         }
     }
 }

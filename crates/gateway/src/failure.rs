@@ -64,6 +64,8 @@ pub(crate) enum Expects {
     Resource,
     /// Tools.
     Tools,
+    /// Prompts.
+    Prompts,
     /// Any other result.
     Other,
 }
@@ -74,6 +76,7 @@ impl Expects {
             method::TOOLS_CALL => Self::ToolResult,
             method::RESOURCES_READ | method::RESOURCES_SUBSCRIBE => Self::Resource,
             method::TOOLS_LIST => Self::Tools,
+            method::PROMPTS_LIST => Self::Prompts,
             _ => Self::Other,
         }
     }
@@ -205,7 +208,7 @@ impl Failure {
                 });
                 write::result(id, &result.to_string())
             }
-            Expects::Resource | Expects::Tools | Expects::Other => {
+            Expects::Resource | Expects::Tools | Expects::Prompts | Expects::Other => {
                 write::error(Some(id), code::INTERNAL_ERROR, &text, Some(&meta.to_string()))
             }
         }

@@ -245,6 +245,9 @@ impl Gateway {
             let is_idle = |session: &&Arc<AgentSession>| session.is_idle(now, limits.idle);
             sessions.values().filter(is_idle).cloned().collect()
         };
+        for session in self.sessions.read().values() {
+            session.end_late_questions(now);
+        }
         for session in idle {
             tracing::debug!(endpoint = %session.endpoint(), "an idle agent session is ended");
             self.end(&session);
@@ -277,6 +280,9 @@ impl Gateway {
             tracing::warn!(calls = self.tasks.len(), "calls still running are given up");
         }
         self.tasks.reopen();
+        if timeout(RECORDING, self.admission.tasks.stop()).await.is_err() {
+            tracing::warn!("some calls that created a task are not recorded yet");
+        }
         for session in sessions {
             self.end(&session);
         }
@@ -319,5 +325,7 @@ impl Gateway {
     }
 }
 
+/// How long the ends of calls that created a task may take to be recorded when toolgate stops.
+const RECORDING: Duration = Duration::from_secs(1);
 /// How long children may take to end when toolgate stops; they are killed after less.
 const CLOSING: Duration = Duration::from_secs(10);

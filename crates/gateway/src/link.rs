@@ -291,15 +291,15 @@ impl Link {
         }
     }
 
-    /// Whether, of those who share it, others than this agent session follow a resource. For
-    /// itself it follows it no longer.
+    /// Whether, of those who share it, others than this agent session follow a resource that the
+    /// server may take for this one. For itself it follows it no longer.
     pub(crate) fn is_left_to_others(&self, session: u64, uri: &str) -> bool {
         if !self.is_shared() {
             return false;
         }
         let sessions = self.sessions();
         let follows = |other: &Arc<AgentSession>| {
-            other.key() != session && other.wishes.subscribed(self.server.name(), uri)
+            other.key() != session && other.wishes.follows_alike(self.server.name(), uri)
         };
         let left = sessions.iter().any(follows);
         if left {

@@ -108,6 +108,7 @@ impl Admission {
         draft.method = (name.len() <= NAME).then(|| name.into());
         draft.error_code = Some("too_long".into());
         draft.message = Some(long.to_string().into());
+        let _place = grant.places.take().await;
         if let Err(error) = written_in_time(self.store().deny(draft)).await {
             tracing::error!(%error, "a message that was too long is not recorded");
         }

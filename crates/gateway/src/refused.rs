@@ -89,6 +89,12 @@ impl Refused {
         Self::new("unknown_tool", text, call_id)
     }
 
+    /// There is no such prompt for this grant.
+    pub(crate) fn unknown_prompt(call_id: CallId, name: &str) -> Self {
+        let text = format!("there is no prompt `{name}` that you may use; nothing was sent");
+        Self { hidden: true, ..Self::new("unknown_prompt", text, call_id) }
+    }
+
     /// What it is sent to is not the grant's any more.
     pub(crate) fn out_of_reach(call_id: CallId) -> Self {
         let text = "There is no such tool that you may use: what it belongs to is not within your \
@@ -142,10 +148,12 @@ impl Refused {
             Expects::Resource if self.hidden => {
                 write::error(Some(id), code::RESOURCE_NOT_FOUND, "resource not found", None)
             }
-            Expects::Resource | Expects::Tools | Expects::Other if self.hidden => {
+            Expects::Resource | Expects::Tools | Expects::Prompts | Expects::Other
+                if self.hidden =>
+            {
                 write::error(Some(id), code::INVALID_PARAMS, "not found", None)
             }
-            Expects::Resource | Expects::Tools | Expects::Other => {
+            Expects::Resource | Expects::Tools | Expects::Prompts | Expects::Other => {
                 write::error(Some(id), code::INVALID_PARAMS, &self.text, Some(&meta.to_string()))
             }
         }

@@ -15,6 +15,7 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
+use toolgate_mcp::is_variant;
 use toolgate_policy::Class;
 
 use crate::agent::AgentSession;
@@ -23,6 +24,7 @@ use crate::backoff::Backoff;
 use crate::channel::Connector;
 use crate::era::{Era, Eras};
 use crate::failure::Failure;
+use crate::heard::Heard;
 use crate::link::{Link, Parties};
 use crate::metrics::ServerMetrics;
 use crate::names::Naming;
@@ -73,6 +75,8 @@ pub struct Server {
     pub(crate) eras: Eras,
     /// Which arguments of its tools are repeated in headers.
     pub(crate) annotations: Annotations,
+    /// What it was heard to list.
+    pub(crate) heard: Heard,
     pub(crate) shared: Mutex<Option<Arc<Link>>>,
     /// Links of each grant whose process was started to hear what there is, not for a call.
     surveyed: Mutex<HashMap<Arc<str>, Vec<Weak<Link>>>>,
@@ -101,6 +105,7 @@ impl Server {
             offers: Offers::new(),
             eras: Eras::default(),
             annotations: Annotations::default(),
+            heard: Heard::default(),
             shared: Mutex::new(None),
             surveyed: Mutex::default(),
             backoff: Mutex::new(Backoff::default()),
@@ -164,10 +169,15 @@ impl Server {
             .unwrap_or(self.settings.timeout)
     }
 
-    /// The risk class of `tool`: the operator's word, or else what its name says.
+    /// The risk class of `tool`: the operator's word, or else what its name says. The server's own
+    /// word raises that, and so does what the operator said of a tool that the name folds to.
     pub(crate) fn class(&self, tool: &str) -> Class {
-        let said = self.settings.tool_classes.get(tool).copied();
-        said.unwrap_or_else(|| Class::by_name(tool))
+        if let Some(said) = self.settings.tool_classes.get(tool) {
+            return *said;
+        }
+        let folded = self.settings.tool_classes.iter().filter(|(name, _)| is_variant(tool, name));
+        let raises = folded.map(|(_, class)| *class).chain(self.heard.class(tool));
+        raises.fold(Class::by_name(tool), Class::raised)
     }
 
     /// Room for one more request, until it is dropped: a server that answers slowly must not make

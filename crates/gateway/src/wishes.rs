@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use parking_lot::Mutex;
 use toolgate_mcp::{Request, method, peek, text};
+use unicode_normalization::UnicodeNormalization;
 
 use crate::modern::Level;
 
@@ -34,24 +35,28 @@ impl Wishes {
         }
     }
 
-    /// Remembers what needs no permit and a server forgets when it is lost: what is no longer
-    /// followed (`uri` is the server's own), and the log level.
-    pub(crate) fn note(&self, server: &str, request: &Request<'_>, uri: Option<&str>) {
-        match request.method.as_ref() {
-            method::RESOURCES_UNSUBSCRIBE => {
-                if let Some(uri) = uri {
-                    let key = (server.to_owned(), uri.to_owned());
-                    self.0.lock().subscriptions.remove(&key);
-                }
-            }
-            method::LOGGING_SET_LEVEL => {
-                let named = request.params.and_then(|params| peek(params, &["level"]).ok()?);
-                if let Some(level) = named.and_then(text).and_then(|level| Level::parse(&level)) {
-                    self.0.lock().level = Some(level);
-                }
-            }
-            _ => {}
+    /// Follows a resource no longer; whether it was followed. `uri` is the server's own.
+    pub(crate) fn unfollow(&self, server: &str, uri: &str) -> bool {
+        self.0.lock().subscriptions.remove(&(server.to_owned(), uri.to_owned()))
+    }
+
+    /// Remembers the log level, which a server forgets when it is lost.
+    pub(crate) fn note(&self, request: &Request<'_>) {
+        if request.method != method::LOGGING_SET_LEVEL {
+            return;
         }
+        let named = request.params.and_then(|params| peek(params, &["level"]).ok()?);
+        if let Some(level) = named.and_then(text).and_then(|level| Level::parse(&level)) {
+            self.0.lock().level = Some(level);
+        }
+    }
+
+    /// Whether the agent follows a resource that a server may take for this one.
+    pub(crate) fn follows_alike(&self, server: &str, uri: &str) -> bool {
+        let like = alike(uri);
+        let state = self.0.lock();
+        let mut uris = state.subscriptions.iter().filter(|(whose, _)| whose == server);
+        uris.any(|(_, other)| other == uri || alike(other) == like)
     }
 
     /// Whether the agent wants to hear of that resource.
@@ -70,5 +75,71 @@ impl Wishes {
         let state = self.0.lock();
         let its = state.subscriptions.iter().filter(|(whose, _)| whose == server);
         its.map(|(_, uri)| uri.clone()).collect()
+    }
+}
+
+/// What is left of a URI where servers may disagree on the rest: its letters and digits, decoded and
+/// without case, without dot segments, query and fragment. Different resources may come out alike.
+fn alike(uri: &str) -> String {
+    let uri = uri.split(['?', '#']).next().unwrap_or_default();
+    let mut decoded = uri.to_owned();
+    for _ in 0..3 {
+        decoded = percent_decoded(&decoded);
+    }
+    let (scheme, rest) = decoded.split_once(':').unwrap_or(("", &decoded));
+    let mut parts: Vec<&str> = vec![scheme];
+    for part in rest.split(['/', '\\']) {
+        match part {
+            "." | "" | "localhost" | "127.0.0.1" => {}
+            ".." if parts.len() > 1 => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    let letters = parts.join("");
+    let letters = letters.nfkc().flat_map(char::to_lowercase).filter(|c| c.is_alphanumeric());
+    letters.collect()
+}
+
+fn percent_decoded(text: &str) -> String {
+    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
+    while let [first, more @ ..] = rest {
+        let code = more.get(..2).and_then(|code| std::str::from_utf8(code).ok());
+        let code = code.and_then(|code| u8::from_str_radix(code, 16).ok());
+        if let Some(byte) = code.filter(|_| *first == b'%') {
+            bytes.push(byte);
+            rest = more.get(2..).unwrap_or_default();
+        } else {
+            bytes.push(*first);
+            rest = more;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_of_one_resource_are_alike() {
+        for other in [
+            "FILE:///tmp/a",
+            "file:/tmp/a",
+            "file:////tmp//a/",
+            "file://localhost/tmp/a",
+            "file:///tmp/%61",
+            "file:///tmp/%2561",
+            "file:///tmp/./x/../a",
+            "file:///tmp/a?x=1",
+            "file:///tmp/a#f",
+            "file:///TMP/A",
+            "file:///tmp/\u{ff41}",
+            "file:\\tmp\\a",
+        ] {
+            assert_eq!(alike(other), alike("file:///tmp/a"), "{other}");
+        }
+        for other in ["file:///tmp/b", "demo://tmp/a", "", "file:///tmp", "file:///tmp/aa"] {
+            assert_ne!(alike(other), alike("file:///tmp/a"), "{other}");
+        }
     }
 }

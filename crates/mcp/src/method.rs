@@ -80,6 +80,8 @@ pub const TASKS_UPDATE: &str = "tasks/update";
 pub const TASKS_CANCEL: &str = "tasks/cancel";
 /// A task's state has changed.
 pub const TASKS_STATUS: &str = "notifications/tasks/status";
+/// The same since 2026-07-28.
+pub const TASKS_CHANGED: &str = "notifications/tasks";
 
 /// How the name of every notification begins.
 pub const NOTIFICATIONS: &str = "notifications/";

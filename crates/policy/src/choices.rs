@@ -4,7 +4,10 @@
 //! Invariant: every member that equals a value, or that cannot be compared with it, is among its
 //! candidates. Equality itself is decided by whoever asks.
 
-use std::{collections::HashMap, ops::Deref};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Deref,
+};
 
 use foldhash::fast::FixedState;
 use smallvec::SmallVec;
@@ -93,6 +96,31 @@ fn double(text: &str) -> Option<u64> {
     // Both zeros are one number.
     let bits = if double == 0.0 { 0 } else { double.to_bits() };
     double.is_finite().then_some(bits)
+}
+
+/// The hosts of a `host_in`, in the form URLs give them.
+#[derive(Debug)]
+pub(crate) struct Hosts {
+    list: Vec<String>,
+    set: HashSet<String, FixedState>,
+}
+
+impl Hosts {
+    pub(crate) fn new(list: Vec<String>) -> Self {
+        Self { set: list.iter().cloned().collect(), list }
+    }
+
+    pub(crate) fn has(&self, host: &str) -> bool {
+        self.set.contains(host)
+    }
+}
+
+impl Deref for Hosts {
+    type Target = [String];
+
+    fn deref(&self) -> &[String] {
+        &self.list
+    }
 }
 
 impl Deref for Choices {

@@ -134,7 +134,7 @@ fn operand(operand: &Operand) -> Value {
         Operand::List(list) => list.iter().map(scalar).collect(),
         Operand::Pattern(_, text) | Operand::Text(text) => json!(text),
         Operand::Flag(flag) => json!(flag),
-        Operand::Hosts(hosts) => json!(hosts),
+        Operand::Hosts(hosts) => json!(&**hosts),
     }
 }
 

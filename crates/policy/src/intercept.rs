@@ -42,6 +42,14 @@ pub(crate) fn holds_of_counters(rule: &Rule, state: StateLookup<'_>) -> bool {
     })
 }
 
+/// Whether the rule looks at something that readers may take for different things.
+pub(crate) fn is_unclear(rule: &Rule, facts: &Facts<'_>) -> bool {
+    rule.conditions.iter().any(|condition| match &condition.path {
+        RulePath::Args(names) => lookup(facts, names).is_err(),
+        RulePath::State { .. } => false,
+    })
+}
+
 /// Whether the rule looks at arguments.
 pub(crate) fn reads_arguments(rule: &Rule) -> bool {
     rule.conditions.iter().any(|c| matches!(c.path, RulePath::Args(_)))

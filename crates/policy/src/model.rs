@@ -7,7 +7,13 @@ use std::sync::Arc;
 use jiff::{Timestamp, tz::TimeZone};
 use regex::Regex;
 
-use crate::{Amount, Class, Window, choices::Choices, glob::Glob, path::Path, problem::Span};
+use crate::{
+    Amount, Class, Window,
+    choices::{Choices, Hosts},
+    glob::Glob,
+    path::Path,
+    problem::Span,
+};
 
 #[derive(Debug)]
 pub(crate) struct Document {
@@ -227,7 +233,7 @@ pub(crate) enum Operand {
     Text(String),
     Flag(bool),
     /// Host names, in the form URLs give them.
-    Hosts(Vec<String>),
+    Hosts(Hosts),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -187,7 +187,7 @@ impl<'a> Facts<'a> {
                     (Op::StartsWith, Operand::Text(part)) => truth(text.starts_with(part.as_str())),
                     (Op::EndsWith, Operand::Text(part)) => truth(text.ends_with(part.as_str())),
                     (Op::HostIn, Operand::Hosts(hosts)) => match host::of_url(text) {
-                        Some(host) => truth(hosts.contains(&host)),
+                        Some(host) => truth(hosts.has(&host)),
                         None => fault("is not an absolute URL with one host for every reader"),
                     },
                     _ => fault("cannot be compared"),
@@ -197,7 +197,7 @@ impl<'a> Facts<'a> {
     }
 }
 
-const NOT_CLEAN: &str = "cannot be read by all alike: the arguments are not clean JSON, or a key \
+pub(crate) const NOT_CLEAN: &str = "cannot be read by all alike: the arguments are not clean JSON, or a key \
     differs from it by case or form only";
 
 pub(crate) fn truth<'p>(holds: bool) -> Truth<'p> {

@@ -301,15 +301,14 @@ impl Compiled {
     ) -> Result<Arc<InForce>, String> {
         let (name, servers) = (name.to_owned(), known.servers.clone());
         let key = Source { name, version, text: text.to_owned(), servers };
-        let in_force = match before.0.get(&key) {
-            Some(same) => Arc::clone(same),
-            None => {
-                let policy = match tests.tried.find(&key.name, text, &known.servers) {
-                    Some(policy) => policy,
-                    None => Arc::new(load(shown, &key, known, before.must_test(&key, tests))?),
-                };
-                Arc::new(InForce::of_version(policy, version))
-            }
+        let in_force = if let Some(same) = before.0.get(&key) {
+            Arc::clone(same)
+        } else {
+            let policy = match tests.tried.find(&key.name, text, &known.servers) {
+                Some(policy) => policy,
+                None => Arc::new(load(shown, &key, known, before.must_test(&key, tests))?),
+            };
+            Arc::new(InForce::of_version(policy, version))
         };
         self.0.insert(key, Arc::clone(&in_force));
         Ok(in_force)

@@ -35,8 +35,13 @@ impl Agent {
 
     /// The same at any endpoint.
     pub(crate) fn open_at_with(gate: &Gate, path: &str, token: &str) -> Self {
+        Self::open_at_as_with(gate, path, NEWEST, token)
+    }
+
+    /// The same in any protocol.
+    pub(crate) fn open_at_as_with(gate: &Gate, path: &str, version: &str, token: &str) -> Self {
         let authorization = format!("Authorization: Bearer {token}\r\n");
-        let reply = initialize_with(gate, path, NEWEST, &authorization);
+        let reply = initialize_with(gate, path, version, &authorization);
         let opened = Self::opened(gate, path, authorization, reply);
         opened.unwrap_or_else(|reply| panic!("not opened: {reply:?}"))
     }

@@ -129,6 +129,33 @@ fn heavy_tests_of_a_policy_hold_up_no_revocation() {
     });
 }
 
+/// One body of tens of thousands of calls takes a grant's own places before the store, no others.
+#[test]
+fn a_flood_of_one_grant_leaves_room_for_others() {
+    let (gate, peer) = gate("version: '1'\ndefault: deny\n");
+    let flood = Agent::open_at_as_with(&gate, "/mcp/peer", "2025-03-26", HEAVY);
+    let light = Agent::open_with(&gate, "peer", LIGHT);
+    let member = |n: usize| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":{n},"method":"tools/call","params":{{"name":"t{n}","arguments":{{}}}}}}"#
+        )
+    };
+    let members: Vec<String> = (0..25_000).map(member).collect();
+    let body = format!("[{}]", members.join(","));
+    thread::scope(|scope| {
+        let answer = scope.spawn(|| flood.send(&body));
+        for _ in 0..20 {
+            let said = light.call("echo", &json!({}));
+            assert_eq!(said["_meta"]["error_code"], Value::Null, "{said}");
+        }
+        froze_soon(&gate, &json!({"grant": "light"}));
+        let reply = answer.join().unwrap();
+        assert!(!reply.body.contains("not_audited"), "calls of the flood itself were not audited");
+    });
+    let called = peer.heard().iter().filter(|it| it["method"] == "tools/call").count();
+    assert_eq!(called, 20);
+}
+
 /// The size of a data folder's database, with what waits beside it.
 fn database(gate: &Gate) -> u64 {
     let folder = gate.home.path(".local/share/toolgate");

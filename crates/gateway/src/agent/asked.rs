@@ -6,13 +6,15 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use tokio::sync::mpsc;
-use toolgate_mcp::{Payload, Response};
+use tokio::time::Instant;
+use toolgate_mcp::{Payload, Response, method, write};
 
 use super::AgentSession;
 use crate::clearance::Closed;
 use crate::link::Link;
 use crate::outlet::Outlet;
 use crate::rewrite::rewrite;
+use crate::tasks;
 
 /// How many requests of servers may wait for an agent's answer.
 const MAX_ASKED: usize = 1_000;
@@ -24,6 +26,8 @@ pub(crate) struct Asked {
     pub(crate) asker: Asker,
     /// Where the agent was asked.
     pub(crate) outlet: Arc<Outlet>,
+    /// How long its answer is waited for.
+    pub(crate) until: Instant,
 }
 
 /// Who wants an agent's answer.
@@ -64,8 +68,17 @@ impl AgentSession {
                 drop(tell.send((key, result)));
             }
             Asker::Server { id: theirs, .. } => {
+                let task = match response.payload {
+                    Payload::Result(result) => {
+                        tasks::related_if_known(self, link.server().name(), result)
+                    }
+                    Payload::Error(_) => None,
+                };
+                let task = task.map(|(part, own)| (part, write::quote(&own)));
+                let mut changes = vec![(id, &*theirs)];
+                changes.extend(task.as_ref().map(|(part, own)| (*part, own.as_str())));
                 if link.is_up_in(asked.epoch)
-                    && let Ok(body) = rewrite(response.raw, &[(id, &theirs)])
+                    && let Ok(body) = rewrite(response.raw, &changes)
                 {
                     self.pass_on(link, body, Closed::answer()).await;
                 }
@@ -83,6 +96,21 @@ impl AgentSession {
         let number = self.next_asked.fetch_add(1, Ordering::Relaxed);
         all.insert(number, asked);
         Some(number)
+    }
+
+    /// Ends the questions whose time is up: whoever asked goes on without an answer.
+    pub(crate) fn end_late_questions(&self, now: Instant) {
+        let late: Vec<_> = self.asked.lock().extract_if(|_, asked| asked.until <= now).collect();
+        for (number, asked) in late {
+            let params = format!(r#"{{"requestId":{number},"reason":"no answer in time"}}"#);
+            asked.outlet.push(write::notification(method::CANCELLED, Some(&params)));
+            let Some(link) = asked.link.upgrade() else { continue };
+            link.unasked();
+            match asked.asker {
+                Asker::Call { key, tell } => drop(tell.send((key, None))),
+                Asker::Server { id, .. } => link.answer_late(&id),
+            }
+        }
     }
 
     /// The server withdraws its request `id`: under which number, and where, the agent was asked.

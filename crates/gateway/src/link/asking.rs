@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 use toolgate_audit::Effect;
 use toolgate_mcp::{
     Edit, EditError, Payload, Refusal, code, entries, members, method, peek, text, write,
@@ -20,11 +21,13 @@ use toolgate_mcp::{
 use toolgate_store::Permit;
 
 use super::Link;
+use super::hear::QUESTION;
 use super::pending::Pending;
 use super::waiting::{AgentWaiting, Bridge, Waiting};
 use crate::agent::{AgentSession, Asked, Asker};
 use crate::ended::Ended;
 use crate::failure::Failure;
+use crate::label;
 use crate::modern::can_answer;
 use crate::outlet::Outlet;
 
@@ -87,9 +90,11 @@ impl Link {
     ) -> Result<Next, Failure> {
         let Asks { mut waiting, answer, result } = asks;
         let (bridge, outlet, id) = (waiting.newer, Arc::clone(&waiting.outlet), waiting.id.clone());
+        let mapped = waiting.mapped;
         if bridge == Some(Bridge::Same) && pending.newer.is_none() {
             outlet.mark_newer();
-            outlet.answer(write::result(&id, &result), None);
+            let named = mapped.then(|| label::result(&result, self.server.name())).flatten();
+            outlet.answer(write::result(&id, named.as_deref().unwrap_or(&result)), None);
             return Ok(Next::Over(Ended::answered(Payload::Result(&result), None)));
         }
         waiting.epoch = None;
@@ -100,7 +105,8 @@ impl Link {
         pending.answer = answer;
         if bridge == Some(Bridge::Same) {
             outlet.mark_newer();
-            outlet.push(write::result(&id, &result));
+            let named = mapped.then(|| label::result(&result, self.server.name())).flatten();
+            outlet.push(write::result(&id, named.as_deref().unwrap_or(&result)));
             return self.wait_for_retry(pending, &result).await;
         }
         let asking = self.ask_older(number, &outlet, &result);
@@ -202,12 +208,19 @@ impl Questions<'_> {
             epoch: u64::MAX,
             asker: Asker::Call { key: key.into(), tell: tell.clone() },
             outlet: Arc::clone(outlet),
+            until: Instant::now() + QUESTION,
         };
         let number = self.session.ask(asked);
         let number = number.ok_or("the agent has too many requests to answer already")?;
         self.link.asked.fetch_add(1, Ordering::Relaxed);
         self.numbers.push(number);
-        outlet.push(write::request(number, &method, params));
+        let server = self.link.server.name();
+        let named = if self.session.endpoint().is_one() {
+            None
+        } else {
+            label::params(&method, params, server).map_err(|_| "what it asks cannot be read")?
+        };
+        outlet.push(write::request(number, &method, named.as_deref().or(params)));
         Ok(())
     }
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_mcp::modern::VERSION;
 use toolgate_mcp::{Incoming, Limits, Message, Payload, method, parse_server, peek, text, write};
@@ -43,6 +44,8 @@ pub(super) struct Up {
     pub(super) epoch: u64,
     /// What is spoken over it.
     pub(super) era: Era,
+    /// Cancelled when the channel is gone.
+    pub(super) gone: CancellationToken,
     since: Instant,
     listening: AtomicBool,
     tasks: TaskTracker,
@@ -274,7 +277,8 @@ impl Link {
         let channel = self.server.connector.connect(self.ear(epoch, None)).await?;
         let (since, tasks) = (Instant::now(), self.tasks.clone());
         let listening = AtomicBool::new(false);
-        Ok(Up { channel, epoch, era: Era::Legacy, since, listening, tasks })
+        let gone = CancellationToken::new();
+        Ok(Up { channel, epoch, era: Era::Legacy, gone, since, listening, tasks })
     }
 
     async fn initialize(self: &Arc<Self>, up: &Up) -> Result<Opened, Failure> {
@@ -367,6 +371,7 @@ impl Up {
 
 impl Drop for Up {
     fn drop(&mut self) {
+        self.gone.cancel();
         // The last call that used the channel is over.
         if tokio::runtime::Handle::try_current().is_ok() {
             let channel = Arc::clone(&self.channel);

@@ -14,17 +14,25 @@ use toolgate_mcp::{
 
 use super::asking::{asks_for_more, hear_asks};
 use super::changes::without_tag;
+use super::older::NotShown;
 use super::waiting::{AgentWaiting, Bridge, Waiting};
 use super::{Link, Parties};
 use crate::agent::{AgentSession, Asked, Asker};
 use crate::channel::{Inbox, Progress};
 use crate::clearance::Closed;
 use crate::ended::{Ended, Withheld};
-use crate::lists::{Kind, Unreadable};
+use crate::label;
+use crate::lists::Kind;
 use crate::modern;
 use crate::outlet::Outlet;
 use crate::passage::Onward;
-use crate::rewrite::{push, with_error};
+use crate::rewrite::{push, rewrite, with_error};
+use crate::tasks::{Made, Named};
+
+/// How long an agent may take to answer a question of a server.
+pub(super) const QUESTION: Duration = Duration::from_mins(10);
+/// How many bytes of what a shared server says are logged.
+const MAX_LOGGED: usize = 512;
 
 /// Hears one exchange, or (without a call) everything that belongs to none.
 pub(super) struct Ear {
@@ -137,12 +145,13 @@ impl Link {
             }
         }
         let lacking = modern::lacking(&waiting.outlet, &waiting.id, response.payload);
-        let answer = match lacking {
-            Some(lacking) => lacking.into(),
+        let (answer, task) = match lacking {
+            Some(lacking) => (lacking.into(), None),
             None => self.answer_for(&waiting, response, body),
         };
         self.server.metrics.answered.inc();
         let mut ended = Ended::answered(response.payload, response.is_error);
+        ended.task = task;
         if let (true, Payload::Result(result)) = (waiting.withheld, response.payload) {
             let (outlet, result) = (Arc::clone(&waiting.outlet), result.to_owned());
             ended.withheld = Some(Withheld { answer, outlet, result });
@@ -158,33 +167,54 @@ impl Link {
     }
 
     /// The server's answer as the agent is to see it.
-    fn answer_for(&self, waiting: &AgentWaiting, response: &Response<'_>, body: &Bytes) -> Pieces {
-        match (response.id, response.payload) {
-            (id, Payload::Result(result)) => match (self.result_for_agent(waiting, result), id) {
-                (Ok(Some(shown)), _) => write::result(&waiting.id, &shown).into(),
-                (Ok(None), Some(id)) => {
-                    Pieces::replace(body, response.raw, id, &waiting.id).unwrap_or_default()
-                }
-                (Ok(None), None) => write::result(&waiting.id, result).into(),
-                (Err(Unreadable), _) => {
-                    let server = self.server.name();
-                    tracing::warn!(server, "the server's list cannot be read and is not shown");
-                    let why = format!("the list of the server `{server}` cannot be read");
-                    write::error(Some(&waiting.id), code::INTERNAL_ERROR, &why, None).into()
-                }
-            },
-            (id, Payload::Error(error)) => match (waiting.error_for_agent(error), id) {
-                (Cow::Borrowed(_), Some(id)) => {
-                    Pieces::replace(body, response.raw, id, &waiting.id).unwrap_or_default()
-                }
-                (error, _) => with_error(&waiting.id, &error).into(),
-            },
+    fn answer_for(
+        &self,
+        waiting: &AgentWaiting,
+        response: &Response<'_>,
+        body: &Bytes,
+    ) -> (Pieces, Option<Box<Made>>) {
+        let as_it_is =
+            |id| Pieces::replace(body, response.raw, id, &waiting.id).unwrap_or_default();
+        let result = match response.payload {
+            Payload::Result(result) => result,
+            Payload::Error(error) => {
+                let error = waiting.error_for_agent(error);
+                let named = waiting.mapped.then(|| label::error(&error, self.server.name()));
+                let answer = match (named.flatten(), error, response.id) {
+                    (Some(named), ..) => with_error(&waiting.id, &named).into(),
+                    (None, Cow::Borrowed(_), Some(id)) => as_it_is(id),
+                    (None, error, _) => with_error(&waiting.id, &error).into(),
+                };
+                return (answer, None);
+            }
+        };
+        let shown = self.result_for_agent(waiting, result).map_err(NotShown::from);
+        let shown = shown.and_then(|shown| {
+            let now = shown.as_deref().unwrap_or(result);
+            let (tasks, made) = self.tasks_for_agent(waiting, now)?;
+            Ok((tasks.or(shown), made))
+        });
+        match (shown, response.id) {
+            (Ok((Some(shown), made)), _) => (write::result(&waiting.id, &shown).into(), made),
+            (Ok((None, made)), Some(id)) => (as_it_is(id), made),
+            (Ok((None, made)), None) => (write::result(&waiting.id, result).into(), made),
+            (Err(why), _) => {
+                let server = self.server.name();
+                let why = why.why(server);
+                tracing::warn!(server, why, "an answer of the server is not shown");
+                (write::error(Some(&waiting.id), code::INTERNAL_ERROR, &why, None).into(), None)
+            }
         }
     }
 
     fn hear_notification(&self, notification: &Notification<'_>, body: &Bytes, call: Option<u64>) {
         if self.hear_more(notification, call) {
             return;
+        }
+        if notification.method != method::PROGRESS
+            && let Some(named) = Named::of(&notification.method, notification.params)
+        {
+            return self.hear_of_task(notification, &named, call);
         }
         match notification.method.as_ref() {
             method::PROGRESS => self.hear_progress(notification),
@@ -197,12 +227,50 @@ impl Link {
                     None => self.tell_all(notification, body),
                 }
             }
-            // It names a task, and that is shown under another name there.
-            method::TASKS_STATUS if self.is_of_all() => self.tell_all(notification, body),
+            // It names no task.
+            method::TASKS_STATUS | method::TASKS_CHANGED => {
+                self.server.metrics.dropped.inc();
+            }
             _ => match self.outlet_of(call) {
                 Some(outlet) => outlet.push(body.clone()),
                 None => self.tell_all(notification, body),
             },
+        }
+    }
+
+    /// What names a task is for the grants whose calls created it.
+    fn hear_of_task(&self, notification: &Notification<'_>, named: &Named<'_>, call: Option<u64>) {
+        let sessions = match &self.parties {
+            Parties::One(session) => session.upgrade().into_iter().collect(),
+            // One server speaks to many: whoever created the task, or asked for it last.
+            Parties::Many(sessions) => {
+                let sessions: Vec<_> = sessions.lock().iter().filter_map(Weak::upgrade).collect();
+                let book = sessions.first().map(|session| Arc::clone(session.admission()));
+                let holders = book.map(|it| it.tasks.holders(self.server.name(), &named.own));
+                let holders = holders.unwrap_or_default();
+                let holds = |session: &Arc<AgentSession>| {
+                    holders.contains(&(Arc::clone(&session.grant().label), session.key()))
+                };
+                sessions.into_iter().filter(holds).collect::<Vec<_>>()
+            }
+        };
+        let server = self.server.name();
+        let mut told = false;
+        for session in sessions.iter().filter(|session| named.is_of(session, server)) {
+            if let Some(heard) = &named.heard {
+                let who = (&*session.grant().label, session.key());
+                session.admission().tasks.hear(who, server, &named.own, heard);
+            }
+            let Some((raw, shown)) = named.change(session, server) else { continue };
+            let is_one = session.endpoint().is_one() && !self.is_shared();
+            let outlet = is_one.then(|| self.outlet_of(call)).flatten();
+            let outlet = outlet.unwrap_or_else(|| Arc::clone(session.general()));
+            push(&outlet, notification.raw, &[(raw, &shown)]);
+            told = true;
+        }
+        if !told {
+            self.server.metrics.dropped.inc();
+            tracing::debug!(server, "the server spoke of a task that no agent here has");
         }
     }
 
@@ -254,7 +322,10 @@ impl Link {
             Parties::Many(_) => None,
         };
         match session {
-            Some(session) => self.ask_agent(&session, request, epoch, call),
+            Some(session) if session.endpoint().is_one() => {
+                self.ask_agent(&session, request, epoch, call);
+            }
+            Some(session) => self.ask_under_its_name(&session, request, epoch, call),
             None => self.answer_for_agents(request),
         }
     }
@@ -271,6 +342,13 @@ impl Link {
             return self.answer_server(answer);
         }
         let outlet = of_call.unwrap_or_else(|| Arc::clone(session.general()));
+        let server = self.server.name();
+        let task = Named::of(&request.method, request.params);
+        if task.as_ref().is_some_and(|task| task.is_of_others(session, server)) {
+            return self.refuse_server(request.id, "the task belongs to another agent");
+        }
+        let task = task.filter(|task| task.is_of(session, server));
+        let task = task.and_then(|task| task.change(session, server));
         let token = request
             .params
             .and_then(|params| peek(params, &["_meta", "progressToken"]).ok().flatten());
@@ -279,22 +357,54 @@ impl Link {
             epoch,
             asker: Asker::Server { id: request.id.into(), token: token.map(Into::into) },
             outlet: Arc::clone(&outlet),
+            until: Instant::now() + QUESTION,
         };
         self.asked.fetch_add(1, Ordering::Relaxed);
         let Some(number) = session.ask(asked) else {
             self.unasked();
             let why = "the agent has too many requests to answer already";
-            return self.answer_server(write::error(
-                Some(request.id),
-                code::INTERNAL_ERROR,
-                why,
-                None,
-            ));
+            return self.refuse_server(request.id, why);
         };
         let number = number.to_string();
         let mut changes = vec![(request.id, number.as_str())];
         changes.extend(token.map(|token| (token, number.as_str())));
+        changes.extend(task.as_ref().map(|(raw, shown)| (*raw, shown.as_str())));
         push(&outlet, request.raw, &changes);
+    }
+
+    /// A question to an agent that sees all servers says which one asks.
+    fn ask_under_its_name(
+        &self,
+        session: &Arc<AgentSession>,
+        request: &Request<'_>,
+        epoch: u64,
+        call: Option<u64>,
+    ) {
+        let named = label::params(&request.method, request.params, self.server.name());
+        let (named, params) = match (named, request.params) {
+            (Ok(Some(named)), Some(params)) => (named, params),
+            (Ok(_), _) => return self.ask_agent(session, request, epoch, call),
+            (Err(label::Unnamed), _) => {
+                return self.refuse_server(request.id, "the question cannot be read");
+            }
+        };
+        let Ok(body) = rewrite(request.raw, &[(params, &named)]) else { return };
+        if let Ok(Incoming::One(Message::Request(request))) =
+            parse_server(&body, &Limits::default())
+        {
+            self.ask_agent(session, &request, epoch, call);
+        }
+    }
+
+    /// Tells the server that its question is not asked.
+    fn refuse_server(&self, id: &str, why: &str) {
+        self.answer_server(write::error(Some(id), code::INTERNAL_ERROR, why, None));
+    }
+
+    /// The agent has not answered the server's question `id` in time.
+    pub(crate) fn answer_late(&self, id: &str) {
+        let minutes = QUESTION.as_secs() / 60;
+        self.refuse_server(id, &format!("the agent gave no answer within {minutes} minutes"));
     }
 
     /// On a shared link there is no one agent that the server could mean.
@@ -324,30 +434,40 @@ impl Link {
             }
             Parties::Many(sessions) => {
                 let sessions = sessions.lock().clone();
-                let alone = sessions.len() == 1;
-                let uri = notification
-                    .params
-                    .filter(|_| notification.method == method::RESOURCES_UPDATED)
-                    .and_then(|params| peek(params, &["uri"]).ok().flatten())
-                    .and_then(text);
-                for session in sessions.iter().filter_map(Weak::upgrade) {
-                    // What is not about lists may hold what another agent sent.
-                    let concerned = match &uri {
-                        Some(uri) => session.wishes.subscribed(self.server.name(), uri),
-                        None => alone || is_general(&notification.method),
+                let sessions = sessions.iter().filter_map(Weak::upgrade);
+                if notification.method == method::RESOURCES_UPDATED {
+                    let params = notification.params.unwrap_or("{}");
+                    let uri = peek(params, &["uri"]).ok().flatten().and_then(text);
+                    let uri = uri.unwrap_or_default();
+                    let follows = |session: &Arc<AgentSession>| {
+                        session.wishes.subscribed(self.server.name(), &uri)
                     };
-                    if concerned {
+                    for session in sessions.filter(follows) {
                         session.hear_general(&self.server, notification, body);
+                    }
+                } else if Kind::changed_by(&notification.method).is_empty() {
+                    self.log_unattributed(notification);
+                } else {
+                    // Whatever else it holds may be about one of them.
+                    let bare = write::notification(&notification.method, None);
+                    for session in sessions {
+                        session.hear_general(&self.server, notification, &bare);
                     }
                 }
             }
         }
     }
 
-    /// Whether it speaks for an agent that sees all servers.
-    fn is_of_all(&self) -> bool {
-        let Parties::One(session) = &self.parties else { return false };
-        session.upgrade().is_some_and(|session| !session.endpoint().is_one())
+    /// What belongs to no agent's request or subscription may be about any of those who share the
+    /// server.
+    fn log_unattributed(&self, notification: &Notification<'_>) {
+        self.server.metrics.dropped.inc();
+        if self.nonsense.may_say(Instant::now()) {
+            let said = notification.params.unwrap_or_default();
+            let said = said.get(..said.floor_char_boundary(MAX_LOGGED)).unwrap_or_default();
+            let (server, method) = (self.server.name(), &*notification.method);
+            tracing::info!(server, method, said, "a shared server spoke to no agent in particular");
+        }
     }
 
     fn tell_untagged(&self, body: &Bytes) {

@@ -171,11 +171,12 @@ impl Link {
         let body = body.map_err(|refusal| Failure::unavailable(refusal.message))?;
         let mut heads = heads_of(&raw);
         match &pending.newer {
-            Some(newer) => heads.extend(newer.heads.iter().cloned()),
+            // Those of the client agree with the arguments, or it would not have come this far.
+            Some(_) if up.channel.hangs_up() => heads.extend(self.known_parameters(&raw)),
             None if !pending.is_newer && up.channel.hangs_up() => {
                 heads.extend(self.parameters(&raw).await);
             }
-            None => {}
+            _ => {}
         }
         Ok(pending.outbound(body, heads, clearance)?)
     }
@@ -199,6 +200,23 @@ impl Link {
 
     /// The headers that repeat arguments of a tool.
     async fn parameters(self: &Arc<Self>, raw: &str) -> Heads {
+        let method = peek(raw, &["method"]).ok().flatten().and_then(text);
+        if method.as_deref() == Some(method::TOOLS_CALL) && !self.server.annotations.is_whole() {
+            self.learn_tools_or_not().await;
+        }
+        self.known_parameters(raw)
+    }
+
+    /// Asks for the server's tools; if that fails, less is known of them.
+    pub(crate) async fn learn_tools_or_not(self: &Arc<Self>) {
+        if let Err(failure) = self.learn_tools().await {
+            let why = failure.what(self.server.name());
+            tracing::debug!(server = self.server.name(), why, "its tools are not known");
+        }
+    }
+
+    /// The headers that repeat arguments of a tool, as far as its server has said which.
+    fn known_parameters(&self, raw: &str) -> Heads {
         let Ok([method, params]) = members(raw, ["method", "params"]) else { return Heads::new() };
         if method.and_then(text).as_deref() != Some(method::TOOLS_CALL) {
             return Heads::new();
@@ -206,12 +224,6 @@ impl Link {
         let [name, arguments] =
             members(params.unwrap_or("{}"), ["name", "arguments"]).unwrap_or_default();
         let annotations = &self.server.annotations;
-        if !annotations.is_whole()
-            && let Err(failure) = self.learn_tools().await
-        {
-            let why = failure.what(self.server.name());
-            tracing::debug!(server = self.server.name(), why, "its tools are not known");
-        }
         let known = name.and_then(text).and_then(|name| annotations.of(&name));
         let heads = known.iter().flat_map(|known| known.iter());
         let heads = heads.filter_map(|one| one.head(arguments.unwrap_or("{}")));

@@ -10,16 +10,17 @@ use toolgate_mcp::{Edit, code, entries, peek, text};
 
 use super::Link;
 use super::waiting::{AgentWaiting, Bridge, Hides};
-use crate::all::tasks;
 use crate::failure::Expects;
+use crate::label;
 use crate::lists::{Kind, Unreadable, without_hidden};
 use crate::shown::{may_show_uris, show_uris};
+use crate::tasks::{Answer, Made, Role, may_name};
 
 /// What older protocols do not have in a result.
 const NEWER: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
 
 impl Link {
-    /// The result as the agent is to see it; none if that is as it came. A list in which nothing
+    /// The result but for its tasks as the agent is to see it; none if that is as it came. A list in which nothing
     /// can be hidden, because it cannot be read, is not shown.
     pub(super) fn result_for_agent(
         &self,
@@ -28,6 +29,11 @@ impl Link {
     ) -> Result<Option<String>, Unreadable> {
         let older = waiting.newer == Some(Bridge::Older);
         let mut shown = None;
+        match waiting.expects {
+            Expects::Tools => self.server.heard.learn(Kind::Tools, result),
+            Expects::Prompts => self.server.heard.learn(Kind::Prompts, result),
+            _ => {}
+        }
         if waiting.expects == Expects::Tools {
             let broken = self.server.annotations.learn(result);
             if older && !broken.is_empty() {
@@ -50,11 +56,83 @@ impl Link {
             let mapped = may_show_uris(now).then(|| show_uris(now, &self.server.naming));
             shown = mapped.flatten().or(shown);
             let now = shown.as_deref().unwrap_or(result);
-            let session = tasks::may_show(now).then(|| self.party(waiting.session)).flatten();
-            let tasks = session.and_then(|session| tasks::show(&session, &self.server, now));
-            shown = tasks.or(shown);
+            shown = self.task_result(waiting, now).or(shown);
+            let now = shown.as_deref().unwrap_or(result);
+            shown = label::result(now, self.server.name()).or(shown);
         }
         Ok(shown)
+    }
+
+    /// What is said of a task, with the URIs in the result of its call as they are shown.
+    fn task_result(&self, waiting: &AgentWaiting, said: &str) -> Option<String> {
+        matches!(waiting.role, Role::Task { .. }).then_some(())?;
+        let result = peek(said, &["result"]).ok()??;
+        let shown = show_uris(result, &self.server.naming)?;
+        let edit = Edit::new(said).replace(result, shown).ok()?;
+        String::from_utf8(edit.finish().to_vec()).ok()
+    }
+
+    /// The result with the tasks that it speaks of as the agent knows them, and the task that it
+    /// creates.
+    pub(super) fn tasks_for_agent(
+        &self,
+        waiting: &AgentWaiting,
+        result: &str,
+    ) -> Result<(Option<String>, Option<Box<Made>>), NotShown> {
+        if waiting.role == Role::Call && !may_name(result) {
+            return Ok((None, None));
+        }
+        // Without its agent session there is nobody to show it to.
+        let session = self.party(waiting.session);
+        let Some(session) = session else {
+            return if waiting.role == Role::Call { Ok((None, None)) } else { Err(NotShown::Task) };
+        };
+        let answer = Answer {
+            session: &session,
+            server: self.server.name(),
+            role: &waiting.role,
+            shared: self.is_shared(),
+            watched: waiting.withheld,
+        };
+        let shown = answer.show(result).map_err(|_| NotShown::Task)?;
+        let made = shown.made.map(|made| {
+            let up = self.up.load_full().filter(|up| Some(up.epoch) == waiting.epoch);
+            // A process takes its tasks with it; an HTTP server may keep them.
+            let gone = up.and_then(|up| (!up.channel.hangs_up()).then(|| up.gone.clone()));
+            Box::new(Made { gone, shortest: self.server.timeout(None), ..made })
+        });
+        if !waiting.withheld
+            && let Role::Task { own, .. } = &waiting.role
+            && let Some(heard) = answer.heard(result)
+        {
+            let who = (&*session.grant().label, session.key());
+            session.admission().tasks.hear(who, self.server.name(), own, &heard);
+        }
+        Ok((shown.result, made))
+    }
+}
+
+/// Why an answer is not shown.
+pub(super) enum NotShown {
+    /// It is a list, and nothing can be hidden in it because it cannot be read.
+    List,
+    /// It is about a task of somebody else, or cannot be read.
+    Task,
+}
+
+impl From<Unreadable> for NotShown {
+    fn from(_: Unreadable) -> Self {
+        Self::List
+    }
+}
+
+impl NotShown {
+    /// What the agent is told.
+    pub(super) fn why(&self, server: &str) -> String {
+        match self {
+            Self::List => format!("the list of the server `{server}` cannot be read"),
+            Self::Task => format!("the server `{server}` answered about another task"),
+        }
     }
 }
 

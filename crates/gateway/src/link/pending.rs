@@ -32,6 +32,10 @@ use crate::outlet::Outlet;
 use crate::recheck::Recheck;
 use crate::refused::Refused;
 use crate::rewrite::{error_in, rewrite, with_error};
+use crate::tasks::Role;
+
+/// How long the questions of a server may keep the time of a request standing still, in all.
+const QUESTIONS: Duration = Duration::from_hours(1);
 
 /// An agent's request on its way into a link.
 #[derive(Clone, Copy)]
@@ -41,6 +45,8 @@ pub(crate) struct Ask<'a> {
     pub(crate) request: &'a Request<'a>,
     /// Parts of the request that the server knows under other names.
     pub(crate) changes: &'a [(&'a str, &'a str)],
+    /// The task that it is about, under the server's own id.
+    pub(crate) task: Option<&'a str>,
     /// Whether URIs in the answer are to be shown as on `/mcp`.
     pub(crate) mapped: bool,
     /// Whether the answer is to be written down before the agent may have it.
@@ -99,6 +105,7 @@ impl Link {
             session: ask.session,
             mapped: ask.mapped,
             withheld: ask.withheld,
+            role: Role::of(&request.method, ask.task),
             list: Kind::listed_by(&request.method),
             hides: ask.hides.and_then(|(grant, now)| Hides::of(&request.method, grant, now)),
             outlet: Arc::clone(outlet),
@@ -277,11 +284,12 @@ impl Link {
     /// Time is up, unless the server waits for the agent (a person may be typing an answer). Where
     /// agents share the server, those who are not asked do not wait for it.
     async fn expiry(&self, limit: Duration, session: Option<u64>) {
+        let longest = Instant::now() + QUESTIONS;
         loop {
             sleep(limit).await;
             let asked = self.asked.load(Ordering::Relaxed) > 0;
             let asks_it = || session.is_some_and(|session| self.waiting.asks(session));
-            if !asked || (self.is_shared() && !asks_it()) {
+            if !asked || (self.is_shared() && !asks_it()) || Instant::now() >= longest {
                 return;
             }
         }
@@ -304,6 +312,15 @@ impl Pending {
         let Unanswered { link, number } = &self.unanswered;
         if let Some(Waiting::Agent(waiting)) = link.waiting.take(*number) {
             waiting.outlet.answer(refused.answer(&waiting.id, waiting.expects), None);
+        }
+    }
+
+    /// It goes no further, because of how it was sent; the agent is told.
+    pub(crate) fn object(self, refusal: &Refusal) {
+        let Unanswered { link, number } = &self.unanswered;
+        if let Some(Waiting::Agent(waiting)) = link.waiting.take(*number) {
+            let answer = write::error(Some(&waiting.id), refusal.code, &refusal.message, None);
+            waiting.outlet.answer(answer, Some(400));
         }
     }
 

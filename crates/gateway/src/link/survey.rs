@@ -129,11 +129,27 @@ impl Link {
                 _ if offer.can(kind.capability()) => Arc::new(self.fetch(kind).await?),
                 _ => Arc::default(),
             };
+            self.server.heard.learn_list(kind, &list);
             offer.set_list(kind, list);
         }
 
         self.server.offers.put(&self.audience, offer, Instant::now());
         Ok(())
+    }
+
+    /// Asks for a list, so that its names are known; a list that cannot be had teaches nothing.
+    pub(crate) async fn learn_list(self: &Arc<Self>, kind: Kind) {
+        let listed = async {
+            self.come_up(Instant::now()).await?;
+            if self.offer().can(kind.capability()) {
+                self.server.heard.learn_list(kind, &self.fetch(kind).await?);
+            }
+            Ok::<_, Failure>(())
+        };
+        if let Err(failure) = listed.await {
+            let why = failure.what(self.server.name());
+            tracing::debug!(server = self.server.name(), why, "its list could not be had");
+        }
     }
 
     /// What the server said of itself in its handshake.

@@ -22,6 +22,7 @@ use crate::failure::{Expects, Failure};
 use crate::lists::Kind;
 use crate::outlet::Outlet;
 use crate::server::Server;
+use crate::tasks::Role;
 
 #[cfg(test)]
 mod tests;
@@ -56,6 +57,8 @@ pub(super) struct AgentWaiting {
     pub(super) mapped: bool,
     /// Whether the answer is to be written down before the agent may have it.
     pub(super) withheld: bool,
+    /// What its answer may say of tasks.
+    pub(super) role: Role,
     /// What is asked for, if it is a list.
     pub(super) list: Option<Kind>,
     /// This grant must not see everything of it.

@@ -27,13 +27,19 @@ use crate::endpoint::Endpoint;
 use crate::failure::Expects;
 use crate::link::{More, Opened};
 use crate::outlet::{First, Next, Outlet};
+use crate::tasks;
 
 /// How many resources one client may follow on one stream.
 const MAX_RESOURCES: usize = 1_000;
 
-/// What of a filter is known here.
-const KNOWN: [&str; 4] =
-    ["toolsListChanged", "promptsListChanged", "resourcesListChanged", "resourceSubscriptions"];
+/// What a filter may hold; the last one belongs to the extension `tasks`.
+const KNOWN: [&str; 5] = [
+    "toolsListChanged",
+    "promptsListChanged",
+    "resourcesListChanged",
+    "resourceSubscriptions",
+    "taskIds",
+];
 
 /// Everybody who listens over one standing session.
 #[derive(Default)]
@@ -52,7 +58,7 @@ pub(super) struct Subscription {
     id: Box<str>,
     wants: Mutex<Wants>,
     outlet: Arc<Outlet>,
-    /// What only its server knows of.
+    /// The tasks that it follows.
     more: Option<Arc<More>>,
     /// What of that the server tells, members in raw JSON.
     agreed_more: Mutex<String>,
@@ -74,10 +80,15 @@ pub(super) fn start(
     session: &Arc<AgentSession>,
     request: &Request<'_>,
 ) -> Result<ModernCall, Refusal> {
-    let (wanted, more) = Wants::of(request.params.unwrap_or("{}"))?;
+    let (wanted, tasks) = Wants::of(request.params.unwrap_or("{}"))?;
+    let tasks = own_tasks(session, &tasks)?;
     let outlet = Arc::new(Outlet::expecting(session.next_number(), 1));
-    let more = (!more.is_empty() && session.endpoint().is_one())
-        .then(|| More::new(more, request.id, &outlet));
+    let more = match session.endpoint() {
+        Endpoint::Server(server) if !tasks.is_empty() => {
+            Some(More::new((session, server), &tasks, request.id, &outlet))
+        }
+        _ => None,
+    };
     let subscription = Arc::new(Subscription {
         id: request.id.into(),
         wants: Mutex::default(),
@@ -93,6 +104,20 @@ pub(super) fn start(
     let call = session.call(outlet, Box::pin(work));
     let interest = Interest::changes(session, subscription);
     Ok(ModernCall::new(call, Calling { shape: Shape::Ours, interest, asking: None }))
+}
+
+/// The servers' own ids of these tasks; refused if one of them is not this grant's.
+fn own_tasks(session: &AgentSession, shown: &[String]) -> Result<Vec<String>, Refusal> {
+    let own = |shown: &String| {
+        let found = tasks::own_id(session, shown);
+        let is_here = |server: &str| match session.endpoint() {
+            Endpoint::Server(name) => name == server,
+            Endpoint::All | Endpoint::Sessions => true,
+        };
+        let found = found.filter(|(server, _)| is_here(server));
+        found.map(|(_, own)| own).ok_or_else(tasks::no_such_task)
+    };
+    shown.iter().map(own).collect()
 }
 
 // === impl Subscription ===
@@ -322,9 +347,8 @@ fn tagged(notification: &Notification<'_>, id: &str) -> Option<Bytes> {
 // === impl Wants ===
 
 impl Wants {
-    /// What the `params` of a listen request ask for, and what else they hold: members of the
-    /// filter in raw JSON, which only a server can know.
-    fn of(params: &str) -> Result<(Self, String), Refusal> {
+    /// What the `params` of a listen request ask for, and the tasks they name.
+    fn of(params: &str) -> Result<(Self, Vec<String>), Refusal> {
         let invalid = |message: &str| Refusal {
             code: code::INVALID_PARAMS,
             message: message.to_owned(),
@@ -333,30 +357,44 @@ impl Wants {
         let filter = peek(params, &["notifications"])?
             .filter(|raw| raw.starts_with('{'))
             .ok_or_else(|| invalid("`params.notifications` must be an object"))?;
-        let [tools, prompts, resources, uris] = members(filter, KNOWN)?;
-        let mut more = Vec::new();
-        for (raw, value) in entries(filter)?.unwrap_or_default() {
+        let [tools, prompts, resources, uris, tasks] = members(filter, KNOWN)?;
+        for (raw, _) in entries(filter)?.unwrap_or_default() {
             let key = text(raw).unwrap_or_default();
             // Some servers would take it for what it looks like, and no policy has seen it.
             if let Some(known) = imitates(&key, &KNOWN) {
                 return Err(invalid(&format!("write `{known}`, not {raw}")));
             }
             if !KNOWN.contains(&key.as_ref()) {
-                more.push(format!("{raw}:{value}"));
+                let key: String = key.chars().take(100).collect();
+                return Err(invalid(&format!("`params.notifications` may not hold `{key}`")));
             }
         }
-        let uris = uris.map(items).transpose()?.flatten().unwrap_or_default();
-        if uris.len() > MAX_RESOURCES {
-            return Err(invalid("`resourceSubscriptions` may hold 1000 URIs; listen twice"));
-        }
-        let uris: Option<_> = uris.into_iter().map(|raw| Some(text(raw)?.into_owned())).collect();
-        let wants = Self {
-            tools: tools == Some("true"),
-            prompts: prompts == Some("true"),
-            resources: resources == Some("true"),
-            uris: uris.ok_or_else(|| invalid("`resourceSubscriptions` must hold URIs"))?,
+        let switch = |raw: Option<&str>, key: &str| match raw {
+            None | Some("false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(_) => Err(invalid(&format!("`{key}` must be true or false"))),
         };
-        Ok((wants, more.join(",")))
+        let words = |raw: Option<&str>, key: &str| -> Result<Vec<String>, Refusal> {
+            let Some(raw) = raw else { return Ok(Vec::new()) };
+            let all = items(raw)?.map(|all| {
+                all.into_iter().map(|raw| Some(text(raw)?.into_owned())).collect::<Option<Vec<_>>>()
+            });
+            let all = all.flatten();
+            let all =
+                all.ok_or_else(|| invalid(&format!("`{key}` must be an array of strings")))?;
+            if all.len() > MAX_RESOURCES {
+                return Err(invalid(&format!("`{key}` may hold {MAX_RESOURCES}; listen twice")));
+            }
+            Ok(all)
+        };
+        let [tools_key, prompts_key, resources_key, uris_key, tasks_key] = KNOWN;
+        let wants = Self {
+            tools: switch(tools, tools_key)?,
+            prompts: switch(prompts, prompts_key)?,
+            resources: switch(resources, resources_key)?,
+            uris: words(uris, uris_key)?.into_iter().collect(),
+        };
+        Ok((wants, words(tasks, tasks_key)?))
     }
 
     fn want(&self, notification: &Notification<'_>) -> bool {

@@ -146,8 +146,8 @@ async fn whatever_an_agent_is_not_to_see_as_it_is_waits_until_it_is_whole() {
         let onward = begins(&sent);
         assert_eq!(onward.is_some(), passes, "{raw} {policy} {after:?}");
         if onward.is_none() {
-            sent.answer("{}");
-            let expected = r#"{"jsonrpc":"2.0","id":"mine","result":{}}"#;
+            sent.answer(r#"{"tools":[]}"#);
+            let expected = r#"{"jsonrpc":"2.0","id":"mine","result":{"tools":[]}}"#;
             assert_eq!(reply.message().await, expected, "{raw}");
         }
     }

@@ -78,10 +78,10 @@ async fn changed_lists_concern_everybody() {
     let (_bed, _peer, [one, two], line) = two().await;
     let (mut first, mut second) = (one.listen(), two.listen());
     for what in ["tools", "prompts", "resources"] {
-        let note = note(&format!("{what}/list_changed"), "{ }");
-        line.say(&note);
-        assert_eq!(first.message().await, note);
-        assert_eq!(second.message().await, note);
+        line.say(&note(&format!("{what}/list_changed"), r#"{"by":"one of them"}"#));
+        let bare = format!(r#"{{"jsonrpc":"2.0","method":"notifications/{what}/list_changed"}}"#);
+        assert_eq!(first.message().await, bare);
+        assert_eq!(second.message().await, bare);
     }
 }
 
@@ -114,7 +114,7 @@ async fn an_updated_resource_concerns_its_subscribers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn log_messages_reach_an_agent_only_while_it_is_alone() {
+async fn log_messages_reach_no_agent() {
     let (bed, _peer, [one, two], mut line) = two().await;
     let (mut first, mut second) = (one.listen(), two.listen());
     let logged = note("message", r#"{"data":"what two asked for"}"#);
@@ -132,7 +132,7 @@ async fn log_messages_reach_an_agent_only_while_it_is_alone() {
     bed.gateway.end(&two.session);
     settle().await;
     line.say(&logged);
-    assert_eq!(first.message().await, logged);
+    assert!(first.so_far().await.is_empty(), "it may be about one that has gone");
 }
 
 #[tokio::test(start_paused = true)]
@@ -178,9 +178,8 @@ async fn a_lost_channel_is_told_to_all_and_comes_up_for_the_next() {
     assert!(again.log().iter().any(|body| body.contains("notifications/initialized")));
     settle().await;
     assert_eq!(again.listens(), 1, "an agent still listens");
-    let changed = note("tools/list_changed", "{}");
-    again.say(&changed);
-    assert_eq!(general.message().await, changed);
+    again.say(&note("tools/list_changed", "{}"));
+    assert!(general.message().await.contains("tools/list_changed"));
     let reply = three.ask(ASK);
     again.next().await.answer("1");
     reply.answer().await;

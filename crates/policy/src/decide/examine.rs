@@ -12,11 +12,11 @@ use smallvec::SmallVec;
 use super::{later, later::Known, say};
 use crate::{
     Amount, Call, Digest, Policy, argument_digest, budget, intercept, limit,
-    model::{Action, Entry, Increment, Predicate, Rule, Shadow},
+    model::{Action, Entry, Increment, Predicate, Rule, RuleKind, Shadow},
     mutant,
     path::Root,
     policy::Place,
-    truth::{Facts, Side},
+    truth::{Facts, NOT_CLEAN, Side},
 };
 
 /// A call, examined under a policy.
@@ -151,12 +151,17 @@ fn reads_arguments(predicate: &Predicate) -> bool {
 }
 
 /// Intercept's conditions are true or false, but a rule that asks for a person must not be passed
-/// by because it was too much to look at.
+/// by because it was too much to look at, or because a key is spelled so that only the server finds
+/// it.
 fn rule_known(rule: &Rule, facts: &Facts<'_>) -> Known {
     if facts.call.arguments.is_none() && intercept::reads_arguments(rule) {
         return Known::Skipped;
     }
     let holds = intercept::holds(rule, facts);
+    let asks = rule.kind == RuleKind::RequireApproval;
+    if asks && !facts.budget.is_spent() && intercept::is_unclear(rule, facts) {
+        return Known::Error(say::undecided(NOT_CLEAN).into());
+    }
     match (facts.budget.is_spent(), holds) {
         (true, _) => Known::Error(say::undecided(budget::OVER).into()),
         (false, true) => Known::True,

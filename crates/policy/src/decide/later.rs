@@ -110,8 +110,9 @@ fn at_every(
     if condition.op == Op::Owned {
         // Of the hour or day that it is, whoever may own such a thing.
         let at = |time: u32| {
-            let value = Some(Value::Number(&time.to_string()));
-            Open::All(vec![open(1 << time).into(), owner(condition, value)]).into()
+            let time_text = time.to_string();
+            let owner = owner(condition, &Value::Number(&time_text));
+            Open::All(vec![open(1 << time).into(), owner]).into()
         };
         return Open::Any(times.map(at).collect()).into();
     }
@@ -135,7 +136,7 @@ fn owned(facts: &Facts<'_>, condition: &Condition, side: Side, depth: usize) -> 
         if asked.get() > MAX_OWNED {
             return Known::UNKNOWN;
         }
-        owner(condition, Some(value))
+        owner(condition, &value)
     };
     let fold = |known: Vec<Known>, every: bool| {
         if every { Open::Every(known).into() } else { Open::Any(known).into() }
@@ -148,19 +149,15 @@ fn owned(facts: &Facts<'_>, condition: &Condition, side: Side, depth: usize) -> 
 }
 
 /// Whether a value is the grant's.
-fn owner(condition: &Condition, value: Option<Value<'_>>) -> Known {
+fn owner(condition: &Condition, value: &Value<'_>) -> Known {
     let fault = |why| say::fault_text(Fault { condition, why });
     let Operand::Text(kind) = &condition.operand else { return Known::UNKNOWN };
-    match value.as_ref().and_then(owned_value) {
-        Some(value) => {
-            let (kind, unavailable) = (kind.clone(), fault("cannot be looked up now").into());
-            Open::Owned { kind, value, unavailable }.into()
-        }
-        None => {
-            let why = "is not a string or integer of at most 256 bytes";
-            Known::Error(fault(why).into())
-        }
-    }
+    let Some(value) = owned_value(value) else {
+        let why = "is not a string or integer of at most 256 bytes";
+        return Known::Error(fault(why).into());
+    };
+    let (kind, unavailable) = (kind.clone(), fault("cannot be looked up now").into());
+    Open::Owned { kind, value, unavailable }.into()
 }
 
 impl Known {
@@ -183,11 +180,10 @@ impl Known {
 impl Open {
     fn at(&self, moment: &Moment<'_>) -> Settled<'_> {
         match self {
-            Open::All(known) => moment.all(known),
             Open::Every(known) if known.is_empty() && !mutant::on(Mutant::AllOfEmptyIsTrue) => {
                 Settled::False
             }
-            Open::Every(known) => moment.all(known),
+            Open::All(known) | Open::Every(known) => moment.all(known),
             Open::Any(known) => moment.any(known),
             Open::Not(known) => match known.at(moment) {
                 Settled::True => Settled::False,

@@ -121,11 +121,18 @@ pub(super) fn worded(
     format!("{text}; {then}")
 }
 
+/// Most conditions of a predicate that a refusal shows.
+const SHOWN: usize = 8;
+
 /// A predicate that did not hold, or held, in words.
 pub(super) fn predicate_text(predicate: &Predicate, tool: &str, required: bool) -> String {
     let mut conditions = Vec::new();
     predicate.test.conditions(&mut conditions);
-    let list: Vec<String> = conditions.into_iter().map(condition_text).collect();
+    let left_out = conditions.len().saturating_sub(SHOWN);
+    let mut list: Vec<String> = conditions.into_iter().take(SHOWN).map(condition_text).collect();
+    if left_out > 0 {
+        list.push(format!("{left_out} more"));
+    }
     match (required, list.is_empty()) {
         (_, true) => format!("the tool `{tool}` is denied by this policy"),
         (true, false) => format!("the tool `{tool}` requires {}", list.join(" and ")),
@@ -143,7 +150,11 @@ fn condition_text(condition: &Condition) -> String {
         }
         Operand::Pattern(_, text) | Operand::Text(text) => format!("\"{text}\""),
         Operand::Flag(flag) => flag.to_string(),
-        Operand::Hosts(hosts) => format!("[{}]", hosts.join(", ")),
+        Operand::Hosts(hosts) => {
+            let shown: Vec<&str> = hosts.iter().take(8).map(String::as_str).collect();
+            let more = if hosts.len() > 8 { ", …" } else { "" };
+            format!("[{}{more}]", shown.join(", "))
+        }
     };
     format!("`{} {} {value}`", condition.path.text, condition.op.as_str())
 }

@@ -5,7 +5,7 @@ use regex::{Regex, RegexBuilder};
 use super::{Reader, find, pointer};
 use crate::{
     Class, Code,
-    choices::Choices,
+    choices::{Choices, Hosts},
     host,
     model::{Condition, Op, Operand, Predicate, Scalar, Test},
     node::{Key, Kind, Node},
@@ -251,7 +251,7 @@ impl Reader<'_, '_> {
                 );
             }
         }
-        (hosts.len() == items.len()).then_some(Operand::Hosts(hosts))
+        (hosts.len() == items.len()).then(|| Operand::Hosts(Hosts::new(hosts)))
     }
 
     pub(super) fn pattern(&mut self, text: &str, anchored: bool, span: Span) -> Option<Operand> {

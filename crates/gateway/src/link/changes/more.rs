@@ -1,24 +1,30 @@
-//! What a client of protocol 2026-07-28 wants to hear of a server of the same protocol beyond what
-//! toolgate knows of: a stream of its own, whose messages pass as they are.
+//! The tasks that a client of protocol 2026-07-28 follows at a server of the same protocol: a stream
+//! of its own.
 //!
 //! Invariant: what is said over such a stream reaches its client and nobody else.
 
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use toolgate_mcp::modern::key;
-use toolgate_mcp::{Notification, entries, method, peek};
+use toolgate_mcp::{Incoming, Limits, Message, Notification, items, method, parse_server, peek};
 
 use super::{FIRST_PAUSE, HEARING, LONGEST_PAUSE, Link, Listening};
+use crate::agent::AgentSession;
 use crate::era::Era;
 use crate::outlet::Outlet;
 use crate::rewrite::{error_in, push};
+use crate::tasks::{Named, shown_if_own};
 
 /// A stream of one client.
 pub(crate) struct More {
+    /// Whose it is, and the name of the server.
+    session: Weak<AgentSession>,
+    server: String,
     /// The members of the filter, raw JSON.
     wanted: String,
     /// The id of the client's own request, under which it is told.
@@ -41,9 +47,17 @@ struct Begun {
 const MAX_BEFORE: usize = 100;
 
 impl More {
-    pub(crate) fn new(wanted: String, id: &str, outlet: &Arc<Outlet>) -> Arc<Self> {
+    /// A stream of these tasks, under the server's own ids.
+    pub(crate) fn new(
+        (session, server): (&Arc<AgentSession>, &str),
+        tasks: &[String],
+        id: &str,
+        outlet: &Arc<Outlet>,
+    ) -> Arc<Self> {
         Arc::new(Self {
-            wanted,
+            session: Arc::downgrade(session),
+            server: server.to_owned(),
+            wanted: format!(r#""taskIds":{}"#, json!(tasks)),
             id: id.into(),
             outlet: Arc::clone(outlet),
             agreed: watch::Sender::new(None),
@@ -75,10 +89,34 @@ impl More {
         }
     }
 
+    /// Tells of a task of the client's own; what is about anything else was not asked for.
     fn push(&self, raw: &str) {
+        let Some(session) = self.session.upgrade() else { return };
+        let Ok(Incoming::One(Message::Notification(told))) =
+            parse_server(raw.as_bytes(), &Limits::default())
+        else {
+            return;
+        };
+        let named = Named::of(&told.method, told.params);
+        let Some(named) = named.filter(|named| named.is_of(&session, &self.server)) else { return };
+        let Some(heard) = &named.heard else { return };
+        let who = (&*session.grant().label, session.key());
+        session.admission().tasks.hear(who, &self.server, &named.own, heard);
+        let Some((id, shown)) = named.change(&session, &self.server) else { return };
         let tag = peek(raw, &["params", "_meta", key::SUBSCRIPTION_ID]).ok().flatten();
-        let tag: Vec<_> = tag.map(|tag| (tag, &*self.id)).into_iter().collect();
-        push(&self.outlet, raw, &tag);
+        let mut changes = vec![(id, shown.as_str())];
+        changes.extend(tag.map(|tag| (tag, &*self.id)));
+        push(&self.outlet, raw, &changes);
+    }
+
+    /// What of the filter the server has agreed to, as the client knows it: members in raw JSON.
+    fn agreed_to(&self, filter: &str) -> String {
+        let tasks = peek(filter, &["taskIds"]).ok().flatten();
+        let tasks = tasks.and_then(|raw| items(raw).ok().flatten()).unwrap_or_default();
+        let Some(session) = self.session.upgrade() else { return String::new() };
+        let shown = tasks.into_iter().filter_map(|raw| shown_if_own(&session, &self.server, raw));
+        let shown: Vec<_> = shown.collect();
+        if shown.is_empty() { String::new() } else { format!(r#""taskIds":[{}]"#, shown.join(",")) }
     }
 }
 
@@ -109,9 +147,7 @@ impl Link {
         match notification.method.as_ref() {
             method::LISTEN_ACKNOWLEDGED => {
                 let filter = peek(params, &["notifications"]).ok().flatten().unwrap_or("{}");
-                let all = entries(filter).ok().flatten().unwrap_or_default();
-                let all: Vec<_> = all.iter().map(|(key, value)| format!("{key}:{value}")).collect();
-                more.agreed.send_replace(Some(all.join(",")));
+                more.agreed.send_replace(Some(more.agreed_to(filter)));
             }
             method::CANCELLED => return false,
             _ => more.tell(notification),

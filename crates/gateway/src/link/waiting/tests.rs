@@ -43,6 +43,7 @@ fn wait(room: &WaitingRoom, session: u64, id: &str) -> (u64, Arc<Outlet>) {
         expects: Expects::Other,
         mapped: false,
         withheld: false,
+        role: Role::Call,
         list: None,
         hides: None,
         epoch: None,

@@ -6,13 +6,13 @@ use toolgate_audit::Outcome;
 
 use super::{CALL, DISCOVERED, modern, state_in};
 use crate::client::{Client, ask, ask_as};
-use crate::script::{Kind, settle};
+use crate::script::Kind;
 
 #[tokio::test(start_paused = true)]
 async fn everything_passes_between_equals() {
     for kind in [Kind::Child, Kind::Http] {
         let (bed, mut peer) = modern(kind);
-        let client = Client { parameters: &[("mcp-param-x", "1")], ..Client::of_files(&bed) };
+        let client = Client::of_files(&bed);
         let raw = ask_as("\"a\"", "tools/call", r#""name":"t", "z":1e5"#);
         let reply = client.ask(&raw);
         let mut line = peer.line().await;
@@ -24,7 +24,6 @@ async fn everything_passes_between_equals() {
             (Some("tools/call"), Some("t"))
         );
         assert_eq!(sent.head("mcp-protocol-version"), Some("2026-07-28"));
-        assert_eq!(sent.head("mcp-param-x"), Some("1"));
         // No `resultType`: that is the server's affair.
         sent.answer(r#"{"content":[],"x":1.0}"#);
         let answer = reply.answer().await;
@@ -96,53 +95,4 @@ async fn a_parked_question_of_nobody_is_given_up() {
     let refusal = client.refusal(&ask("tools/call", &more)).await;
     assert!(refusal.starts_with("-32602 "), "{refusal}");
     assert!(line.rest().await.is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn what_only_the_server_knows_of_is_heard_on_a_stream_of_its_own() {
-    let listen = |filter: &str| {
-        ask_as("\"l\"", "subscriptions/listen", &format!(r#""notifications":{filter}"#))
-    };
-    let said = |id: &str, what: &str, more: &str| {
-        format!(
-            r#"{{"jsonrpc":"2.0","method":"notifications/{what}","params":{{"_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}{more}}}}}"#
-        )
-    };
-    for kind in [Kind::Child, Kind::Http] {
-        let (bed, mut peer) = modern(kind);
-        let client = Client::of_files(&bed);
-        let imitated = client.refusal(&listen(r#"{"resourceſubscriptions":["a:b"]}"#)).await;
-        assert!(imitated.starts_with("-32602 "), "{imitated}");
-        let filter = r#"{"x/jobs":[1.0, "a"],"toolsListChanged":true,"y":{}}"#;
-        let mut reply = client.ask(&listen(filter));
-        let mut line = peer.line().await;
-        let (known, agreed) = (line.next().await, r#","notifications":{"toolsListChanged":true}"#);
-        assert_eq!(known.part(&["params", "notifications"]), Some(r#"{"toolsListChanged":true}"#));
-        known.say(&said(known.id(), "subscriptions/acknowledged", agreed));
-        let own = line.next().await;
-        assert_eq!(
-            own.part(&["params", "notifications"]),
-            Some(r#"{"x/jobs":[1.0, "a"],"y":{}}"#),
-            "as the client wrote it"
-        );
-        let agreed = r#","notifications":{"x/jobs":[1.0]}"#;
-        own.say(&said(own.id(), "subscriptions/acknowledged", agreed));
-        own.say(&said(own.id(), "x/job", r#","n":1.0"#));
-        known.say(&said(known.id(), "tools/list_changed", ""));
-        let agreed = r#","notifications":{"toolsListChanged":true,"x/jobs":[1.0]}"#;
-        let first = reply.message().await;
-        assert_eq!(first, said("\"l\"", "subscriptions/acknowledged", agreed));
-        assert_eq!(reply.message().await, said("\"l\"", "x/job", r#","n":1.0"#));
-        known.say(&said(known.id(), "tools/list_changed", ""));
-        assert_eq!(reply.message().await, said("\"l\"", "tools/list_changed", ""));
-        drop(reply);
-        settle().await;
-        match kind {
-            Kind::Http => assert!(own.hung_up() && !known.hung_up()),
-            Kind::Child => {
-                let told = line.next().await;
-                assert_eq!(told.part(&["params", "requestId"]), Some(own.id()));
-            }
-        }
-    }
 }
