@@ -125,7 +125,7 @@ impl Connection {
                 }
                 body
             }
-            (None, None) if head.status == 202 => Vec::new(),
+            (None, None) if matches!(head.status, 202 | 204) => Vec::new(),
             (None, None) => self.rest(),
         };
         let body = String::from_utf8(body).unwrap();
