@@ -126,7 +126,7 @@ fn opening_sessions_at_all_servers_multiplies_no_children() {
 
 #[test]
 fn a_grant_has_its_own_number_of_agent_sessions() {
-    let (gate, _peer) = gate("agent_sessions: { max: 6, per_grant: 3 }", "");
+    let (gate, _peer) = gate("agent_sessions: { max: 7, per_grant: 3 }", "");
     let held: Vec<_> = (0..3).map(|_| Agent::open_with(&gate, "peer", NOTHING)).collect();
     let refused = initialize(&gate, "/mcp", NOTHING, &json!({}));
     assert_eq!(refused.status, 429, "{refused:?}");
@@ -146,7 +146,8 @@ fn a_grant_has_its_own_number_of_agent_sessions() {
         let reply = modern(&gate, "/mcp/peer", DENIED, session, client);
         assert_eq!(reply.status, status, "{session} {client}: {reply:?}");
     }
-    // The whole is full now, and nobody was driven out.
+    // The whole is full then, and nobody was driven out.
+    assert_eq!(initialize(&gate, "/mcp/peer", MAY, &json!({})).status, 200);
     assert_eq!(initialize(&gate, "/mcp/peer", MAY, &json!({})).status, 503);
     for agent in &held {
         assert_eq!(agent.request("ping", &json!({}))["result"], json!({}));
