@@ -91,7 +91,13 @@ fn publish(settings: &Settings, originals: &BTreeSet<Arc<str>>) -> BTreeMap<Stri
                 // The digest makes a name that depends on no other tool; a longer one is taken if
                 // a tool happens to be called like that.
                 let digest: [u8; 32] = Sha256::digest(original.as_bytes()).into();
-                let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+                let mut hex = String::new();
+                for byte in digest {
+                    hex.extend(
+                        [byte >> 4, byte & 15]
+                            .map(|half| char::from_digit(u32::from(half), 16).unwrap_or_default()),
+                    );
+                }
                 let lengths = (6..=hex.len()).step_by(2).filter_map(|length| hex.get(..length));
                 let mut made = lengths.map(|hex| format!("{name}_{hex}"));
                 made.find(|made| !names.contains_key(made))

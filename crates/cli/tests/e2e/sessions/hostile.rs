@@ -74,7 +74,8 @@ fn a_server_that_is_added_has_its_names_to_itself() {
             && !left.iter().any(|name| shown.iter().any(|shown| shown == name)))
         .then_some(())
     });
-    assert_eq!(code(&agent.call("files__get_x", &json!({}))), "unknown_tool");
+    // It means the server, which cannot run; the session is not asked.
+    assert_eq!(code(&agent.call("files__get_x", &json!({}))), "upstream_unavailable");
     let mut shown = names(&agent);
     let count = shown.len();
     shown.sort_unstable();

@@ -100,7 +100,7 @@ impl<'s> Measure<'s> {
             self.in_place(keyword, value, instance, depth + 1)?;
             match instance {
                 Value::Object(object) => {
-                    self.object(keywords, keyword, value, object, depth + 1)?
+                    self.object(keywords, keyword, value, object, depth + 1)?;
                 }
                 Value::Array(items) => self.array(keyword, value, items, depth + 1)?,
                 Value::String(text) => self.string(keyword, value, text)?,
