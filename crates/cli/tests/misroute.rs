@@ -102,7 +102,7 @@ fn config(url: &str, newer: &str, seed: u64) -> String {
         )
     };
     format!(
-        "audit: {{ durability: off }}\nservers:\n  child: {}\n  newer-child: {}\n  \
+        "audit: {{ durability: off }}\nagent_sessions: {{ max: 8192, per_grant: 8192 }}\nservers:\n  child: {}\n  newer-child: {}\n  \
          web: {{ url: '{url}' }}\n  newer-web: {{ url: '{newer}' }}\n",
         child("shuffling"),
         child("shuffling-newer")

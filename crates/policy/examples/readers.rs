@@ -6,6 +6,7 @@
 //! otherwise. `cargo xtask test --only readers` puts the three together.
 
 #![expect(clippy::print_stdout, reason = "what it writes is what it is for")]
+#![expect(clippy::disallowed_methods, reason = "this is a program, not the pure crate")]
 
 use std::{collections::BTreeMap, error::Error, fmt::Write as _, fs};
 
@@ -161,9 +162,7 @@ fn own(body: &[u8]) -> Option<Vec<Found>> {
             Some(Value::Null) => ("null", String::new()),
             Some(Value::Bool(flag)) => ("bool", flag.to_string()),
             Some(Value::Number(number)) => ("num", number.to_string()),
-            Some(Value::String(text)) => {
-                ("str", text.bytes().map(|byte| format!("{byte:02x}")).collect())
-            }
+            Some(Value::String(text)) => ("str", hex(text)),
             Some(Value::Array(_) | Value::Object(_)) => ("other", String::new()),
         };
         Found { t: t.to_owned(), v }
@@ -225,7 +224,10 @@ fn compare(a: &str, b: &str) -> Option<std::cmp::Ordering> {
 }
 
 fn hex(text: &str) -> String {
-    text.bytes().map(|byte| format!("{byte:02x}")).collect()
+    const DIGITS: [char; 16] =
+        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    let digit = |value: u8| DIGITS.get(usize::from(value)).copied().unwrap_or('?');
+    text.bytes().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 const KEYS: &[&str] = &[
@@ -389,7 +391,7 @@ fn body(dice: &mut Dice) -> Vec<u8> {
         let from = if dice.below(4) == 0 { values } else { VALUES };
         let value = dice.pick(from);
         let (before, after) = (dice.pick(&blank), dice.pick(&blank));
-        text += &format!("{comma}{before}\"{key}\"{after}:{before}{value}{after}");
+        text.extend([comma, before, "\"", key, "\"", after, ":", before, value, after]);
     }
     text.push('}');
     let mut bytes = text.into_bytes();

@@ -53,7 +53,7 @@ fn serve(stream: &TcpStream, heard: &Mutex<Vec<Value>>) {
     }
 }
 
-fn answer(head: &str, body: &str, heard: &Mutex<Vec<Value>>) -> String {
+fn answer(head: &str, body: &str, record: &Mutex<Vec<Value>>) -> String {
     let empty = |status: &str| format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
     if !head.starts_with("POST") {
         return empty("405 Method Not Allowed");
@@ -64,9 +64,9 @@ fn answer(head: &str, body: &str, heard: &Mutex<Vec<Value>>) -> String {
     }
     let task = |id: &Value| json!({"taskId": id, "status": "working", "ttl": null});
     let calls = {
-        let mut heard = heard.lock().unwrap();
-        heard.push(message.clone());
-        heard.iter().filter(|message| message["method"] == "tools/call").count()
+        let mut record = record.lock().unwrap();
+        record.push(message.clone());
+        record.iter().filter(|message| message["method"] == "tools/call").count()
     };
     let named = &message["params"]["taskId"];
     let result = match message["method"].as_str().unwrap() {
@@ -96,12 +96,12 @@ fn answer(head: &str, body: &str, heard: &Mutex<Vec<Value>>) -> String {
     )
 }
 
-fn gate(keeper: &Keeper, keys: &str) -> Gate {
+fn gate(keeper: &Keeper) -> Gate {
     let config = format!(
         "policies:\n  one: {{ version: '1', default: allow, tools: {{ work: {{ concurrency: {{ max: 1 }} }} }} }}\n\
          grants:\n  - {{ label: mine, token: env:MINE, policy: one }}\n  \
          - {{ label: other, token: env:OTHER, policy: one }}\n\
-         servers:\n  keeper: {{ url: 'http://{}/mcp'{keys} }}\n",
+         servers:\n  keeper: {{ url: 'http://{}/mcp' }}\n",
         keeper.address
     );
     Gate::start_as(Home::new(), &config, |command| {
@@ -111,41 +111,39 @@ fn gate(keeper: &Keeper, keys: &str) -> Gate {
 
 #[test]
 fn a_grant_has_its_own_tasks_and_no_others() {
-    for keys in ["", ", instances: shared"] {
-        let keeper = Keeper::start();
-        let gate = gate(&keeper, keys);
-        let [mine, other] = TOKENS.map(|(_, token)| Agent::open_with(&gate, "keeper", token));
-        let create = |agent: &Agent| {
-            let made = agent.call("work", &json!({}));
-            made["task"]["taskId"].as_str().map(str::to_owned)
-        };
-        let shown = create(&mine).unwrap();
-        let others = create(&other).unwrap();
-        assert!(!shown.contains("task") && shown != others);
-        let list = |agent: &Agent| {
-            let answer = agent.request("tasks/list", &json!({}));
-            let tasks = answer["result"]["tasks"].as_array().unwrap().clone();
-            tasks.iter().map(|task| task["taskId"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
-        };
-        assert_eq!(list(&mine), [shown.clone()]);
-        assert_eq!(list(&other), [others.clone()]);
-        for method in ["tasks/get", "tasks/cancel", "tasks/result"] {
-            for id in [&*shown, "task-1", "task-2"] {
-                let refused = other.request(method, &json!({"taskId": id}));
-                assert_eq!(refused["error"]["code"], -32602, "{refused}");
-            }
-            assert!(keeper.heard(method).is_empty(), "{method} reached the server");
+    let keeper = Keeper::start();
+    let gate = gate(&keeper);
+    let [mine, other] = TOKENS.map(|(_, token)| Agent::open_with(&gate, "keeper", token));
+    let create = |agent: &Agent| {
+        let made = agent.call("work", &json!({}));
+        made["task"]["taskId"].as_str().map(str::to_owned)
+    };
+    let shown = create(&mine).unwrap();
+    let others = create(&other).unwrap();
+    assert!(!shown.contains("task") && shown != others);
+    let list = |agent: &Agent| {
+        let answer = agent.request("tasks/list", &json!({}));
+        let tasks = answer["result"]["tasks"].as_array().unwrap().clone();
+        tasks.iter().map(|task| task["taskId"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(list(&mine), std::slice::from_ref(&shown));
+    assert_eq!(list(&other), std::slice::from_ref(&others));
+    for method in ["tasks/get", "tasks/cancel", "tasks/result"] {
+        for id in [&*shown, "task-1", "task-2"] {
+            let refused = other.request(method, &json!({"taskId": id}));
+            assert_eq!(refused["error"]["code"], -32602, "{refused}");
         }
-        // In flight until its task ends, whatever agent session asks.
-        assert!(create(&mine).is_none(), "one at a time");
-        let again = Agent::open_with(&gate, "keeper", TOKENS[0].1);
-        assert!(create(&again).is_none(), "also in another agent session");
-        let got = again.request("tasks/get", &json!({"taskId": shown}));
-        assert_eq!(got["result"]["taskId"], *shown, "{got}");
-        let ended = again.request("tasks/cancel", &json!({"taskId": shown}));
-        assert_eq!(ended["result"]["status"], "cancelled", "{ended}");
-        assert_eq!(keeper.heard("tasks/cancel")[0]["params"]["taskId"], "task-1");
-        crate::gate::eventually("the place is free again", || create(&mine));
-        assert!(create(&other).is_none(), "the other's task still runs");
+        assert!(keeper.heard(method).is_empty(), "{method} reached the server");
     }
+    // In flight until its task ends, whatever agent session asks.
+    assert!(create(&mine).is_none(), "one at a time");
+    let again = Agent::open_with(&gate, "keeper", TOKENS[0].1);
+    assert!(create(&again).is_none(), "also in another agent session");
+    let got = again.request("tasks/get", &json!({"taskId": shown}));
+    assert_eq!(got["result"]["taskId"], *shown, "{got}");
+    let ended = again.request("tasks/cancel", &json!({"taskId": shown}));
+    assert_eq!(ended["result"]["status"], "cancelled", "{ended}");
+    assert_eq!(keeper.heard("tasks/cancel")[0]["params"]["taskId"], "task-1");
+    crate::gate::eventually("the place is free again", || create(&mine));
+    assert!(create(&other).is_none(), "the other's task still runs");
 }

@@ -33,8 +33,8 @@ pub(super) async fn write(
     ending: CancellationToken,
 ) -> io::Result<()> {
     while let Some(line) = next(&mut waiting, &ending).await {
-        let mut writing = Writing::new(line);
-        poll_fn(|context| writing.poll(Pin::new(&mut stdin), context)).await?;
+        let mut current = Writing::new(line);
+        poll_fn(|context| current.poll(Pin::new(&mut stdin), context)).await?;
     }
     Ok(())
 }

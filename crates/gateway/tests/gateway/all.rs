@@ -316,7 +316,7 @@ async fn an_agent_that_has_never_listed_is_told_of_every_change() {
         for tool in ["b", "c"] {
             player.set_tools(&[tool]);
             player.say(&note("tools/list_changed"));
-            tokio::time::sleep(Duration::from_secs(60)).await;
+            tokio::time::sleep(Duration::from_mins(1)).await;
             let told = stream.so_far().await;
             let is_told = |told: &&String| told.contains("tools/list_changed");
             assert_eq!(told.iter().filter(is_told).count(), 1, "{newer} {tool} {told:?}");

@@ -24,6 +24,7 @@ pub(crate) const OPEN: [&str; 10] = [
 ];
 
 /// Ends the test if the message may not be here. A panic would not: the gateway contains it.
+#[expect(clippy::print_stderr, reason = "an aborted test has no other way to say why")]
 pub(crate) fn watch(message: &Outbound) {
     if let Err(why) = judge(message) {
         eprintln!("a server was sent {why}");

@@ -132,7 +132,9 @@ pub fn denials_of_a_grant_are_few(place: &dyn Place) {
         denial
     };
     let told: Vec<_> = (0..1_300).map(|tool| store.deny(denial("a", tool))).collect();
-    told.into_iter().for_each(|told| wait(told).unwrap());
+    for told in told {
+        wait(told).unwrap();
+    }
     wait(store.deny(denial("b", 0))).unwrap();
     assert_eq!(all_rows(&*store).len(), 1_001);
     store.tick(at(60));
