@@ -96,8 +96,10 @@ pub(crate) fn compare_calls(
     if own != shown {
         found.push(format!("tools: {own:?} direct, {shown:?} among others"));
     }
-    // Its URIs bear its name there.
-    let here = |answer: &Answer| answer.raw.replace(&format!("{name}+"), "");
+    // Its URIs bear its name there, and so do its questions.
+    let here = |answer: &Answer| {
+        answer.raw.replace(&format!("{name}+"), "").replace(&format!("\"[{name}] "), "\"")
+    };
     let mut compared = 0;
     for answer in among.answers.iter().filter(|answer| tour.is_call(&answer.step)) {
         let place = Place::Step(answer.step.clone());

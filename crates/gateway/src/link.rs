@@ -36,6 +36,7 @@ mod asking;
 mod barred;
 mod changes;
 mod discover;
+mod early;
 mod handshake;
 mod hear;
 mod newer;
@@ -49,6 +50,7 @@ pub(crate) use asking::{Asks, Retry};
 pub(crate) use barred::Barred;
 use changes::Changes;
 pub(crate) use changes::More;
+use early::Early;
 pub(crate) use handshake::Opened;
 use handshake::Up;
 use hear::Ear;
@@ -83,6 +85,8 @@ pub(crate) struct Link {
     /// Spaces out channels that come up and die young; other agents of the server do not wait.
     deaths: Mutex<Backoff>,
     listening: AtomicBool,
+    /// What the server said of tasks before it answered the calls that create them.
+    early: Early,
     /// What it hears of a server of protocol 2026-07-28 without asking.
     changes: Changes,
     /// Whether its lists are kept for an agent that sees all servers.
@@ -134,6 +138,7 @@ impl Link {
             died: AtomicU64::new(0),
             deaths: Mutex::default(),
             listening: AtomicBool::new(false),
+            early: Early::default(),
             changes: Changes::default(),
             surveyed: AtomicBool::new(false),
             survey: Survey::default(),

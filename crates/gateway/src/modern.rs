@@ -44,6 +44,7 @@ mod shape;
 
 pub use call::{ModernCall, ModernStream};
 pub(crate) use lacking::lacking;
+use lacking::undeclared_task;
 pub(crate) use parking::Parking;
 pub(crate) use questions::{answer_at_once, can_answer};
 
@@ -131,6 +132,9 @@ impl Gateway {
         }
         let session =
             self.standing_session(endpoint, caller, client).map_err(NotStarted::NotOpened)?;
+        if let Some(answer) = undeclared_task(&session, client, request) {
+            return Ok(Started::Answer(answer, 400));
+        }
         let state = match request.params {
             Some(params) if may_ask(&request.method) => peek(params, &["requestState"]),
             _ => Ok(None),

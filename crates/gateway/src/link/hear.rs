@@ -207,7 +207,12 @@ impl Link {
         }
     }
 
-    fn hear_notification(&self, notification: &Notification<'_>, body: &Bytes, call: Option<u64>) {
+    pub(super) fn hear_notification(
+        &self,
+        notification: &Notification<'_>,
+        body: &Bytes,
+        call: Option<u64>,
+    ) {
         if self.hear_more(notification, call) {
             return;
         }
@@ -268,9 +273,9 @@ impl Link {
             push(&outlet, notification.raw, &[(raw, &shown)]);
             told = true;
         }
-        if !told {
-            self.server.metrics.dropped.inc();
-            tracing::debug!(server, "the server spoke of a task that no agent here has");
+        if !told && let Some(forgotten) = self.early.keep(&named.own, notification.raw, call) {
+            self.server.metrics.dropped.inc_by(forgotten);
+            tracing::debug!(server, "dropped a notification about a task that no agent here has");
         }
     }
 

@@ -96,6 +96,7 @@ impl Link {
         };
         let shown = answer.show(result).map_err(|_| NotShown::Task)?;
         let made = shown.made.map(|made| {
+            self.hear_early(&made.own);
             let up = self.up.load_full().filter(|up| Some(up.epoch) == waiting.epoch);
             // A process takes its tasks with it; an HTTP server may keep them.
             let gone = up.and_then(|up| (!up.channel.hangs_up()).then(|| up.gone.clone()));
