@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolgate_gateway::{Endpoint, Grant};
 use toolgate_mcp::{peek, text};
 
-use crate::bed::{Bed, INITIALIZE, settings};
+use crate::bed::{Bed, INITIALIZE, Seen, settings};
 use crate::client::{Client, ask};
 use crate::newer::DISCOVERED;
 use crate::office::policy;
@@ -56,7 +56,13 @@ async fn a_task_of_the_extension_is_found_where_it_was_made() {
         let stranger = Client { grant: Arc::new(stranger), ..client.clone() };
         let forged = raw.replace(&shown, "t1");
         for (client, raw) in [(&stranger, &raw), (&client, &forged)] {
-            let refused = client.ask(raw).answer().await;
+            let undeclared = client.ask(raw).all().await;
+            let lacks =
+                |seen: &Seen| matches!(seen, Seen::Body(body, 400) if body.contains("-32021"));
+            assert!(matches!(undeclared.as_slice(), [seen] if lacks(seen)), "{undeclared:?}");
+            let capabilities = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+            let declaring = Client { capabilities, ..client.clone() };
+            let refused = declaring.ask(raw).answer().await;
             assert!(refused.contains("-32602") && refused.contains("no such task"), "{refused}");
         }
     }
