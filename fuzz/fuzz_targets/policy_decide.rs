@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use toolgate_policy::{
-    Call, Class, Effect, Known, Policy, Unused, argument_digest, canonical_json, decide,
+    Call, Class, Effect, Known, Policy, UNUSED, argument_digest, canonical_json, decide,
 };
 
 static POLICY: LazyLock<Policy> = LazyLock::new(|| {
@@ -43,8 +43,8 @@ tools:
 fuzz_target!(|arguments: &str| {
     let now = jiff::Timestamp::UNIX_EPOCH;
     let call = Call::new("s", "x", Class::Other, arguments);
-    let verdict = decide(&POLICY, &call, &Unused, now);
-    assert_eq!(verdict, decide(&POLICY, &call, &Unused, now));
+    let verdict = decide(&POLICY, &call, &UNUSED, now);
+    assert_eq!(verdict, decide(&POLICY, &call, &UNUSED, now));
     if argument_digest(arguments).is_err() {
         assert_ne!(verdict.effect, Effect::Allow, "ambiguous arguments pass");
     }
@@ -53,7 +53,7 @@ fuzz_target!(|arguments: &str| {
         assert_eq!(argument_digest(arguments), argument_digest(&canonical));
         if serde_json::from_str::<serde_json::Value>(arguments).is_ok() {
             let same = Call { arguments: Some(&canonical), ..call };
-            assert_eq!(verdict.effect, decide(&POLICY, &same, &Unused, now).effect);
+            assert_eq!(verdict.effect, decide(&POLICY, &same, &UNUSED, now).effect);
         }
     }
 });

@@ -12,7 +12,7 @@ pub mod documents;
 pub mod rivals;
 
 use jiff::Timestamp;
-use toolgate_policy::{Call, Class, Effect, Known, Policy, Unused, Verdict, decide};
+use toolgate_policy::{Call, Class, Effect, Known, Policy, UNUSED, Verdict, decide};
 
 /// The call that every engine decides; all six conditions hold.
 pub const ARGUMENTS: &str = r#"{"amount":420,"currency":"EUR","customer":{"id":"cus_9f3a","country":"DE","name":"Müller GmbH"},"reason":"invoice 2026-117","attachment":"invoice-2026-117.pdf","lines":[{"sku":"A-1","count":2},{"sku":"B-7","count":1}]}"#;
@@ -38,7 +38,7 @@ impl Ours {
         decide(
             &self.policy,
             &Call::new("pay", tool, Class::Financial, arguments),
-            &Unused,
+            &UNUSED,
             self.now,
         )
     }

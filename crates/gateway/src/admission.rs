@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 use toolgate_audit::{ArgumentMode, CallId, Draft, Kind as RowKind, Secret, record_arguments};
 use toolgate_policy::{
-    Call, Class, Effect, Identity, Outcome, SessionFacts, Unused, Usage, Verdict, decide,
+    Call, Class, Effect, Identity, Outcome, SessionFacts, UNUSED, Usage, Verdict, decide,
 };
 use toolgate_session::Target;
 use toolgate_store::{Admitted, Answer, Asking, Leg, Store};
@@ -460,7 +460,7 @@ impl Wanted {
 
     /// What the policy says of the name, whatever the arguments are.
     fn verdict_on_name(&self, now: Timestamp) -> Verdict {
-        self.decide(None, &Unused, now)
+        self.decide(None, &UNUSED, now)
     }
 
     pub(crate) fn decide(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolgate_policy::{Effect, Unused};
+use toolgate_policy::{Effect, UNUSED};
 
 use crate::admission::{Admission, Wanted};
 
@@ -12,7 +12,7 @@ impl Admission {
     pub(crate) fn would_admit(&self, wanted: &Arc<Wanted>) -> bool {
         let access = self.in_force();
         let wanted = wanted.under(&access);
-        let verdict = wanted.decide(Some(&wanted.arguments), &Unused, self.now());
+        let verdict = wanted.decide(Some(&wanted.arguments), &UNUSED, self.now());
         wanted.frozen(&access).is_none()
             && wanted.is_within(&wanted.sender.grant)
             && matches!(verdict.effect, Effect::Allow | Effect::Hold)

@@ -4,12 +4,13 @@
 //! Such a name goes no further: the rule, the class or the counter of the real name would not see
 //! it. Every other name that is not listed is passed on, so that the server's own error comes back.
 
+use std::sync::Arc;
+
 use toolgate_mcp::fold;
 
 use crate::admission::{Admission, Wanted, What};
 use crate::link::Link;
 use crate::lists::Kind;
-use std::sync::Arc;
 
 /// Whether the name of what is wanted is such a name. The server is asked for its list if that is
 /// needed to tell and was never heard.

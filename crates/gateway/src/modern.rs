@@ -48,6 +48,7 @@ use lacking::undeclared_task;
 pub(crate) use parking::Parking;
 pub(crate) use questions::{answer_at_once, can_answer};
 
+pub(crate) use bound::OF_ROUND;
 use bound::bound;
 use call::{Asking, Calling, Interest};
 pub(crate) use level::Level;

@@ -17,7 +17,7 @@ use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use tokio::time::timeout;
 use toolgate_audit::CallId;
-use toolgate_policy::{Amount, Claim, Effect, Period, Taken, Unavailable, Usage, Verdict};
+use toolgate_policy::{Claim, Counted, Effect, Unavailable, Verdict};
 
 use crate::access::{Access, Grant};
 use crate::admission::{Admission, Wanted};
@@ -112,7 +112,9 @@ fn judge(
         return Err(Refused::out_of_reach(call_id));
     }
     let same = before.of_label(&label).is_some_and(|before| has_same_policy(before, grant));
-    let usage = Admitted { same_policy: same };
+    // What it names was found to be its grant's when it was admitted, under the policy of then.
+    let owns = |_: &Claim<'_>| if same { Ok(true) } else { Err(Unavailable) };
+    let usage = Counted { owns: &owns, exceptions: &[] };
     let verdict = wanted.decide(Some(&wanted.arguments), &usage, now);
     match verdict.effect {
         Effect::Allow => Ok(()),
@@ -127,29 +129,5 @@ fn has_same_policy(before: &Grant, now: &Grant) -> bool {
             Arc::ptr_eq(before, now) || (before.hash.is_some() && before.hash == now.hash)
         }
         _ => false,
-    }
-}
-
-/// What a call that was admitted is judged with: it has been counted, and what it names was found
-/// to be its grant's under the same policy.
-struct Admitted {
-    same_policy: bool,
-}
-
-impl Usage for Admitted {
-    fn used(&self, _: &str, _: Period) -> Result<Amount, Unavailable> {
-        Ok(Amount::ZERO)
-    }
-    fn taken(&self, _: &str, _: Timestamp) -> Result<Vec<Taken>, Unavailable> {
-        Ok(Vec::new())
-    }
-    fn in_flight(&self, _: &str) -> Result<u64, Unavailable> {
-        Ok(0)
-    }
-    fn last_admitted(&self, _: &str) -> Result<Option<Timestamp>, Unavailable> {
-        Ok(None)
-    }
-    fn owns(&self, _: &Claim<'_>) -> Result<bool, Unavailable> {
-        if self.same_policy { Ok(true) } else { Err(Unavailable) }
     }
 }

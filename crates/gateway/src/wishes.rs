@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 
 use parking_lot::Mutex;
 use toolgate_mcp::{Request, method, peek, text};
+use toolgate_policy::normal_uri;
 use unicode_normalization::UnicodeNormalization;
 
 use crate::modern::Level;
@@ -78,42 +79,12 @@ impl Wishes {
     }
 }
 
-/// What is left of a URI where servers may disagree on the rest: its letters and digits, decoded and
-/// without case, without dot segments, query and fragment. Different resources may come out alike.
+/// What is left of a URI where servers may disagree on the rest: the letters and digits of its
+/// normal form, without case, query and fragment. Different resources may come out alike.
 fn alike(uri: &str) -> String {
+    let uri = normal_uri(uri);
     let uri = uri.split(['?', '#']).next().unwrap_or_default();
-    let mut decoded = uri.to_owned();
-    for _ in 0..3 {
-        decoded = percent_decoded(&decoded);
-    }
-    let (scheme, rest) = decoded.split_once(':').unwrap_or(("", &decoded));
-    let mut parts: Vec<&str> = vec![scheme];
-    for part in rest.split(['/', '\\']) {
-        match part {
-            "." | "" | "localhost" | "127.0.0.1" => {}
-            ".." if parts.len() > 1 => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    let letters = parts.join("");
-    let letters = letters.nfkc().flat_map(char::to_lowercase).filter(|c| c.is_alphanumeric());
-    letters.collect()
-}
-
-fn percent_decoded(text: &str) -> String {
-    let (mut bytes, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
-    while let [first, more @ ..] = rest {
-        let code = more.get(..2).and_then(|code| std::str::from_utf8(code).ok());
-        let code = code.and_then(|code| u8::from_str_radix(code, 16).ok());
-        if let Some(byte) = code.filter(|_| *first == b'%') {
-            bytes.push(byte);
-            rest = more.get(2..).unwrap_or_default();
-        } else {
-            bytes.push(*first);
-            rest = more;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    uri.nfkc().flat_map(char::to_lowercase).filter(|c| c.is_alphanumeric()).collect()
 }
 
 #[cfg(test)]

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
 use toolgate_mcp::{Incoming, Limits, Message, parse_agent};
-use toolgate_policy::{Call, Class, Effect, Known, Policy, Unused, decide};
+use toolgate_policy::{Call, Class, Effect, Known, Policy, UNUSED, decide};
 
 /// Where rules look, in the order in which readers answer.
 const PATHS: &str = r#"[["all"],["amount"],["id"],["s"],["o","k"],["l",0]]"#;
@@ -145,7 +145,7 @@ fn policy(rule: &(usize, &str, &str, &str)) -> Result<Policy, String> {
 /// Whether the rule matches; none if it cannot be decided, which denies.
 fn matches(policy: &Policy, arguments: &str) -> Option<bool> {
     let call = Call::new("s", "x", Class::Other, arguments);
-    let verdict = decide(policy, &call, &Unused, Timestamp::UNIX_EPOCH);
+    let verdict = decide(policy, &call, &UNUSED, Timestamp::UNIX_EPOCH);
     match verdict.effect {
         Effect::Allow => Some(false),
         _ if verdict.message.contains("cannot decide") => None,

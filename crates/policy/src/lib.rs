@@ -65,7 +65,8 @@ pub use problem::{Problem, Severity, Span};
 pub use recommended::RECOMMENDED;
 pub use scenario::{TestReport, TestResult};
 pub use schema::json_schema;
-pub use usage::{Claim, Exception, ExceptionFacts, Taken, Unavailable, Unused, Usage};
+pub use uri::normal_uri;
+pub use usage::{Claim, Counted, Exception, ExceptionFacts, Taken, UNUSED, Unavailable, Usage};
 pub use verdict::{
     Contribution, Effect, Hold, Lifted, Refusal, Reservation, Shadowed, Take, Verdict,
 };

@@ -20,9 +20,9 @@ pub(crate) struct Readings {
 impl Readings {
     pub(crate) fn of(uri: &str) -> Self {
         let mut same = vec![uri.to_owned()];
-        add(&mut same, normal(uri));
+        add(&mut same, normal_uri(uri));
         if let Ok(url) = Url::parse(uri) {
-            add(&mut same, normal(url.as_str()));
+            add(&mut same, normal_uri(url.as_str()));
         }
         let mut careless: Vec<String> = Vec::new();
         for reading in same.iter().flat_map(|uri| careless_readings(uri)) {
@@ -53,7 +53,7 @@ fn add(readings: &mut Vec<String>, reading: String) {
 /// The form that all spellings of one URI have in common: white space and control characters away,
 /// percent signs decoded to the end, `/` for `\`, scheme and authority in lower case, no dot
 /// segments, no empty segments, and `file:///` for every local file.
-pub(crate) fn normal(uri: &str) -> String {
+pub fn normal_uri(uri: &str) -> String {
     let text = decoded(&stripped(uri)).replace('\\', "/");
     let Some((scheme, rest)) = scheme(&text) else {
         return text;
@@ -155,33 +155,33 @@ fn segments(path: &str) -> String {
 
 /// What careless readers make of a URI.
 fn careless_readings(uri: &str) -> Vec<String> {
-    let text = normal(uri);
+    let text = normal_uri(uri);
     let mut readings = Vec::new();
     // Some cut a text at its first NUL.
     let whole = text.split('\0').next().unwrap_or_default();
-    readings.push(normal(whole));
+    readings.push(normal_uri(whole));
     // A fragment is never sent to whoever reads the resource.
     let bare = whole.split('#').next().unwrap_or_default();
-    readings.push(normal(bare));
+    readings.push(normal_uri(bare));
     let drive = |scheme: &str| scheme.len() == 1;
     match scheme(bare) {
         Some((scheme, rest)) if !drive(scheme) => {
             let rest = rest.trim_start_matches('/');
             let is_file = scheme == "file";
             let authority = if is_file { "file:///" } else { &format!("{scheme}://") };
-            readings.push(normal(&format!("{authority}{rest}")));
+            readings.push(normal_uri(&format!("{authority}{rest}")));
             if let Some((host, path)) = rest.split_once('/') {
                 let host = host.rsplit('@').next().unwrap_or_default();
                 let host = host.split(':').next().unwrap_or_default().trim_end_matches('.');
-                readings.push(normal(&format!("{scheme}://{host}/{path}")));
+                readings.push(normal_uri(&format!("{scheme}://{host}/{path}")));
                 if is_file {
                     // Most take the path and never look at the host.
-                    readings.push(normal(&format!("file:///{path}")));
+                    readings.push(normal_uri(&format!("file:///{path}")));
                 }
             }
         }
         // A path that is no URI, or begins with a drive.
-        _ => readings.push(normal(&format!("file:///{}", bare.trim_start_matches('/')))),
+        _ => readings.push(normal_uri(&format!("file:///{}", bare.trim_start_matches('/')))),
     }
     for at in 0..readings.len() {
         let Some(file) = readings.get(at).and_then(|uri| uri.strip_prefix("file:///")) else {
@@ -199,7 +199,7 @@ fn careless_readings(uri: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Readings, normal};
+    use super::{Readings, normal_uri};
 
     #[test]
     fn one_file_has_one_form() {
@@ -231,7 +231,7 @@ mod tests {
             "file:///x/%c0%ae%c0%ae/etc/passwd",
             "file%3A///etc/passwd",
         ] {
-            assert_eq!(normal(uri), "file:///etc/passwd", "{uri:?}");
+            assert_eq!(normal_uri(uri), "file:///etc/passwd", "{uri:?}");
         }
         for (uri, expected) in [
             ("db://Main/Secret", "db://main/Secret"),
@@ -244,8 +244,8 @@ mod tests {
             ("%zz%4", "%zz%4"),
             ("", ""),
         ] {
-            assert_eq!(normal(uri), expected, "{uri:?}");
-            assert_eq!(normal(expected), expected, "{uri:?}");
+            assert_eq!(normal_uri(uri), expected, "{uri:?}");
+            assert_eq!(normal_uri(expected), expected, "{uri:?}");
         }
     }
 

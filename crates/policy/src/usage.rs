@@ -1,6 +1,8 @@
 //! What has been used so far, as far as a decision asks: counters, calls in flight, repeats, owned
 //! values, standing exceptions. The store answers; this crate only asks.
 
+use std::fmt;
+
 use jiff::Timestamp;
 
 use crate::{
@@ -60,11 +62,20 @@ pub trait Usage {
     }
 }
 
-/// Nothing has been used and nothing is owned: for explaining a document by itself.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Unused;
+/// What a call is decided with if its own use is not the question: nothing is used up and nothing is
+/// a repeat. Who owns what is asked, and so are exceptions.
+#[derive(Clone, Copy)]
+pub struct Counted<'a> {
+    /// Whether the value is the grant's.
+    pub owns: &'a dyn Fn(&Claim<'_>) -> Result<bool, Unavailable>,
+    /// Standing exceptions that may concern the call.
+    pub exceptions: &'a [Exception],
+}
 
-impl Usage for Unused {
+/// Nothing has been used and nothing is owned: for explaining a document by itself.
+pub const UNUSED: Counted<'static> = Counted { owns: &|_| Ok(false), exceptions: &[] };
+
+impl Usage for Counted<'_> {
     fn used(&self, _: &str, _: Period) -> Result<Amount, Unavailable> {
         Ok(Amount::ZERO)
     }
@@ -77,8 +88,17 @@ impl Usage for Unused {
     fn last_admitted(&self, _: &str) -> Result<Option<Timestamp>, Unavailable> {
         Ok(None)
     }
-    fn owns(&self, _: &Claim<'_>) -> Result<bool, Unavailable> {
-        Ok(false)
+    fn owns(&self, claim: &Claim<'_>) -> Result<bool, Unavailable> {
+        (self.owns)(claim)
+    }
+    fn exceptions(&self) -> &[Exception] {
+        self.exceptions
+    }
+}
+
+impl fmt::Debug for Counted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Counted").finish_non_exhaustive()
     }
 }
 

@@ -12,7 +12,6 @@
 
 mod desk;
 mod group;
-mod leg;
 mod queue;
 #[cfg(test)]
 mod tests;

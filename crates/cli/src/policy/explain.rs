@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use toolgate_policy::{
     Call, Class, Effect, Explanation, Identity, Known, LimitState, RECOMMENDED, SessionFacts,
-    Unused, explain, limits,
+    UNUSED, explain, limits,
 };
 
 use super::granted::{self, Granted};
@@ -32,11 +32,11 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Done> {
     };
     let now = args.at.unwrap_or_else(Timestamp::now);
     let call = asked.call(args);
-    let explanation = explain(&policy, &call, &Unused, now);
+    let explanation = explain(&policy, &call, &UNUSED, now);
     print::out(&match args.output {
         ExplainOutput::Json => format!("{}\n", serde_json::to_string(&explanation)?),
         ExplainOutput::Text => {
-            let limits = limits(&policy, &call, &Unused, now);
+            let limits = limits(&policy, &call, &UNUSED, now);
             let limits: Vec<String> = limits.iter().map(line_of).collect();
             asked.story(&source, &explanation, &limits, policy.is_shadow(now))
         }

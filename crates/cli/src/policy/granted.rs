@@ -14,7 +14,7 @@ use serde_json::value::RawValue;
 use toolgate_admin::SERVERS;
 use toolgate_policy::{
     Amount, Call, Class, Effect, ExplainedRule, Explanation, Identity, Known, LimitState, Policy,
-    SessionFacts, Unused, Usage, Verdict, explain, limits,
+    SessionFacts, UNUSED, Usage, Verdict, explain, limits,
 };
 use toolgate_store_sqlite::Outside;
 
@@ -157,7 +157,7 @@ impl Asked<'_> {
         };
         let (explanation, limits, shadow) = match &mut outside {
             Some(outside) => outside.look(self.now(), told).with_context(unreadable)?,
-            None => told(&Unused, self.now()),
+            None => told(&UNUSED, self.now()),
         };
         let source = Source { file: policy.name().to_owned(), text: document };
         Ok(Granted { source, explanation, limits, shadow })

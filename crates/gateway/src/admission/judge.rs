@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use toolgate_audit::Draft;
-use toolgate_policy::{Examined, Unused, Usage, Verdict, conclude, examine};
+use toolgate_policy::{Examined, UNUSED, Usage, Verdict, conclude, examine};
 
 use super::{Admission, Wanted, What, draft};
 use crate::refused::Refused;
@@ -65,7 +65,7 @@ impl Wanted {
             }
             (in_force, _) => {
                 let shadow = in_force.as_ref().is_some_and(|it| it.policy.is_shadow(now));
-                let verdict = self.decide(Some(&self.arguments), &Unused, now);
+                let verdict = self.decide(Some(&self.arguments), &UNUSED, now);
                 SoFar::Named(Box::new(verdict), shadow)
             }
         }

@@ -28,7 +28,7 @@ use crate::agent::{AgentSession, Asked, Asker};
 use crate::ended::Ended;
 use crate::failure::Failure;
 use crate::label;
-use crate::modern::can_answer;
+use crate::modern::{OF_ROUND, can_answer};
 use crate::outlet::Outlet;
 
 /// How many questions of one leg an agent is asked.
@@ -279,9 +279,6 @@ fn continued(
     let more = format!(r#""inputResponses":{answers}{state}"#);
     Ok(edit.insert_raw(params, &more).map_err(cannot)?.finish())
 }
-
-/// What of `params` belongs to one round.
-const OF_ROUND: [&str; 3] = ["requestState", "inputResponses", "_meta"];
 
 /// The next request of a client, as the server is to have it: what was decided, with the client's
 /// answers, the server's own state, and what the client says of this message.

@@ -238,12 +238,7 @@ impl Link {
     /// The same in the background, for the next call.
     fn learn_tools_soon(self: &Arc<Self>) {
         let me = Arc::clone(self);
-        tokio::spawn(async move {
-            if let Err(failure) = me.learn_tools().await {
-                let why = failure.what(me.server.name());
-                tracing::debug!(server = me.server.name(), why, "its tools are not known");
-            }
-        });
+        tokio::spawn(async move { me.learn_tools_or_not().await });
     }
 
     /// Whose the request `number` is.

@@ -20,8 +20,8 @@ use crate::tasks::{Answer, Made, Role, may_name};
 const NEWER: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
 
 impl Link {
-    /// The result but for its tasks as the agent is to see it; none if that is as it came. A list in which nothing
-    /// can be hidden, because it cannot be read, is not shown.
+    /// The result as the agent is to see it, before its tasks are renamed; `None` if it passes
+    /// unchanged. A list that the filter cannot read is rejected.
     pub(super) fn result_for_agent(
         &self,
         waiting: &AgentWaiting,

@@ -11,8 +11,8 @@ use toolgate_policy::canonical_json;
 
 use crate::agent::AgentSession;
 
-/// What differs from round to round.
-const OF_ROUND: [&str; 3] = ["requestState", "inputResponses", "_meta"];
+/// What of `params` belongs to one round.
+pub(crate) const OF_ROUND: [&str; 3] = ["requestState", "inputResponses", "_meta"];
 
 /// What `_meta` says of one message, or of its client.
 const OF_MESSAGE: [&str; 8] = [

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use jiff::Timestamp;
 use toolgate_policy::{
-    Call, Class, Effect, Known, Ledger, Policy, Unused, Verdict, Window, Yielded, conclude, decide,
+    Call, Class, Effect, Known, Ledger, Policy, UNUSED, Verdict, Window, Yielded, conclude, decide,
     examine,
 };
 
@@ -19,7 +19,7 @@ fn now() -> Timestamp {
 }
 
 fn ask(policy: &Policy, arguments: &str) -> Verdict {
-    decide(policy, &Call::new("s", "t", Class::Other, arguments), &Unused, now())
+    decide(policy, &Call::new("s", "t", Class::Other, arguments), &UNUSED, now())
 }
 
 fn numbers(count: usize, from: usize) -> String {
@@ -104,7 +104,7 @@ fn names_are_decided_without_looking_at_arguments() {
     for tool in ["hidden", "other"] {
         // Not even JSON.
         let call = Call::new("s", tool, Class::Other, "{\"a\":");
-        assert!(decide(&policy, &call, &Unused, now()).effect >= Effect::Deny);
+        assert!(decide(&policy, &call, &UNUSED, now()).effect >= Effect::Deny);
     }
 }
 
@@ -150,8 +150,8 @@ fn another_policy_is_not_concluded_by_what_was_examined() {
     let (open, strict) = (policy("{}"), policy("{\"action\":\"deny\"}"));
     let call = Call::new("s", "t", Class::Other, "{}");
     let examined = examine(&open, &call);
-    assert_eq!(conclude(&open, &call, &examined, &Unused, now()).effect, Effect::Allow);
-    assert_eq!(conclude(&strict, &call, &examined, &Unused, now()).effect, Effect::Deny);
+    assert_eq!(conclude(&open, &call, &examined, &UNUSED, now()).effect, Effect::Allow);
+    assert_eq!(conclude(&strict, &call, &examined, &UNUSED, now()).effect, Effect::Deny);
 }
 
 /// A document's own tests end, and a document whose tests are too much has failed them.

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 use toolgate_policy::{
-    Call, Class, Effect, Known, Ledger, Loaded, Policy, Unused, argument_digest, decide,
+    Call, Class, Effect, Known, Ledger, Loaded, Policy, UNUSED, argument_digest, decide,
     import_intercept,
 };
 
@@ -21,7 +21,7 @@ fn codes(loaded: &Loaded) -> Vec<&'static str> {
 
 fn effect(policy: &Policy, tool: &str, args: &str) -> Effect {
     let now = "2026-01-05T00:00:00Z".parse().unwrap();
-    decide(policy, &Call::new("s", tool, Class::Other, args), &Unused, now).effect
+    decide(policy, &Call::new("s", tool, Class::Other, args), &UNUSED, now).effect
 }
 
 #[test]

@@ -11,10 +11,11 @@ use toolgate_audit::{
     Outcome, Row, Signer, cut,
 };
 use toolgate_policy::{
-    self as policy, Amount, Ownership, Reservation, Take, Unavailable, Usage, Verdict,
+    self as policy, Amount, Claim, Counted, Ownership, Reservation, Take, Unavailable, Usage,
+    Verdict,
 };
 
-use super::{Due, Finish, Job, leg::Counted, writer::Memory};
+use super::{Due, Finish, Job, writer::Memory};
 use crate::{
     Asking, Change, ChangeError, Ending, Fault, FaultKind, Leg, Settled,
     backend::{Abandoned, Changed, GiveBack, State, Transaction},
@@ -126,7 +127,12 @@ impl<'a> Group<'a> {
         let usage: &dyn Usage = self.transaction;
         let decided = catch_unwind(AssertUnwindSafe(|| match asking.leg {
             Leg::First => (asking.decide)(usage, now),
-            Leg::Next => (asking.decide)(&Counted(usage), now),
+            // It was counted when it began; ids still belong to their owners.
+            Leg::Next => {
+                let owns = |claim: &Claim<'_>| usage.owns(claim);
+                let exceptions = usage.exceptions();
+                (asking.decide)(&Counted { owns: &owns, exceptions }, now)
+            }
         }));
         let Ok(verdict) = decided else { return Ok(internal("the decision failed")) };
         let verdict = Box::new(verdict);

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use toolgate_policy::{Call, Class, Effect, Identity, Known, Policy, SessionFacts, Unused, decide};
+use toolgate_policy::{Call, Class, Effect, Identity, Known, Policy, SessionFacts, UNUSED, decide};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -68,7 +68,7 @@ fn truth(row: &Row, place: &str, predicate: &str) -> Result<&'static str, String
     };
     let now = row.at.as_deref().unwrap_or("2026-01-05T00:00:00Z");
     let now = now.parse().map_err(|e| format!("{e}"))?;
-    let verdict = decide(&policy, &call, &Unused, now);
+    let verdict = decide(&policy, &call, &UNUSED, now);
     let spoke = verdict.effect != Effect::Allow;
     let error = verdict.message.contains("cannot decide");
     if spoke && verdict.rule.as_deref() != Some(&format!("/tools/x/{place}/0")) {
