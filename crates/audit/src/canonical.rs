@@ -15,7 +15,7 @@
 
 use serde_json::value::RawValue;
 
-use crate::{CounterChange, Draft, Hash, id::push_hex};
+use crate::{CounterChange, Draft, Hash, Row, id::push_hex};
 
 /// The version of the canonical form that is written.
 pub const VERSION: u64 = 1;
@@ -73,6 +73,13 @@ pub(crate) fn counters(draft: &Draft) -> String {
     let mut out = Object { text: String::new() };
     out.list(draft);
     out.text
+}
+
+impl Row {
+    /// The row as one line of JSON: its canonical form, with the hash.
+    pub fn to_json(&self) -> String {
+        write(self.seq, &self.draft, Some(&self.hash))
+    }
 }
 
 /// A JSON object in the making.

@@ -136,10 +136,3 @@ impl Draft {
         }
     }
 }
-
-impl Row {
-    /// The row as one line of JSON: its canonical form, with the hash.
-    pub fn to_json(&self) -> String {
-        crate::canonical::write(self.seq, &self.draft, Some(&self.hash))
-    }
-}

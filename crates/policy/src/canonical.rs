@@ -58,7 +58,7 @@ fn write(raw: &str, depth: usize, out: &mut String) -> Result<(), NotCanonical> 
     match Value::read(raw)? {
         Value::Null => out.push_str("null"),
         Value::Bool(b) => out.push_str(if b { "true" } else { "false" }),
-        Value::Number(text) if crate::node::is_json_number(text) => out.push_str(text),
+        Value::Number(text) if crate::number::is_json_number(text) => out.push_str(text),
         Value::String(text) => write_string(&text, out),
         Value::List(raw) => {
             out.push('[');

@@ -12,7 +12,11 @@ use std::{
 use foldhash::fast::FixedState;
 use smallvec::SmallVec;
 
-use crate::{intercept, json::Value, model::Scalar, number::Number};
+use crate::{
+    json::Value,
+    number::Number,
+    scalar::{Scalar, print_number, print_scalar},
+};
 
 /// Shorter lists are compared one by one.
 const SHORT: usize = 16;
@@ -47,7 +51,7 @@ impl Choices {
         let mut index = Index::default();
         for (place, scalar) in list.iter().enumerate() {
             let place = u32::try_from(place).unwrap_or(u32::MAX);
-            index.texts.entry(intercept::print_scalar(scalar)).or_default().push(place);
+            index.texts.entry(print_scalar(scalar)).or_default().push(place);
             if let Scalar::Number(text) = scalar {
                 index.number = index.number.or(Some(place));
                 match double(text) {
@@ -81,7 +85,7 @@ impl Index {
             Value::String(text) => add(self.texts.get(&**text)),
             Value::Number(text) => {
                 add(double(text).and_then(|bits| self.numbers.get(&bits)));
-                add(self.texts.get(&intercept::print_number(text)));
+                add(self.texts.get(&print_number(text)));
                 found.extend(self.number);
             }
             Value::List(_) | Value::Object(_) | Value::Words(_) => {}
@@ -134,7 +138,7 @@ impl Deref for Choices {
 #[cfg(test)]
 mod tests {
     use super::{Choices, SHORT};
-    use crate::{intercept, json::Value, model::Scalar, truth::among};
+    use crate::{intercept, json::Value, scalar::Scalar, truth::among};
 
     fn scalars(rolled: u64) -> Vec<Scalar> {
         let mut list = vec![

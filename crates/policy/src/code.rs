@@ -5,7 +5,15 @@
 
 use serde::{Serialize, Serializer};
 
-use crate::Severity;
+/// How bad a problem is: an error refuses the document, a warning does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// The document cannot be used.
+    Error,
+    /// The document can be used, but probably does not mean what its author meant.
+    Warning,
+}
 
 macro_rules! codes {
     ($($number:literal $name:ident $severity:ident $title:literal $advice:literal;)+) => {

@@ -9,9 +9,10 @@ use crate::{
     Digest,
     model::{
         Action, Approve, Condition, Document, Entry, Increment, Limit, Operand, Pattern, Predicate,
-        Rule, RulePath, Scalar, Section, Shadow, Test, ToolKey,
+        Rule, RulePath, Section, Shadow, Test, ToolKey,
     },
     number::Number,
+    scalar::Scalar,
 };
 
 /// The hash of a document.

@@ -9,9 +9,10 @@ use crate::{
     Amount,
     budget::Budget,
     json::{self, Malformed, Raw, Value},
-    model::{Op, Operand, Rule, RuleCondition, RulePath, Scalar},
+    model::{Op, Operand, Rule, RuleCondition, RulePath},
     mutant::{self, Mutant},
     number::Number,
+    scalar::{Scalar, print_number, print_scalar},
     truth::{Facts, ordered},
     usage::Unavailable,
 };
@@ -143,18 +144,4 @@ pub(crate) fn equal(value: &Value<'_>, wanted: &Scalar) -> bool {
         Value::List(_) | Value::Object(_) | Value::Words(_) => return false,
     };
     printed == print_scalar(wanted)
-}
-
-/// The text that a value of a rule is compared by.
-pub(crate) fn print_scalar(scalar: &Scalar) -> String {
-    match scalar {
-        Scalar::Null => "<nil>".to_owned(),
-        Scalar::Bool(flag) => flag.to_string(),
-        Scalar::Number(text) => print_number(text),
-        Scalar::String(text) => text.clone(),
-    }
-}
-
-pub(crate) fn print_number(text: &str) -> String {
-    Number::parse(text).and_then(|n| n.integer()).unwrap_or_else(|| text.to_owned())
 }

@@ -13,6 +13,7 @@ use crate::{
     glob::Glob,
     path::Path,
     problem::Span,
+    scalar::Scalar,
 };
 
 #[derive(Debug)]
@@ -234,14 +235,6 @@ pub(crate) enum Operand {
     Flag(bool),
     /// Host names, in the form URLs give them.
     Hosts(Hosts),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Scalar {
-    Null,
-    Bool(bool),
-    Number(String),
-    String(String),
 }
 
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ use granit_parser::{ErrorKind, Event, Parser, ScalarStyle};
 
 use crate::{
     Code,
+    number::is_json_number,
     problem::{Findings, Span},
 };
 
@@ -286,24 +287,6 @@ fn bytes(span: &granit_parser::Span) -> Span {
 
 fn cover(start: Span, end: Span) -> Span {
     Span { start: start.start, end: end.end.max(start.start) }
-}
-
-/// `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`
-pub(crate) fn is_json_number(text: &str) -> bool {
-    let rest = text.strip_prefix('-').unwrap_or(text);
-    let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
-        Some((m, e)) => (m, Some(e)),
-        None => (rest, None),
-    };
-    let (whole, fraction) = match mantissa.split_once('.') {
-        Some((w, f)) => (w, Some(f)),
-        None => (mantissa, None),
-    };
-    let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
-    digits(whole)
-        && (whole == "0" || !whole.starts_with('0'))
-        && fraction.is_none_or(digits)
-        && exponent.is_none_or(|e| digits(e.strip_prefix(['+', '-']).unwrap_or(e)))
 }
 
 /// Spellings some YAML reader takes for a number although JSON does not: `010`, `0x1F`, `1_000`,

@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use toolgate_mcp::fold;
 
 use crate::{
-    Call, Class, Digest, Problem, hash,
+    Call, Class, Digest, Known, Problem, hash,
     index::{Index, Matches},
     lint,
     lower::{self, Reader},
@@ -15,26 +15,6 @@ use crate::{
     node,
     problem::Findings,
 };
-
-/// What is known of the world a policy is for. Empty is fine: then less is checked.
-#[derive(Clone, Debug, Default)]
-pub struct Known {
-    /// Names of configured servers; `server__tool` is read as `server/tool` for these.
-    pub servers: Vec<String>,
-    /// Tools that servers list; `None` when nobody has asked them.
-    pub tools: Option<Vec<KnownTool>>,
-}
-
-/// A tool some server lists.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KnownTool {
-    /// Its server word.
-    pub server: String,
-    /// Its own name.
-    pub name: String,
-    /// Its risk class.
-    pub class: Class,
-}
 
 /// A document that was read: the problems, and the policy if there is no error among them.
 #[derive(Debug)]

@@ -5,17 +5,7 @@
 
 use serde::Serialize;
 
-use crate::Code;
-
-/// How bad a problem is: an error refuses the document, a warning does not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Severity {
-    /// The document cannot be used.
-    Error,
-    /// The document can be used, but probably does not mean what its author meant.
-    Warning,
-}
+use crate::{Code, Severity};
 
 /// A range of bytes in the source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

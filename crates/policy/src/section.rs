@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use toolgate_mcp::{fold, method};
+use toolgate_mcp::fold;
 
 use crate::{
     Effect, Policy, Verdict,
@@ -114,28 +114,4 @@ impl<'n> Names<'n> {
             Self::Uri(readings) => readings.all(|uri| glob.matches(uri) || read.matches(uri)),
         }
     }
-}
-
-/// Whether `methods` has a say in a method of this name.
-pub(crate) fn decides(name: &str) -> bool {
-    let own = [
-        method::TOOLS_CALL,
-        method::PROMPTS_GET,
-        method::RESOURCES_READ,
-        method::RESOURCES_SUBSCRIBE,
-        method::COMPLETION_COMPLETE,
-    ];
-    let open = [
-        method::INITIALIZE,
-        method::PING,
-        method::DISCOVER,
-        method::TOOLS_LIST,
-        method::PROMPTS_LIST,
-        method::RESOURCES_LIST,
-        method::RESOURCES_TEMPLATES_LIST,
-        method::LOGGING_SET_LEVEL,
-        method::RESOURCES_UNSUBSCRIBE,
-        method::LISTEN,
-    ];
-    !own.contains(&name) && !open.contains(&name) && !name.starts_with("notifications/")
 }

@@ -10,10 +10,11 @@ use crate::{
     budget::{Budget, OVER},
     host,
     json::{self, Arguments, Malformed, Raw, Value},
-    model::{Condition, Op, Operand, Scalar, Test},
+    model::{Condition, Op, Operand, Test},
     mutant::{self, Mutant},
     number::Number,
     path::{Path, Root, Segment},
+    scalar::Scalar,
 };
 
 /// The truth of a test.

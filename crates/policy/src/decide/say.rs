@@ -6,7 +6,8 @@ use super::{Engine, strictness};
 use crate::{
     Contribution, Effect, Hold, Refusal, Verdict,
     budget::OVER,
-    model::{Approve, Condition, Operand, Predicate, Scalar},
+    model::{Approve, Condition, Operand, Predicate},
+    scalar::Scalar,
     truth::Fault,
 };
 

@@ -7,10 +7,11 @@ use crate::{
     Class, Code,
     choices::{Choices, Hosts},
     host,
-    model::{Condition, Op, Operand, Predicate, Scalar, Test},
+    model::{Condition, Op, Operand, Predicate, Test},
     node::{Key, Kind, Node},
     path::{Path, Root},
     problem::{Span, nearest},
+    scalar::Scalar,
 };
 
 /// Most regular expressions in one document.

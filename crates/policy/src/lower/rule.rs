@@ -7,11 +7,11 @@ use super::{Reader, entry::default_approve, find, key_span, pointer};
 use crate::{
     Amount, Code, Window,
     model::{
-        Approve, Increment, Limit, Op, Operand, Rule, RuleCondition, RuleKind, RulePath, Scalar,
-        Scope,
+        Approve, Increment, Limit, Op, Operand, Rule, RuleCondition, RuleKind, RulePath, Scope,
     },
     node::{Key, Kind, Node},
     problem::Span,
+    scalar::Scalar,
 };
 
 const KEYS: [&str; 7] =

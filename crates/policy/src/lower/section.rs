@@ -1,11 +1,12 @@
 //! `resources`, `prompts` and `methods`.
 
 use super::{Reader, find, pointer};
+use toolgate_mcp::method;
+
 use crate::{
     Code,
     model::{Pattern, Section},
     node::{Key, Kind, Node},
-    section::decides,
 };
 
 impl Reader<'_, '_> {
@@ -91,4 +92,28 @@ impl Reader<'_, '_> {
             );
         }
     }
+}
+
+/// Whether `methods` has a say in a method of this name.
+fn decides(name: &str) -> bool {
+    let own = [
+        method::TOOLS_CALL,
+        method::PROMPTS_GET,
+        method::RESOURCES_READ,
+        method::RESOURCES_SUBSCRIBE,
+        method::COMPLETION_COMPLETE,
+    ];
+    let open = [
+        method::INITIALIZE,
+        method::PING,
+        method::DISCOVER,
+        method::TOOLS_LIST,
+        method::PROMPTS_LIST,
+        method::RESOURCES_LIST,
+        method::RESOURCES_TEMPLATES_LIST,
+        method::LOGGING_SET_LEVEL,
+        method::RESOURCES_UNSUBSCRIBE,
+        method::LISTEN,
+    ];
+    !own.contains(&name) && !open.contains(&name) && !name.starts_with("notifications/")
 }
