@@ -9,21 +9,20 @@
 //! locks of the whole process; the `-wal` file is, once, to sync it: SQLite never locks that one.
 //!
 //! Start reading at [`open()`], then `write` (one transaction), `sync` (durability), `owner` (which
-//! processes live), `open` (which calls have not ended). Statements are in `sql/`, the schema in `sql/migrations/`.
+//! processes live), `open_calls` (which calls have not ended). Statements are in `sql/`, the schema in `sql/migrations/`.
 
 mod audit;
 mod fault;
 mod keys;
-mod open;
-mod outside;
+mod open_calls;
 mod owner;
 mod read;
+mod readonly;
 mod row;
 mod schema;
+mod setup;
 mod sql;
 mod sync;
-mod taking;
-mod things;
 mod time;
 mod usage;
 mod verify;
@@ -36,7 +35,7 @@ use toolgate_audit::{PublicKey, Secret};
 use toolgate_store::{Due, Engine, Fault, Settings, Tell};
 
 pub use audit::Audit;
-pub use outside::Outside;
+pub use readonly::Outside;
 pub use schema::VERSION as SCHEMA_VERSION;
 pub use sync::SyncFile;
 pub use verify::{public_key, verify, verify_by};

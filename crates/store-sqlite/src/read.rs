@@ -7,12 +7,11 @@ use toolgate_store::{Fault, Kept, Page, Snapshot, Status, backend::Reader};
 
 use crate::{
     fault::{OrFault as _, damaged},
-    open,
-    row::{self, number},
-    sql, things,
+    open_calls,
+    row::{self, number, to_head},
+    setup, sql,
     time::{mark, timestamp},
     usage::Used,
-    write::to_head,
 };
 
 /// At most so many rows at a time.
@@ -24,13 +23,13 @@ pub(crate) struct Reading(pub(crate) Connection);
 impl Reader for Reading {
     fn snapshot(&mut self) -> Result<Snapshot, Fault> {
         let transaction = self.0.transaction().or_fault()?;
-        let snapshot = things::snapshot(&transaction)?;
+        let snapshot = setup::snapshot(&transaction)?;
         transaction.finish().or_fault()?;
         Ok(snapshot)
     }
 
     fn kept(&mut self, space: &str) -> Result<Vec<Kept>, Fault> {
-        things::kept(&self.0, space)
+        setup::kept(&self.0, space)
     }
 
     fn rows(&mut self, page: &Page) -> Result<Vec<Row>, Fault> {
@@ -55,7 +54,7 @@ impl Reader for Reading {
             head: head(&transaction)?,
             checkpoint: last_checkpoint(&transaction)?,
             mark: mark(at),
-            open: open::count(&transaction)?,
+            open: open_calls::count(&transaction)?,
         };
         transaction.finish().or_fault()?;
         Ok(status)

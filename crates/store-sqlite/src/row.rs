@@ -7,10 +7,14 @@ use std::sync::Arc;
 
 use rusqlite::{CachedStatement, Row as Columns, ToSql, types::ValueRef};
 use toolgate_audit::{
-    CallId, Decision, Draft, Effect, Hash, Kind, Outcome, Row, Undecodable, VERSION,
+    CallId, Decision, Draft, Effect, Hash, Head, Kind, Outcome, Row, Undecodable, VERSION,
 };
+use toolgate_store::Fault;
 
-use crate::time::{micros, timestamp};
+use crate::{
+    fault::damaged,
+    time::{micros, timestamp},
+};
 
 /// Binds a row to the statement `append` and runs it.
 pub(crate) fn append(statement: &mut CachedStatement<'_>, row: &Row) -> rusqlite::Result<()> {
@@ -185,4 +189,11 @@ impl<'a> Reading<'a> {
 /// SQLite's integers are signed; ours never come near the end.
 pub(crate) fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// The head of a chain, from what is stored.
+pub(crate) fn to_head(seq: i64, hash: &[u8]) -> Result<Head, Fault> {
+    let seq = u64::try_from(seq).map_err(|_| damaged("audit.seq"))?;
+    let hash = Hash(hash.try_into().map_err(|_| damaged("audit.hash"))?);
+    Ok(Head { seq, hash })
 }

@@ -1,5 +1,10 @@
 //! The statements, one file each.
 
+use rusqlite::{Connection, ToSql};
+use toolgate_store::Fault;
+
+use crate::fault::OrFault as _;
+
 pub(crate) const APPEND: &str = include_str!("../sql/append.sql");
 pub(crate) const BEGIN: &str = include_str!("../sql/begin.sql");
 pub(crate) const CALL_BETWEEN: &str = include_str!("../sql/call_between.sql");
@@ -72,3 +77,12 @@ pub(crate) const SPAN_PRUNE: &str = include_str!("../sql/span_prune.sql");
 pub(crate) const STATE: &str = include_str!("../sql/state.sql");
 pub(crate) const STORY_ADD: &str = include_str!("../sql/story_add.sql");
 pub(crate) const STORY_TOLD: &str = include_str!("../sql/story_told.sql");
+
+/// Runs a statement and says how many rows it changed.
+pub(crate) fn execute(
+    connection: &Connection,
+    sql: &str,
+    values: &[&dyn ToSql],
+) -> Result<usize, Fault> {
+    connection.prepare_cached(sql).or_fault()?.execute(values).or_fault()
+}

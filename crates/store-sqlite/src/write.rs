@@ -1,5 +1,8 @@
 //! The writing side: one transaction at a time.
 
+mod counters;
+mod open_calls;
+
 use std::{
     cell::RefCell,
     collections::HashMap,
@@ -11,7 +14,7 @@ use std::{
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
-use toolgate_audit::{CallId, Checkpoint, Draft, Hash, Head, Kind, Row};
+use toolgate_audit::{CallId, Checkpoint, Draft, Head, Kind, Row};
 use toolgate_policy::{
     Amount, Claim, Ended, Ownership, Period, Reservation, Take, Taken, Unavailable, Usage, Yielded,
 };
@@ -24,17 +27,18 @@ use toolgate_store::{
 use crate::{
     Durability, SyncFile,
     fault::{OrFault as _, damaged},
-    open::Marks,
+    open_calls::Marks,
     owner::Owner,
     read::Reading,
-    row::{self, number},
-    schema, sql,
+    row::{self, number, to_head},
+    schema, setup,
+    sql::{self, execute},
     sync::{Syncer, Watch},
-    taking::{Receipt, Stored},
-    things,
     time::{mark, micros, timestamp},
     usage::{Used, used_of},
 };
+
+use counters::{Receipt, Stored};
 
 /// At most so many abandoned calls are ended in one transaction.
 const ABANDONED: i64 = 1_000;
@@ -182,15 +186,6 @@ pub(crate) struct Writing<'a> {
     /// The calendar counter that was read last: it is asked for several times.
     pub(crate) counter: RefCell<Option<(String, Stored)>>,
     wrote: bool,
-}
-
-/// Runs a statement and says how many rows it changed.
-pub(crate) fn execute(
-    connection: &Connection,
-    sql: &str,
-    values: &[&dyn ToSql],
-) -> Result<usize, Fault> {
-    connection.prepare_cached(sql).or_fault()?.execute(values).or_fault()
 }
 
 impl Writing<'_> {
@@ -350,7 +345,7 @@ impl Transaction for Writing<'_> {
         if !grants.iter().any(|known| known == grant) {
             grants.push(grant.to_owned());
         }
-        let grants = things::list(&grants)?;
+        let grants = setup::list(&grants)?;
         let until = micros(until);
         self.execute(sql::OWNED_WRITE, &[server, kind, value, &grants, &owner, &until])?;
         Ok(Ownership::Recorded)
@@ -363,7 +358,7 @@ impl Transaction for Writing<'_> {
     fn change(&mut self, change: &Change, now: Timestamp) -> Result<Changed, Fault> {
         self.wrote = true;
         self.counter.take();
-        let changed = things::change(self.connection, change, now)?;
+        let changed = setup::change(self.connection, change, now)?;
         if changed == Changed::Made && change.is_setup() {
             self.execute(sql::GROW_GENERATION, &[])?;
         }
@@ -441,11 +436,4 @@ impl Usage for Writing<'_> {
     fn owns(&self, claim: &Claim<'_>) -> Result<bool, Unavailable> {
         Used(self.connection).owns(claim)
     }
-}
-
-/// The head of a chain, from what is stored.
-pub(crate) fn to_head(seq: i64, hash: &[u8]) -> Result<Head, Fault> {
-    let seq = u64::try_from(seq).map_err(|_| damaged("audit.seq"))?;
-    let hash = Hash(hash.try_into().map_err(|_| damaged("audit.hash"))?);
-    Ok(Head { seq, hash })
 }

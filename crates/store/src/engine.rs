@@ -25,9 +25,11 @@ use jiff::{SignedDuration, Timestamp};
 use toolgate_audit::{CallId, Checkpoint, Draft, Row, Signer};
 
 use crate::{
-    Answer, Asking, Backend, Change, ChangeError, Ending, Fault, FaultKind, Kept, Look, NotAudited,
-    NotReadable, Page, Settled, Snapshot, Status, Store,
+    Answer, Asking, Backend, Change, ChangeError, Fault, FaultKind, Kept, Look, NotAudited,
+    NotReadable, Page, Snapshot, Status, Store,
     backend::Reader,
+    permit::{Finish, Outcomes},
+    reply,
     sync::{
         Mutex,
         atomic::{AtomicU64, AtomicUsize, Ordering},
@@ -35,8 +37,7 @@ use crate::{
         thread,
     },
 };
-pub(crate) use desk::Desk;
-use desk::{OnTheSpot, Way, Window};
+use desk::{Desk, OnTheSpot, Way, Window};
 use queue::Queue;
 use writer::Writer;
 
@@ -100,31 +101,21 @@ pub(crate) enum Asked {
     LetGo(Sender<()>),
 }
 
-type Reply<T, E> = oneshot::Sender<Result<T, E>>;
-
 /// What the writer is asked to do.
 pub(crate) enum Job {
     Admit {
         asking: Box<Asking>,
-        desk: Desk,
-        reply: Reply<Answer, NotAudited>,
+        outcomes: Arc<dyn Outcomes>,
+        reply: reply::Sender<Answer, NotAudited>,
     },
     Finish(Box<Finish>),
-    Deny(Box<Draft>, Reply<(), NotAudited>),
-    Record(Box<Draft>, Reply<u64, NotAudited>),
-    Change(Box<(Change, Draft)>, Reply<u64, ChangeError>),
+    Deny(Box<Draft>, reply::Sender<(), NotAudited>),
+    Record(Box<Draft>, reply::Sender<u64, NotAudited>),
+    Change(Box<(Change, Draft)>, reply::Sender<u64, ChangeError>),
     Touch(Arc<str>, Timestamp),
     Tick(Timestamp),
     /// The receiver fails as soon as the reader has let go of the data.
-    Close(Timestamp, Receiver<()>, Reply<(), NotAudited>),
-}
-
-/// The end of a call.
-pub(crate) struct Finish {
-    pub(crate) intent: Box<Draft>,
-    /// `None`: its ticket was dropped.
-    pub(crate) ending: Option<Ending>,
-    pub(crate) reply: Option<Reply<Settled, NotAudited>>,
+    Close(Timestamp, Receiver<()>, reply::Sender<(), NotAudited>),
 }
 
 impl Engine {
@@ -167,7 +158,7 @@ impl Engine {
     fn write<T: Send + 'static, E: Send + 'static>(
         &self,
         refuse: fn(Fault) -> E,
-        job: impl FnOnce(Reply<T, E>) -> Job,
+        job: impl FnOnce(reply::Sender<T, E>) -> Job,
     ) -> BoxFuture<'static, Result<T, E>> {
         self.put(MAX_WAITING, refuse, job)
     }
@@ -176,7 +167,7 @@ impl Engine {
         &self,
         most: usize,
         refuse: fn(Fault) -> E,
-        job: impl FnOnce(Reply<T, E>) -> Job,
+        job: impl FnOnce(reply::Sender<T, E>) -> Job,
     ) -> BoxFuture<'static, Result<T, E>> {
         if self.shared.waiting.fetch_add(1, Ordering::Relaxed) >= most {
             self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -185,7 +176,7 @@ impl Engine {
         }
         let (reply, answered) = oneshot::channel();
         self.desk.put(job(reply));
-        answer(answered, refuse)
+        reply::receive(answered, refuse)
     }
 
     fn ask<T: Send + 'static>(
@@ -198,15 +189,15 @@ impl Engine {
             drop(reply.send(question(reader).map_err(NotReadable)));
         });
         self.window.put(way, question);
-        answer(answered, NotReadable)
+        reply::receive(answered, NotReadable)
     }
 }
 
 impl Store for Engine {
     fn admit(&self, mut asking: Asking) -> BoxFuture<'static, Result<Answer, NotAudited>> {
         asking.draft = asking.draft.cut();
-        let (asking, desk) = (Box::new(asking), self.desk.clone());
-        self.write(NotAudited, |reply| Job::Admit { asking, desk, reply })
+        let (asking, outcomes) = (Box::new(asking), self.desk.outcomes());
+        self.write(NotAudited, |reply| Job::Admit { asking, outcomes, reply })
     }
 
     fn deny(&self, denial: Draft) -> BoxFuture<'static, Result<(), NotAudited>> {
@@ -276,7 +267,7 @@ impl Store for Engine {
         let (letting_go, gone) = channel();
         self.window.let_go(letting_go);
         self.desk.put(Job::Close(now, gone, reply));
-        answer(answered, NotAudited)
+        reply::receive(answered, NotAudited)
     }
 }
 
@@ -290,14 +281,6 @@ impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Settings").field("signer", &self.signer).finish_non_exhaustive()
     }
-}
-
-/// The future of a reply; a reply that never comes says that the store is closed.
-pub(crate) fn answer<T: Send + 'static, E: Send + 'static>(
-    answered: oneshot::Receiver<Result<T, E>>,
-    refuse: fn(Fault) -> E,
-) -> BoxFuture<'static, Result<T, E>> {
-    Box::pin(async move { answered.await.unwrap_or_else(|_| Err(refuse(Fault::closed()))) })
 }
 
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Fault> {

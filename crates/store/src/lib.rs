@@ -10,19 +10,22 @@
 
 mod admission;
 pub mod backend;
+mod ending;
 mod engine;
 pub mod failpoint;
 mod fault;
 mod memory;
 mod permit;
+mod reply;
 mod store;
 #[cfg(any(test, feature = "suite"))]
 pub mod suite;
 mod sync;
 mod things;
 
-pub use admission::{Answer, Asking, Decide, Ending, Leg, Look, Page, Settled, Status};
+pub use admission::{Answer, Asking, Decide, Leg, Look, Page, Status};
 pub use backend::Backend;
+pub use ending::{Ending, Settled};
 pub use engine::{Due, Engine, Settings, Tell};
 pub use fault::{ChangeError, Fault, FaultKind, NotAudited, NotReadable};
 pub use memory::Memory;

@@ -7,16 +7,13 @@
 //! Invariant: only this crate makes them, none can be cloned, so one intent sends at most once.
 //! Invariant: every admitted call gets an outcome row. A ticket that is dropped writes `unknown`.
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use futures_util::future::BoxFuture;
 use toolgate_audit::{CallId, Draft, cut};
 use toolgate_policy::Verdict;
 
-use crate::{
-    Ending, NotAudited, Settled,
-    engine::{Desk, Finish, Job, answer},
-};
+use crate::{Ending, NotAudited, Settled, reply};
 
 /// A call whose counters are taken and whose intent is written.
 #[derive(Debug)]
@@ -40,7 +37,21 @@ pub struct Permit {
 pub struct Ticket {
     /// Taken out when the outcome is given.
     call: Option<Box<Draft>>,
-    desk: Desk,
+    outcomes: Arc<dyn Outcomes>,
+}
+
+/// Where tickets send outcomes to be written.
+pub(crate) trait Outcomes: Send + Sync {
+    /// Writes the outcome, or sees to it that it is written later.
+    fn finish(&self, finish: Finish);
+}
+
+/// The end of a call.
+pub(crate) struct Finish {
+    pub(crate) intent: Box<Draft>,
+    /// `None`: its ticket was dropped.
+    pub(crate) ending: Option<Ending>,
+    pub(crate) reply: Option<reply::Sender<Settled, NotAudited>>,
 }
 
 impl Admitted {
@@ -49,9 +60,9 @@ impl Admitted {
         intent: Draft,
         seq: u64,
         verdict: Box<Verdict>,
-        desk: Desk,
+        outcomes: Arc<dyn Outcomes>,
     ) -> Self {
-        let ticket = Ticket { call: Some(Box::new(intent)), desk };
+        let ticket = Ticket { call: Some(Box::new(intent)), outcomes };
         Self { permit: Permit { call_id }, ticket, seq, verdict }
     }
 
@@ -97,14 +108,10 @@ impl Ticket {
     ) -> BoxFuture<'static, Result<Settled, NotAudited>> {
         let (reply, answered) = futures_channel::oneshot::channel();
         self.send(Some(ending), Some(reply));
-        answer(answered, NotAudited)
+        reply::receive(answered, NotAudited)
     }
 
-    fn send(
-        &mut self,
-        ending: Option<Ending>,
-        reply: Option<futures_channel::oneshot::Sender<Result<Settled, NotAudited>>>,
-    ) {
+    fn send(&mut self, ending: Option<Ending>, reply: Option<reply::Sender<Settled, NotAudited>>) {
         let ending = ending.map(|mut ending| {
             for text in [&mut ending.error_code, &mut ending.message].into_iter().flatten() {
                 if let Some(short) = cut(text) {
@@ -114,9 +121,8 @@ impl Ticket {
             ending
         });
         if let Some(intent) = self.call.take() {
-            let finish = Finish { intent, ending, reply };
             // If the writer is gone, the next start finds the intent and writes `unknown`.
-            self.desk.put(Job::Finish(Box::new(finish)));
+            self.outcomes.finish(Finish { intent, ending, reply });
         }
     }
 }

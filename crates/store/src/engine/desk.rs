@@ -21,6 +21,7 @@ use super::{
 use crate::{
     Backend,
     backend::Reader,
+    permit::{Finish, Outcomes},
     sync::{
         Mutex,
         mpsc::{Receiver, Sender},
@@ -55,11 +56,17 @@ impl Way {
 }
 
 /// Takes jobs up.
-pub(crate) trait Worker: Send + Sync {
+pub(crate) trait Worker: Outcomes {
     /// Does it, or sees to it that it is done, and whoever asked answered.
     fn work(&self, job: Job);
     /// Writes what could not be written before, if no thread is there to try it by itself.
     fn try_again(&self) {}
+}
+
+impl<W: Worker> Outcomes for W {
+    fn finish(&self, finish: Finish) {
+        self.work(Job::Finish(Box::new(finish)));
+    }
 }
 
 /// A writer; gone once the store is closed.
@@ -79,6 +86,11 @@ pub(super) struct Threaded<B: Backend> {
 impl Desk {
     pub(super) fn new(worker: impl Worker + 'static) -> Self {
         Self(Arc::new(worker))
+    }
+
+    /// Where tickets send outcomes.
+    pub(super) fn outcomes(&self) -> Arc<dyn Outcomes> {
+        Arc::clone(&self.0) as Arc<dyn Outcomes>
     }
 
     /// Puts a job there. If nobody is left to do it, its reply is dropped, which answers.

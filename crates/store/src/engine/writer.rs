@@ -171,7 +171,7 @@ impl<B: Backend> Writer<B> {
 pub(super) struct Closing {
     /// Fails as soon as the reader has let go of the data.
     pub(super) gone: Receiver<()>,
-    pub(super) reply: super::Reply<(), NotAudited>,
+    pub(super) reply: crate::reply::Sender<(), NotAudited>,
     pub(super) result: Result<(), NotAudited>,
 }
 
@@ -194,9 +194,9 @@ impl Job {
 /// Tells whoever asked; they may be gone, which is fine.
 fn answer(job: Job, done: Done) -> Option<Closing> {
     match (job, done) {
-        (Job::Admit { desk, reply, .. }, Done::Admitted { call_id, intent, seq, verdict }) => {
+        (Job::Admit { outcomes, reply, .. }, Done::Admitted { call_id, intent, seq, verdict }) => {
             // An answer that nobody hears drops its ticket, which writes `unknown`.
-            let admitted = Admitted::new(call_id, *intent, seq, verdict, desk);
+            let admitted = Admitted::new(call_id, *intent, seq, verdict, outcomes);
             drop(reply.send(Ok(Answer::Admitted(admitted))));
         }
         (Job::Admit { reply, .. }, Done::Refused(verdict)) => {

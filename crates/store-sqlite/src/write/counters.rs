@@ -5,7 +5,8 @@ use toolgate_audit::CallId;
 use toolgate_policy::{Amount, Period, Take, Window};
 use toolgate_store::Fault;
 
-use crate::{sql, time::micros, usage::seconds, write::Writing};
+use super::Writing;
+use crate::{sql, time::micros, usage::seconds};
 
 /// What a call took.
 pub(crate) struct Receipt {

@@ -11,9 +11,8 @@ use toolgate_store::{
 
 use crate::{
     fault::{OrFault as _, damaged},
-    sql,
+    sql::{self, execute},
     time::{micros, timestamp},
-    write::execute,
 };
 
 /// Makes a change, or says why not.

@@ -1,0 +1,17 @@
+//! Replies of the store: the way back from the writer or a reader to the caller.
+
+use futures_channel::oneshot;
+use futures_util::future::BoxFuture;
+
+use crate::Fault;
+
+/// Sends the reply to one request.
+pub(crate) type Sender<T, E> = oneshot::Sender<Result<T, E>>;
+
+/// The future of a reply. A reply that never comes means that the store is closed.
+pub(crate) fn receive<T: Send + 'static, E: Send + 'static>(
+    answered: oneshot::Receiver<Result<T, E>>,
+    refuse: fn(Fault) -> E,
+) -> BoxFuture<'static, Result<T, E>> {
+    Box::pin(async move { answered.await.unwrap_or_else(|_| Err(refuse(Fault::closed()))) })
+}
