@@ -7,8 +7,8 @@ use bytes::Bytes;
 use crate::failure::{Effect, Failure};
 use crate::outcome::ToolResult;
 use crate::reach::{Reach, Token};
-use crate::route::Target;
 use crate::showcase::{Entry, Key};
+use crate::target::Target;
 use crate::time::Millis;
 
 /// A WebSocket; the driver numbers them and never uses a number twice.
