@@ -8,20 +8,22 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::finding::{Finding, Span};
+use crate::mask;
 use crate::problem::{Problem, Severity, code};
 use crate::reader::{At, Read as _, Reader};
 use crate::settings::RawConfig;
 use crate::settings::audit::AuditConfig;
-use crate::settings::grants::{GrantConfig, Holder, Known};
+use crate::settings::grants::{GrantConfig, Holder, Known, SessionFilter};
 use crate::settings::limits::{AgentSessions, Limits};
 use crate::settings::listen::{Listen, Tls};
 use crate::settings::people::PersonConfig;
-use crate::settings::policies::PolicyConfig;
+use crate::settings::policies::{PolicyConfig, PolicySource};
 use crate::settings::servers::ServerConfig;
 use crate::settings::sessions::SessionsConfig;
-use crate::source::{Finding, Source, decode};
+use crate::source::{Source, decode};
 use crate::surroundings::Surroundings;
-use crate::tree::{self, Kind, Node, Span};
+use crate::tree::{self, Kind, Node};
 use crate::v8project::{self, DropIn};
 use crate::value::{Cidr, HttpOrigin, Period, TokenHash, within};
 
@@ -159,7 +161,7 @@ fn parse_with(
     let root = tree::parse(&source, &mut findings);
     let mut config = None;
     if let Some(root) = root {
-        source.mask_by(&root);
+        source.mask(mask::sensitive(&root));
         let folder = source.file.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new(".")).to_owned();
         let mut reader = Reader { findings, text: &source.text, folder, surroundings };
@@ -202,10 +204,32 @@ fn read_drop_in(root: &Node, reader: &mut Reader<'_>) -> (Option<Config>, Node, 
     let raw = RawConfig::read(&translated, reader);
     let config = raw.map(|raw| {
         let mut config = lower(raw, reader);
-        rest.apply(&mut config);
+        add_rest(&rest, &mut config);
         config
     });
     (config, translated, rest)
+}
+
+/// Adds the settings for which `toolgate.yaml` has no key.
+fn add_rest(rest: &DropIn, config: &mut Config) {
+    config.sessions.cache_file.clone_from(&rest.cache_file);
+    if let Some(token) = rest.token {
+        let document = "version: '1'\ndefault: allow\n".to_owned();
+        config.policies.push(PolicyConfig {
+            name: v8project::POLICY.to_owned(),
+            source: PolicySource::Inline(document),
+        });
+        config.grants.push(GrantConfig {
+            label: v8project::GRANT.to_owned(),
+            token,
+            identity: None,
+            groups: Vec::new(),
+            servers: None,
+            sessions: SessionFilter::default(),
+            policy: Some(v8project::POLICY.to_owned()),
+            expires: None,
+        });
+    }
 }
 
 fn check_version(raw: &RawConfig, span: Span, reader: &mut Reader<'_>) {

@@ -9,9 +9,12 @@
 
 mod config;
 mod data_of;
+mod finding;
+mod mask;
 mod problem;
 mod reader;
 mod schema;
+mod secret_name;
 mod settings;
 mod source;
 mod suggest;

@@ -13,11 +13,11 @@ use std::path::{Path, PathBuf};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
+use crate::finding::{Finding, MAX_FINDINGS, Span};
 use crate::problem::{Severity, code};
-use crate::source::Finding;
 use crate::suggest;
 use crate::surroundings::Surroundings;
-use crate::tree::{Entry, Key, Kind, Node, Span};
+use crate::tree::{Entry, Key, Kind, Node};
 
 /// A type that can be read from a node.
 pub(crate) trait Read: Sized {
@@ -114,10 +114,6 @@ impl Reader<'_> {
         }
     }
 }
-
-/// Enough to see what is wrong; a file of another kind could have a hundred thousand. Counted for
-/// errors and warnings apart, so that warnings never keep an error out.
-pub(crate) const MAX_FINDINGS: usize = 200;
 
 /// A message that quotes a very long word is cut.
 fn clipped(message: String) -> String {

@@ -6,9 +6,9 @@
 
 use std::path::PathBuf;
 
+use crate::finding::{Finding, Span};
 use crate::problem::{Problem, Severity, Snippet, code};
-use crate::tree::{Entry, Kind, Node, Span};
-use crate::value::secret_name;
+use crate::secret_name::secret_name;
 
 /// The largest file that is read.
 pub(crate) const MAX_BYTES: usize = 4 * 1024 * 1024;
@@ -20,17 +20,6 @@ pub(crate) struct Source {
     pub(crate) file: PathBuf,
     pub(crate) text: String,
     masked: Masked,
-}
-
-/// A problem while the file is still being read: its line is cut out only when it is known what
-/// must be masked.
-#[derive(Debug, PartialEq)]
-pub(crate) struct Finding {
-    pub(crate) severity: Severity,
-    pub(crate) code: &'static str,
-    pub(crate) span: Span,
-    pub(crate) message: String,
-    pub(crate) hint: Option<String>,
 }
 
 enum Masked {
@@ -47,10 +36,8 @@ impl Source {
         Self { file, text, masked: Masked::Unknown }
     }
 
-    /// Learns from the tree which values may be secret.
-    pub(crate) fn mask_by(&mut self, root: &Node) {
-        let mut spans = Vec::new();
-        collect_sensitive(root, false, &mut spans);
+    /// Masks these byte ranges of values that may be secret ([`crate::mask`] finds them).
+    pub(crate) fn mask(&mut self, spans: Vec<(usize, usize)>) {
         self.masked = Masked::Spans(spans);
     }
 
@@ -160,54 +147,6 @@ fn looks_like_cp1251(bytes: &[u8]) -> bool {
     let letters = bytes.iter().filter(|b| letter(b)).count();
     let pairs = bytes.windows(2).filter(|pair| pair.iter().all(letter)).count();
     pairs > 0 && letters * 10 >= high * 9
-}
-
-/// Collects the values under `headers`, `env` and `args`, those of keys that sound secret, and URLs
-/// with user data or a query. References show, since they only name a secret.
-fn collect_sensitive(node: &Node, inside: bool, spans: &mut Vec<(usize, usize)>) {
-    match &node.kind {
-        Kind::Null => {}
-        Kind::Scalar(scalar) => {
-            let url = scalar.text.contains("://") && scalar.text.contains(['@', '?']);
-            if (inside || url) && !is_harmless(&scalar.text) {
-                spans.push((node.span.start, node.span.end));
-            }
-        }
-        Kind::List(items) => items.iter().for_each(|item| collect_sensitive(item, inside, spans)),
-        Kind::Map { entries, dropped } => {
-            for Entry { key, value } in entries.iter().chain(dropped) {
-                let inside = match key.text.as_str() {
-                    // Sections of our own whose names only sound secret.
-                    "limits" | "tls" | "identifier_keys" => continue,
-                    "kinds" | "infobases" | "uids" => false,
-                    "headers" | "env" | "args" => true,
-                    key => inside || secret_name(key),
-                };
-                // `API_KEY=value` pasted as a key.
-                if inside && key.text.contains(['=', ':', ' ']) {
-                    spans.push((key.span.start, key.span.end));
-                }
-                collect_sensitive(value, inside, spans);
-            }
-        }
-    }
-}
-
-/// What can be shown although it stands where secrets do: references, such as `env:NAME` and
-/// `Bearer ${NAME}`, and flags of a command, such as `--port`.
-fn is_harmless(text: &str) -> bool {
-    let name = |text: &str| {
-        !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-    };
-    let flag = text.starts_with('-') && text.len() <= 20 && !text.contains(['=', ':', ' ']);
-    let inside = text.split_once("${").and_then(|(before, rest)| {
-        let reference = rest.strip_suffix('}')?;
-        Some(matches!(before, "" | "Bearer " | "Basic " | "Token ") && name(reference))
-    });
-    text.strip_prefix("env:").is_some_and(name)
-        || text.starts_with("file:")
-        || inside == Some(true)
-        || flag
 }
 
 /// The line with masked spans replaced; the caret's start and end, in characters of the result.

@@ -11,21 +11,12 @@ use std::collections::HashMap;
 
 use serde_saphyr::granit_parser::{self, Event, Parser, ScalarStyle, ScanError, Span as RawSpan};
 
+use crate::finding::{Finding, MAX_FINDINGS, Span};
 use crate::problem::{Severity, code};
-use crate::reader::MAX_FINDINGS;
-use crate::source::{Finding, Source};
+use crate::source::Source;
 
 const MAX_NODES: usize = 100_000;
 const MAX_DEPTH: usize = 64;
-
-/// Where something stands: bytes for cutting, line and column for people.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Span {
-    pub(crate) start: usize,
-    pub(crate) end: usize,
-    pub(crate) line: usize,
-    pub(crate) column: usize,
-}
 
 /// A value of the document.
 #[derive(Debug, Clone)]

@@ -11,19 +11,17 @@ mod written;
 
 use std::path::{Path, PathBuf};
 
-use crate::config::Config;
+use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::Reader;
-use crate::settings::grants::{GrantConfig, SessionFilter};
-use crate::settings::policies::{PolicyConfig, PolicySource};
-use crate::tree::{Entry, Key, Kind, Node, Scalar, Span};
+use crate::tree::{Entry, Key, Kind, Node, Scalar};
 use crate::value::TokenHash;
 
 /// What `toolgate.yaml` has no key for.
 #[derive(Debug, Default)]
 pub(crate) struct DropIn {
-    cache_file: Option<PathBuf>,
-    token: Option<TokenHash>,
+    pub(crate) cache_file: Option<PathBuf>,
+    pub(crate) token: Option<TokenHash>,
 }
 
 /// Keys of `mcp.session_manager` that are keys of `sessions` too.
@@ -37,8 +35,8 @@ const SESSIONS: [&str; 6] = [
 ];
 
 /// The name of the grant that `auth_token` becomes, and of its policy.
-const GRANT: &str = "v8project";
-const POLICY: &str = "v8project-allow";
+pub(crate) const GRANT: &str = "v8project";
+pub(crate) const POLICY: &str = "v8project-allow";
 
 /// Whether the document is such a file.
 pub(crate) fn is_one(root: &Node) -> bool {
@@ -105,28 +103,6 @@ impl DropIn {
         let named = cache(["storage_path", "storagePath"]).map(|node| PathBuf::from(text(node)));
         drop_in.cache_file = named.or_else(beside).map(|file| reader.path(file));
         (whole.node(root.span), drop_in)
-    }
-
-    /// What remains to be said, once the rest was read.
-    pub(crate) fn apply(&self, config: &mut Config) {
-        config.sessions.cache_file.clone_from(&self.cache_file);
-        if let Some(token) = self.token {
-            let document = "version: '1'\ndefault: allow\n".to_owned();
-            config.policies.push(PolicyConfig {
-                name: POLICY.to_owned(),
-                source: PolicySource::Inline(document),
-            });
-            config.grants.push(GrantConfig {
-                label: GRANT.to_owned(),
-                token,
-                identity: None,
-                groups: Vec::new(),
-                servers: None,
-                sessions: SessionFilter::default(),
-                policy: Some(POLICY.to_owned()),
-                expires: None,
-            });
-        }
     }
 
     /// The same settings as the text of a `toolgate.yaml`. The token stands in it as its hash.

@@ -21,7 +21,6 @@ pub(crate) use address::{HostName, Listener};
 pub(crate) use duration::Period;
 pub(crate) use number::{Size, Whole, within};
 pub(crate) use reference::{Scope, expand, read_bytes};
-pub(crate) use secret::secret_name;
 pub(crate) use text::{Date, Scalar, Text};
 pub(crate) use token::{Sha256Hex, TokenReference, one_token};
 pub(crate) use word::{Switch, one_of, words};

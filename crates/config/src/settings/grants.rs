@@ -2,10 +2,10 @@
 
 use jiff::Timestamp;
 
+use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::{At, Reader, section};
 use crate::suggest;
-use crate::tree::Span;
 use crate::value::{Date, Glob, Sha256Hex, Text, TokenHash, TokenReference, one_token};
 
 /// A grant of the file.

@@ -3,10 +3,10 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
+use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::{At, Reader, section};
 use crate::surroundings::TlsFault;
-use crate::tree::Span;
 use crate::value::{Listener, Text, read_bytes};
 
 /// Where toolgate listens; `None` is off.

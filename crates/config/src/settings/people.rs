@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 
 use super::grants::{Holder, check_label};
+use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::{Reader, section};
-use crate::tree::Span;
 use crate::value::{Date, Sha256Hex, Text, TokenHash, TokenReference, one_token, words};
 
 /// A person of the file.

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
+use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::{KeyRule, Read, Reader, entries};
-use crate::tree::{Key, Node, Span};
+use crate::tree::{Key, Node};
 use crate::value::Text;
 
 /// A named policy.

@@ -9,9 +9,10 @@ use std::time::Duration;
 pub use self::http::{Http, HttpFlavour, ServerUrl};
 pub use self::stdio::{Instances, Stdio};
 use super::tools::{RawTool, TIMEOUTS, ToolConfig, ToolName, lower_tools};
+use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::{At, KeyRule, Named, Reader, section};
-use crate::tree::{Key, Span};
+use crate::tree::Key;
 use crate::value::{Period, Scalar, Switch, Text, within, words};
 
 /// An MCP server of the file.

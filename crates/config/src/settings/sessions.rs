@@ -10,9 +10,9 @@ pub use self::kind::{Idle, KindSettings};
 pub(crate) use self::raw::RawSessions;
 use self::raw::{KindName, RawSessionToken};
 use super::tools::{TIMEOUTS, ToolConfig, lower_tools};
+use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::{At, Named, Reader};
-use crate::tree::Span;
 use crate::value::{Glob, Period, Size, Text, TokenHash, Whole, one_token, within, words};
 
 /// Sessions: the reverse WebSocket.

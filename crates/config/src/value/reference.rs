@@ -9,9 +9,9 @@
 use std::fmt;
 use std::io::ErrorKind;
 
+use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::Reader;
-use crate::tree::Span;
 
 /// The largest file that a reference may name.
 const MAX_FILE: usize = 64 * 1024;

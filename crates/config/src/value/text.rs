@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
+use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::{Read, Reader, is_boolean, is_number};
-use crate::tree::{Kind, Node, Span};
+use crate::tree::{Kind, Node};
 
 /// Text, not empty. What looks like a number or a boolean must be quoted.
 #[derive(Debug, Clone)]

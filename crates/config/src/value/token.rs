@@ -8,9 +8,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::reference::{Reference, Scope, resolve, whole_reference};
 use super::text::Scalar;
+use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::{At, Read, Reader};
-use crate::tree::{Node, Span};
+use crate::tree::Node;
 
 /// The fewest characters of a token.
 const LEAST: usize = 20;

@@ -5,10 +5,11 @@ use std::fmt;
 use http::Uri;
 
 use super::{RawServer, TransportWord, quotable};
+use crate::finding::Span;
 use crate::problem::code;
 use crate::reader::{At, Reader};
-use crate::tree::Span;
-use crate::value::{Expanded, Scalar, Scope, Secret, Text, expand, secret_name};
+use crate::secret_name::secret_name;
+use crate::value::{Expanded, Scalar, Scope, Secret, Text, expand};
 
 /// A server on the network.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use super::{RawServer, quotable};
 use crate::problem::code;
 use crate::reader::{At, Reader};
-use crate::value::{Expanded, Scalar, Scope, Secret, Text, expand, secret_name, words};
+use crate::secret_name::secret_name;
+use crate::value::{Expanded, Scalar, Scope, Secret, Text, expand, words};
 
 /// A server that is a child process.
 #[derive(Debug, Clone, PartialEq, Eq)]
