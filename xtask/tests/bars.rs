@@ -1,5 +1,5 @@
-//! Every test that docs/security-bars.md and docs/sessions-tests.md name exists, and no bar of those
-//! that count is missing.
+//! Every test that docs/security-bars.md and docs/sessions-tests.md name exists, no required bar is
+//! missing, and docs/threat-model.md defines every id that docs/security-bars.md uses.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "what the tests share belongs to tests")]
 
@@ -18,6 +18,37 @@ fn every_bar_has_a_test_that_exists() {
     let seen = promises(&text);
     let missing: Vec<_> = BARS.iter().filter(|bar| !seen.contains(**bar)).collect();
     assert_eq!(missing, [] as [&&str; 0]);
+}
+
+#[test]
+fn every_id_is_defined_in_the_threat_model() {
+    let (bars, model) = (page("docs/security-bars.md"), page("docs/threat-model.md"));
+    let (used, defined) = (ids(&bars), ids(&model));
+    assert!(used.contains("D-01") && used.contains("G-L1"), "{used:?}");
+    let undefined: Vec<_> = used.difference(&defined).collect();
+    assert_eq!(undefined, [] as [&&str; 0], "define these ids in docs/threat-model.md");
+    let unused: Vec<_> = defined.difference(&used).filter(|id| !id.starts_with("T-")).collect();
+    assert_eq!(unused, [] as [&&str; 0], "no row of docs/security-bars.md has these ids");
+}
+
+#[test]
+fn security_bars_is_one_table() {
+    let text = page("docs/security-bars.md");
+    let rows = text.lines().skip_while(|line| !line.starts_with('|'));
+    let rest: Vec<&str> = rows.skip_while(|line| line.starts_with('|')).collect();
+    assert_eq!(rest, [] as [&str; 0], "lines after the first table");
+}
+
+/// The ids in the first column of all tables of a page.
+fn ids(text: &str) -> BTreeSet<&str> {
+    text.lines()
+        .filter_map(|line| line.strip_prefix("| ")?.split(" |").next())
+        .filter(|cell| {
+            let (kind, number) = cell.split_once('-').unwrap_or_default();
+            matches!(kind, "A" | "D" | "G" | "L" | "N" | "T")
+                && number.trim_start_matches('L').parse::<u16>().is_ok()
+        })
+        .collect()
 }
 
 #[test]
