@@ -22,7 +22,6 @@ mod table;
 mod written;
 
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -85,6 +84,8 @@ enum Server {
     Many,
 }
 
+/// The cargo profile of a release; cargo names the folder under `target/` after it.
+const PROFILE: &str = "dist";
 const MANY_TOOLS: &str = "10000";
 /// What agents of a toolgate with grants present.
 const TOKEN: &str = "the-token-of-the-load-generator";
@@ -272,9 +273,8 @@ fn build(options: &Options) -> Result<()> {
         packages.push("toolgate");
     }
     for package in packages {
-        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-        let arguments = ["build", "--release", "--quiet", "--package", package];
-        let status = Command::new(cargo).args(arguments).current_dir(crate::root()).status()?;
+        let arguments = ["build", "--profile", PROFILE, "--quiet", "--package", package];
+        let status = crate::test::cargo().args(arguments).status()?;
         ensure!(status.success(), "building {package} failed");
     }
     Ok(())

@@ -9,7 +9,7 @@
 
 use std::collections::HashMap;
 
-use serde_saphyr::granit_parser::{self, Event, Parser, ScalarStyle, ScanError, Span as RawSpan};
+use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span as RawSpan};
 
 use crate::problem::{Severity, code};
 use crate::reader::MAX_FINDINGS;

@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::{MANY_TOOLS, Safety, Scenario, Server, TOKEN};
+use super::{MANY_TOOLS, PROFILE, Safety, Scenario, Server, TOKEN};
 
 /// Where the binaries are, and a folder for what they write.
 pub(super) struct Arena {
@@ -63,7 +63,7 @@ pub(super) struct Way {
 
 impl Arena {
     pub(super) fn new(toolgate: Option<PathBuf>) -> Result<Self> {
-        let binaries = crate::target().join("release");
+        let binaries = crate::target().join(PROFILE);
         let toolgate = toolgate.unwrap_or_else(|| binaries.join("toolgate"));
         let folder = std::env::temp_dir().join(format!("toolgate-bench-{}", std::process::id()));
         fs::create_dir_all(&folder)?;
