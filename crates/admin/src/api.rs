@@ -1,40 +1,25 @@
-//! The API as a whole: what it is made of, who comes in, and where they go.
+//! The API as a whole: what it is made of, and what a handler is given.
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::extract::{RawPathParams, Request, State};
-use axum::http::{HeaderMap, HeaderValue, header};
-use axum::response::{IntoResponse, Response};
-use axum::routing::{any, on};
+use axum::http::{HeaderMap, header};
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use tokio::sync::{Mutex, Semaphore};
-use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolgate_audit::{Draft, Kind};
-use toolgate_gateway::{Clock, Gateway, Listener, Stranger};
+use toolgate_gateway::{Clock, Gateway};
 use toolgate_store::{Change, Store};
 
 use crate::fault::{Fault, Flaw};
-use crate::handle::events::Streams;
 use crate::people::{People, Person, Role};
 use crate::query::Query;
-use crate::reply::Answer;
-use crate::routes::{ROUTES, Route};
+use crate::streams::Streams;
 use crate::tried::Tried;
 use crate::view::View;
-
-/// The largest body: that of a policy.
-const MAX_BODY: usize = toolgate_policy::MAX_BYTES;
-
-/// How long a body may take to arrive, in all.
-const BODY_READ: Duration = Duration::from_mins(1);
 
 /// What the API is made of.
 pub struct Given {
@@ -90,79 +75,10 @@ pub(crate) struct Ask {
     pub(crate) admin: Arc<Admin>,
     pub(crate) who: Arc<Person>,
     /// The parts of the path that the route leaves open.
-    params: Vec<(String, String)>,
+    pub(crate) params: Vec<(String, String)>,
     pub(crate) query: Query,
     pub(crate) body: Bytes,
     pub(crate) headers: HeaderMap,
-}
-
-/// Every route of the API, and an answer to all other paths below `/api`.
-pub fn router(admin: Arc<Admin>) -> Router {
-    let mut router = Router::new().route("/api/{*rest}", any(nothing_here));
-    for route in ROUTES {
-        let handle = move |State(admin): State<Arc<Admin>>,
-                           params: RawPathParams,
-                           request: Request| async move {
-            serve(admin, route, &params, request).await
-        };
-        router = router.route(route.path, on(route.method.filter(), handle));
-    }
-    router.method_not_allowed_fallback(|| async { Fault::not_allowed() }).with_state(admin)
-}
-
-async fn nothing_here() -> Fault {
-    Fault::not_found("there is nothing at this path; see /api/v1/openapi.json")
-}
-
-async fn serve(
-    admin: Arc<Admin>,
-    route: &'static Route,
-    params: &RawPathParams,
-    request: Request,
-) -> Response {
-    let answered = answer(admin, route, params, request).await;
-    let mut response = answered.unwrap_or_else(IntoResponse::into_response);
-    let no_store = HeaderValue::from_static("no-store");
-    response.headers_mut().entry(header::CACHE_CONTROL).or_insert(no_store);
-    response
-}
-
-async fn answer(
-    admin: Arc<Admin>,
-    route: &'static Route,
-    params: &RawPathParams,
-    request: Request,
-) -> Answer {
-    let Some(who) = admin.person(request.headers()) else {
-        let has_one = request.headers().contains_key(header::AUTHORIZATION);
-        let why = if has_one { Stranger::BadToken } else { Stranger::NoToken };
-        let strangers = admin.given.gateway.admission().strangers();
-        strangers.refused(Listener::Admin, why, request.extensions().get().copied());
-        return Err(Fault::unauthorized());
-    };
-    if !who.may(route.role) {
-        let needed = route.role.as_str();
-        return Err(Fault::forbidden(format!("this needs the role `{needed}`")));
-    }
-    let words: Vec<&str> = route.query.iter().map(|(name, _)| *name).collect();
-    let query = Query::read(request.uri().query(), &words)?;
-    let params = params.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let (parts, body) = request.into_parts();
-    let body = match &route.body {
-        Some(_) => read(body).await?,
-        None => Bytes::new(),
-    };
-    let headers = parts.headers;
-    (route.handle)(Ask { admin, who, params, query, body, headers }).await
-}
-
-/// The body, which has [`BODY_READ`] in all to come.
-async fn read(body: Body) -> Result<Bytes, Fault> {
-    match timeout(BODY_READ, to_bytes(body, MAX_BODY)).await {
-        Ok(Ok(body)) => Ok(body),
-        Ok(Err(_)) => Err(Fault::too_large(MAX_BODY)),
-        Err(_) => Err(Fault::too_slow()),
-    }
 }
 
 // === impl Admin ===
@@ -204,7 +120,7 @@ impl Admin {
         self.people.load().has(&who.name, self.now())
     }
 
-    fn person(&self, headers: &HeaderMap) -> Option<Arc<Person>> {
+    pub(crate) fn person(&self, headers: &HeaderMap) -> Option<Arc<Person>> {
         let mut values = headers.get_all(header::AUTHORIZATION).iter();
         let (Some(value), None) = (values.next(), values.next()) else { return None };
         let (scheme, token) = value.to_str().ok()?.split_once(' ')?;

@@ -19,17 +19,21 @@ mod openapi;
 mod people;
 mod query;
 mod reply;
+mod route;
+mod router;
 mod routes;
 mod secret;
+mod streams;
 mod tried;
 mod view;
 
-pub use api::{Admin, Entries, Given, Sessions, router};
+pub use api::{Admin, Entries, Given, Sessions};
 pub use fault::{Fault, Flaw};
 pub use handle::local;
 pub use handle::servers::SPACE as SERVERS;
-pub use openapi::document as openapi;
 pub use people::{People, Person, Role};
+pub use router::router;
+pub use routes::openapi;
 pub use secret::token;
 pub use tried::{Tried, two_seconds};
 pub use view::{

@@ -5,10 +5,10 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
 use crate::fault;
-use crate::routes::{Body, ROUTES, Route};
+use crate::route::{Body, Route};
 
-/// The whole document.
-pub fn document() -> Value {
+/// The document that describes these routes.
+pub(crate) fn document(routes: &[Route]) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
         settings.meta_schema = None;
@@ -16,7 +16,7 @@ pub fn document() -> Value {
     let mut generator = SchemaGenerator::new(settings);
     let error = generator.subschema_for::<fault::Body>();
     let mut paths: Map<String, Value> = Map::new();
-    for route in ROUTES {
+    for route in routes {
         let operation = operation(route, &mut generator);
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         if let Some(path) = path.as_object_mut() {

@@ -1,76 +1,16 @@
 //! The table of routes: method, path, role, what goes in and out, and who handles it.
 
-use axum::routing::MethodFilter;
-use futures_util::future::BoxFuture;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::api::Ask;
 use crate::handle::{
     audit, clock, events, freeze, grants, local, people, policies, servers, status, tools,
 };
+use crate::openapi::document;
 use crate::people::Role;
-use crate::reply::{Answer, List};
+use crate::reply::{Answer, List, ok};
+use crate::route::{Body, Route, Verb};
 use crate::view::{FreezeItem, GrantItem, PersonItem, PolicyItem, PolicyText, ServerItem};
-
-/// One route.
-pub(crate) struct Route {
-    pub(crate) method: Verb,
-    pub(crate) path: &'static str,
-    /// Who may: at least this role.
-    pub(crate) role: Role,
-    /// One line.
-    pub(crate) summary: &'static str,
-    /// Words that may stand in the query, and what they mean.
-    pub(crate) query: &'static [(&'static str, &'static str)],
-    pub(crate) body: Option<Body>,
-    /// The status if all is well, and what comes with it.
-    pub(crate) answer: (u16, Option<Shape>),
-    pub(crate) handle: fn(Ask) -> BoxFuture<'static, Answer>,
-}
-
-/// What goes in.
-pub(crate) enum Body {
-    /// JSON of a shape.
-    Json(Shape),
-    /// A policy document, JSON or YAML.
-    Document,
-}
-
-/// Writes a schema.
-pub(crate) type Shape = fn(&mut SchemaGenerator) -> Schema;
-
-/// The methods in use.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Verb {
-    Get,
-    Post,
-    Put,
-    Patch,
-    Delete,
-}
-
-impl Verb {
-    pub(crate) fn filter(self) -> MethodFilter {
-        match self {
-            Self::Get => MethodFilter::GET,
-            Self::Post => MethodFilter::POST,
-            Self::Put => MethodFilter::PUT,
-            Self::Patch => MethodFilter::PATCH,
-            Self::Delete => MethodFilter::DELETE,
-        }
-    }
-
-    /// As OpenAPI writes it.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "get",
-            Self::Post => "post",
-            Self::Put => "put",
-            Self::Patch => "patch",
-            Self::Delete => "delete",
-        }
-    }
-}
 
 const PAGE: &[(&str, &str)] =
     &[("after", "the `next` of the part before"), ("limit", "at most so many items")];
@@ -125,7 +65,7 @@ macro_rules! routes {
 
 routes! {
     Get "/api/v1/openapi.json" Viewer "This description"
-        [&[]] [] 200 [any] status::openapi;
+        [&[]] [] 200 [any] describe;
     Get "/api/v1/status" Viewer "Where it listens, where the audit stands, what is frozen"
         [&[]] [] 200 [status::Status] status::get;
     Get "/api/v1/servers" Viewer "Servers"
@@ -182,4 +122,13 @@ routes! {
         [AUDIT] [] 200 [List<serde_json::Value>] audit::list;
     Get "/api/v1/events" Viewer "Rows of the audit as they are written (server-sent events); goes on after Last-Event-ID"
         [&[("after", "begin after this `seq`")]] [] 200 [] events::stream;
+}
+
+/// The OpenAPI document of this table.
+pub fn openapi() -> serde_json::Value {
+    document(ROUTES)
+}
+
+async fn describe(_: Ask) -> Answer {
+    ok(&openapi())
 }

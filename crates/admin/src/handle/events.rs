@@ -3,8 +3,6 @@
 //! A stream asks the store now and then; rows of other processes come too. Streams are few, so
 //! that people who forget a page open cost next to nothing.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -17,52 +15,12 @@ use toolgate_store::Page;
 use crate::api::Ask;
 use crate::fault::Fault;
 use crate::reply::Answer;
+use crate::streams::Place;
 
-/// How many streams there may be.
-const MOST: usize = 64;
-/// How many of them one person may hold.
-const MOST_OF_ONE: usize = 8;
 /// How often the store is asked.
 const EVERY: Duration = Duration::from_millis(250);
 /// After so many looks without news a comment is sent, so that a dead reader is noticed.
 const SILENT: u32 = 60;
-
-/// The streams that are open, by the name of the person.
-#[derive(Debug, Default)]
-pub(crate) struct Streams(Mutex<HashMap<Arc<str>, usize>>);
-
-/// One of the streams there may be.
-struct Place {
-    streams: Arc<Streams>,
-    person: Arc<str>,
-}
-
-impl Place {
-    fn take(streams: &Arc<Streams>, person: &Arc<str>) -> Result<Self, String> {
-        let mut open = streams.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if open.values().sum::<usize>() >= MOST {
-            return Err(format!("there are {MOST} streams of events already"));
-        }
-        let own = open.entry(Arc::clone(person)).or_default();
-        if *own >= MOST_OF_ONE {
-            return Err(format!("you have {MOST_OF_ONE} streams of events already; close one"));
-        }
-        *own += 1;
-        Ok(Self { streams: Arc::clone(streams), person: Arc::clone(person) })
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let mut open = self.streams.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(own) = open.get_mut(&self.person) {
-            *own -= 1;
-            if *own == 0 {
-                open.remove(&self.person);
-            }
-        }
-    }
-}
 
 pub(crate) async fn stream(ask: Ask) -> Answer {
     let place = Place::take(&ask.admin.streams, &ask.who.name).map_err(Fault::unavailable)?;

@@ -1,4 +1,4 @@
-//! `GET /api/v1/status`, and the description of the API.
+//! `GET /api/v1/status`.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -53,8 +53,4 @@ pub(crate) async fn get(ask: Ask) -> Answer {
         },
         freezes: view.freezes.clone(),
     })
-}
-
-pub(crate) async fn openapi(_: Ask) -> Answer {
-    ok(&crate::openapi::document())
 }

@@ -1,0 +1,69 @@
+//! What a route is: one row of the table in `routes.rs`.
+
+use axum::routing::MethodFilter;
+use futures_util::future::BoxFuture;
+use schemars::{Schema, SchemaGenerator};
+
+use crate::api::Ask;
+use crate::people::Role;
+use crate::reply::Answer;
+
+/// One route.
+pub(crate) struct Route {
+    pub(crate) method: Verb,
+    pub(crate) path: &'static str,
+    /// Who may: at least this role.
+    pub(crate) role: Role,
+    /// One line.
+    pub(crate) summary: &'static str,
+    /// Words that may stand in the query, and what they mean.
+    pub(crate) query: &'static [(&'static str, &'static str)],
+    pub(crate) body: Option<Body>,
+    /// The status if all is well, and what comes with it.
+    pub(crate) answer: (u16, Option<Shape>),
+    pub(crate) handle: fn(Ask) -> BoxFuture<'static, Answer>,
+}
+
+/// What goes in.
+pub(crate) enum Body {
+    /// JSON of a shape.
+    Json(Shape),
+    /// A policy document, JSON or YAML.
+    Document,
+}
+
+/// Writes a schema.
+pub(crate) type Shape = fn(&mut SchemaGenerator) -> Schema;
+
+/// The methods in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Get,
+    Post,
+    Put,
+    Patch,
+    Delete,
+}
+
+impl Verb {
+    pub(crate) fn filter(self) -> MethodFilter {
+        match self {
+            Self::Get => MethodFilter::GET,
+            Self::Post => MethodFilter::POST,
+            Self::Put => MethodFilter::PUT,
+            Self::Patch => MethodFilter::PATCH,
+            Self::Delete => MethodFilter::DELETE,
+        }
+    }
+
+    /// As OpenAPI writes it.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Get => "get",
+            Self::Post => "post",
+            Self::Put => "put",
+            Self::Patch => "patch",
+            Self::Delete => "delete",
+        }
+    }
+}
