@@ -17,8 +17,7 @@ use toolgate_audit::{FactPath, Hash};
 use toolgate_policy::{Call, Class, Policy, is_call_hidden, is_hidden};
 use toolgate_session::Reach;
 
-use crate::lists::Kind;
-use crate::server::Server;
+use crate::list_kind::Kind;
 
 /// Everything in force.
 #[derive(Debug, Default)]
@@ -236,12 +235,20 @@ impl Grant {
         in_force.is_some_and(|in_force| is_call_hidden(&in_force.policy, call, now))
     }
 
-    /// Whether it must not see this: the server's own name of a tool or prompt, or a URI.
-    pub(crate) fn hides(&self, kind: Kind, server: &Server, own: &str, now: Timestamp) -> bool {
+    /// Whether it must not see this: the server's own name of a tool or prompt, or a URI. `class`
+    /// is asked for the risk class of a tool.
+    pub(crate) fn hides(
+        &self,
+        kind: Kind,
+        server: &str,
+        own: &str,
+        class: impl FnOnce() -> Class,
+        now: Timestamp,
+    ) -> bool {
         let Some(in_force) = &self.policy else { return false };
         let policy = &in_force.policy;
         match kind {
-            Kind::Tools => is_hidden(policy, server.name(), own, server.class(own), now),
+            Kind::Tools => is_hidden(policy, server, own, class(), now),
             Kind::Prompts => !policy.lists_prompt(own, now),
             Kind::Resources | Kind::Templates => !policy.lists_resource(own, now),
         }

@@ -28,22 +28,15 @@ use toolgate_session::Target;
 use toolgate_store::{Admitted, Answer, Asking, Leg, Store};
 
 use crate::access::{Access, Grant, InForce};
-use crate::builtin::TOOLGATE;
-use crate::gateway::Ids;
-use crate::link::Barred;
+use crate::barred::Barred;
+use crate::environment::{Clock, Ids};
 use crate::patience::{PATIENCE, in_time, written_in_time};
 use crate::refused::Refused;
-use crate::sessions::SESSIONS;
+use crate::reserved::{SESSIONS, TOOLGATE};
 use crate::strangers::Strangers;
-use crate::tasks::Book;
+use crate::task_book::Book;
 use crate::turns::Turns;
 use judge::Judged;
-
-/// What time it is, by the wall clock.
-pub trait Clock: Send + Sync + 'static {
-    /// Now.
-    fn now(&self) -> Timestamp;
-}
 
 /// What admission is made of.
 pub struct Admission {

@@ -20,32 +20,32 @@ use toolgate_mcp::{Message, Notification, Refusal, Request, Version, code, metho
 
 use crate::access::Grant;
 use crate::admission::{Admission, Sender};
-use crate::all;
-use crate::call::{Call, Work};
+use crate::call::Call;
 use crate::clearance::Closed;
 use crate::endpoint::Endpoint;
 use crate::forward::{forward, refuse_task};
-use crate::link::{Ask, Link};
+use crate::link::{Ask, Asked, Link, Server};
 use crate::links::Links;
-use crate::lists::Kind;
+use crate::list_kind::Kind;
 use crate::measure::TooLong;
-use crate::modern::Standing;
 use crate::outlet::{Outlet, Reader};
 use crate::pace::Pace;
 use crate::rewrite::{refused, rewrite};
-use crate::server::Server;
 use crate::sessions::{Desk, Running};
 use crate::sight::Sight;
 use crate::streams::{EventId, Streams};
 use crate::tasks;
 use crate::wishes::Wishes;
+use crate::work::Work;
 
+mod as_agent;
 mod asked;
 mod opening;
 mod standing;
+mod upwards;
 
-pub(crate) use asked::{Asked, Asker};
 pub(crate) use opening::{Opening, public};
+pub(crate) use upwards::{Aggregate, ClientState};
 
 /// One agent connected to one endpoint.
 pub struct AgentSession {
@@ -62,7 +62,7 @@ pub struct AgentSession {
     /// The sessions, where they can dial in.
     desk: Option<Arc<Desk>>,
     /// Its calls to sessions.
-    pub(crate) running: Running,
+    pub(crate) running: Arc<Running>,
     links: ArcSwap<Links>,
     /// Links before those, on which calls may still run.
     former: Mutex<Vec<Weak<Link>>>,
@@ -72,8 +72,10 @@ pub struct AgentSession {
     asked: Mutex<HashMap<u64, Asked>>,
     next_asked: AtomicU64,
     pub(crate) wishes: Wishes,
+    /// What serves it where all servers are shown.
+    aggregate: &'static dyn Aggregate,
     /// If it stands for clients of protocol 2026-07-28: what belongs to that.
-    standing: Option<Standing>,
+    standing: Option<Box<dyn ClientState>>,
     pub(crate) sight: Sight,
     /// Whether the agent has listened to its general stream.
     listening: AtomicBool,
@@ -156,7 +158,7 @@ impl AgentSession {
         let name = notification.method.as_ref();
         if let Some(long) = TooLong::of(name, notification.params, false) {
             let (grant, via) = (self.grant(), Arc::clone(&self.sender.via));
-            self.admission.record_too_long(&grant, &via, name, &long).await;
+            long.record(&self.admission, &grant, &via, name).await;
             return Err(long.refusal(None));
         }
         if let Some(closed) = Closed::notification(name) {
@@ -303,14 +305,16 @@ impl AgentSession {
     ) {
         match self.endpoint {
             Endpoint::Server(_) => self.general.push(body.clone()),
-            Endpoint::All | Endpoint::Sessions => all::hear(self, server, notification, body),
+            Endpoint::All | Endpoint::Sessions => {
+                self.aggregate.hear(self, server, notification, body)
+            }
         }
     }
 
     /// What it sees may have changed; if so the agent is told soon.
     pub(crate) fn lists_changed(self: &Arc<Self>, kinds: &[Kind]) {
         if self.sight.may_have_changed(kinds) {
-            all::tell_changed(self);
+            self.aggregate.tell_changed(self);
         }
     }
 
@@ -344,7 +348,7 @@ impl AgentSession {
     pub(crate) fn hang_up(&self) {
         self.general.end();
         if let Some(standing) = &self.standing {
-            standing.parking.clear(self.key);
+            standing.hang_up(self.key);
         }
         for link in self.all_links() {
             link.forgo_cancelled();
@@ -364,7 +368,7 @@ impl AgentSession {
         }
         let started = match &self.endpoint {
             Endpoint::Server(server) => self.start_one(server, request, outlet),
-            Endpoint::All | Endpoint::Sessions => all::start(self, request, outlet),
+            Endpoint::All | Endpoint::Sessions => self.aggregate.start(self, request, outlet),
         };
         started.map_err(|refusal| Refusal { id: Some(request.id.to_owned()), ..refusal })
     }
@@ -433,7 +437,7 @@ impl AgentSession {
         let (grant, via) = (self.grant(), Arc::clone(&self.sender.via));
         let (name, refusal) = (request.method.to_string(), long.refusal(Some(request.id)));
         Box::pin(async move {
-            admission.record_too_long(&grant, &via, &name, &long).await;
+            long.record(&admission, &grant, &via, &name).await;
             outlet.answer(refused(&refusal), None);
         })
     }

@@ -19,31 +19,34 @@ use toolgate_mcp::{Notification, Refusal, Request, code, members, method, peek, 
 use toolgate_policy::Class;
 use toolgate_session::Known;
 
-use crate::agent::AgentSession;
-use crate::builtin::{self, BuiltIn};
-use crate::call::Work;
+use crate::agent::{AgentSession, Aggregate};
 use crate::clearance::Closed;
-use crate::failure::Expects;
-use crate::forward::{BOTH, forward, refuse_task, wanted};
-use crate::link::{Ask, Link};
-use crate::lists::Kind;
-use crate::modern::Level;
+use crate::expects::Expects;
+use crate::forward::{forward, refuse_task};
+use crate::link::{Ask, Link, Server};
+use crate::list_kind::Kind;
+use crate::log_level::Level;
 use crate::names::{server_of_name, server_of_uri};
 use crate::outlet::Outlet;
 use crate::rewrite::push;
-use crate::server::Server;
 use crate::sessions;
 use crate::tasks;
+use crate::wanted::{BOTH, wanted};
+use crate::work::Work;
 
+pub(crate) mod builtin;
 mod cursor;
 mod listed_tasks;
 mod listing;
 mod route;
+mod seen;
 mod welcome;
 
 pub(crate) use listing::{Listed, tools};
+pub(crate) use seen::seen;
 pub(crate) use welcome::welcome;
 
+use builtin::BuiltIn;
 use route::route;
 
 /// How old what is kept may be before a list asks for it anew, behind the scenes.
@@ -51,8 +54,36 @@ const FRESH: Duration = Duration::from_secs(30);
 /// How long changes are gathered before the agent is told of them.
 const GATHER: Duration = Duration::from_millis(200);
 
+/// Serves the agent sessions that see all servers.
+pub(crate) struct All;
+
+impl Aggregate for All {
+    fn start(
+        &self,
+        session: &Arc<AgentSession>,
+        request: &Request<'_>,
+        outlet: &Arc<Outlet>,
+    ) -> Result<Work, Refusal> {
+        start(session, request, outlet)
+    }
+
+    fn hear(
+        &self,
+        session: &AgentSession,
+        server: &Server,
+        notification: &Notification<'_>,
+        body: &Bytes,
+    ) {
+        hear(session, server, notification, body);
+    }
+
+    fn tell_changed(&self, session: &Arc<AgentSession>) {
+        tell_changed(session);
+    }
+}
+
 /// Starts a request; whatever comes of it, a refusal too, is in `outlet` when the work is done.
-pub(crate) fn start(
+fn start(
     session: &Arc<AgentSession>,
     request: &Request<'_>,
     outlet: &Arc<Outlet>,
@@ -116,7 +147,7 @@ pub(crate) fn start(
         }
         Routed::ToBuiltIn(built_in) => builtin::start(session, built_in, request, outlet),
         Routed::ToSession { desk, shown, known } => {
-            sessions::start(session, &desk, request, (&shown, known), outlet)
+            sessions::start((session, &session.running), &desk, request, (&shown, known), outlet)
         }
         Routed::UnknownTool(shown) => unknown_tool(session, request, shown, outlet),
         Routed::Nowhere(answer) => answered(answer),
@@ -124,12 +155,7 @@ pub(crate) fn start(
 }
 
 /// A notification of a server that belongs to no request.
-pub(crate) fn hear(
-    session: &AgentSession,
-    server: &Server,
-    notification: &Notification<'_>,
-    body: &Bytes,
-) {
+fn hear(session: &AgentSession, server: &Server, notification: &Notification<'_>, body: &Bytes) {
     match notification.method.as_ref() {
         method::RESOURCES_UPDATED => {
             let params = notification.params.unwrap_or("{}");
@@ -146,12 +172,12 @@ pub(crate) fn hear(
 }
 
 /// Tells the agent, a little later and once, if what it was shown is no longer what there is.
-pub(crate) fn tell_changed(session: &Arc<AgentSession>) {
+fn tell_changed(session: &Arc<AgentSession>) {
     let session = Arc::downgrade(session);
     tokio::spawn(async move {
         sleep(GATHER).await;
         let Some(session) = session.upgrade() else { return };
-        let outdated = session.sight.take_outdated(&session);
+        let outdated = session.sight.take_outdated(|kind| seen(&session, kind));
         let mut told: Vec<_> = outdated.into_iter().map(Kind::changed).collect();
         told.dedup();
         for method in told {

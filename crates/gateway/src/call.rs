@@ -4,7 +4,7 @@
 //! dropping a [`Call`] leaves its work to a task of its own.
 //! Invariant: until it has ended a call is counted by the tracker, so that a stop waits for it.
 
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::sync::Arc;
 
 use tokio_util::task::TaskTracker;
@@ -12,9 +12,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::outlet::{Begun, First, Outlet};
 use crate::pace::Pace;
-
-/// What a request comes down to: when it ends, everything is in its outlet.
-pub(crate) type Work = Pin<Box<dyn Future<Output = ()> + Send>>;
+use crate::work::Work;
 
 /// A request on its way.
 pub struct Call {

@@ -9,8 +9,6 @@
 //! Invariant: a channel is given only messages that are cleared ([`crate::clearance`]).
 //! Invariant: an [`Inbox`] never blocks; a channel may call it from any task.
 
-use std::borrow::Cow;
-use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,7 +16,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-pub use crate::clearance::{Cleared, Outbound, Uncleared};
+pub use crate::clearance::{Cleared, Heads, LastLook, Outbound, Uncleared};
 use crate::passage::Onward;
 
 /// A boxed future, so that channels can be trait objects.
@@ -57,32 +55,6 @@ pub trait Channel: Send + Sync + 'static {
     /// Ends the channel: the child and its whole process group, or the HTTP session (DELETE).
     fn close(&self) -> BoxFuture<'_, ()>;
 }
-
-/// Whether a message may still be written as it was decided. If not, it fails with
-/// [`SendError::Withheld`].
-#[derive(Clone)]
-pub struct LastLook(Arc<dyn Fn() -> bool + Send + Sync>);
-
-impl LastLook {
-    /// `look` must not wait.
-    pub fn new(look: impl Fn() -> bool + Send + Sync + 'static) -> Self {
-        Self(Arc::new(look))
-    }
-
-    /// Whether it may be written.
-    pub fn allows(&self) -> bool {
-        (self.0)()
-    }
-}
-
-impl fmt::Debug for LastLook {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LastLook").finish_non_exhaustive()
-    }
-}
-
-/// Names of headers, in lower case, and their values.
-pub type Heads = Vec<(Cow<'static, str>, String)>;
 
 /// Where what a server says arrives.
 pub trait Inbox: Send + Sync + 'static {

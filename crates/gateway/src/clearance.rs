@@ -8,13 +8,16 @@
 //! with the very bytes that are sent, so that the two cannot disagree.
 //! Invariant: a permit writes one message once: neither it nor a message that has it can be cloned.
 
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
 use bytes::Bytes;
 use toolgate_audit::CallId;
 use toolgate_mcp::{Incoming, Limits, Message, method, parse_agent};
 use toolgate_store::Permit;
 
-use crate::channel::{Heads, LastLook};
-use crate::lists::Kind;
+use crate::list_kind::Kind;
 
 /// What lets a message through.
 #[derive(Debug)]
@@ -68,6 +71,32 @@ pub enum Cleared {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("toolgate has no permit for this message, so it was not sent")]
 pub struct Uncleared;
+
+/// Whether a message may still be written as it was decided. If not, it fails with
+/// [`SendError::Withheld`](crate::channel::SendError::Withheld).
+#[derive(Clone)]
+pub struct LastLook(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl LastLook {
+    /// `look` must not wait.
+    pub fn new(look: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        Self(Arc::new(look))
+    }
+
+    /// Whether it may be written.
+    pub fn allows(&self) -> bool {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for LastLook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LastLook").finish_non_exhaustive()
+    }
+}
+
+/// Names of headers, in lower case, and their values.
+pub type Heads = Vec<(Cow<'static, str>, String)>;
 
 // === impl Clearance ===
 

@@ -10,9 +10,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
 use toolgate_audit::CallId;
-use toolgate_mcp::{code, method, write};
+use toolgate_mcp::{code, write};
 
 use crate::channel::{SendError, Uncleared};
+use crate::expects::Expects;
 
 #[cfg(test)]
 mod tests;
@@ -53,33 +54,6 @@ pub enum Failure {
         /// For people: what happened.
         why: String,
     },
-}
-
-/// What kind of answer the agent expects.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Expects {
-    /// A tool result.
-    ToolResult,
-    /// What is read of a resource.
-    Resource,
-    /// Tools.
-    Tools,
-    /// Prompts.
-    Prompts,
-    /// Any other result.
-    Other,
-}
-
-impl Expects {
-    pub(crate) fn of(method: &str) -> Self {
-        match method {
-            method::TOOLS_CALL => Self::ToolResult,
-            method::RESOURCES_READ | method::RESOURCES_SUBSCRIBE => Self::Resource,
-            method::TOOLS_LIST => Self::Tools,
-            method::PROMPTS_LIST => Self::Prompts,
-            _ => Self::Other,
-        }
-    }
 }
 
 // === impl Effect ===

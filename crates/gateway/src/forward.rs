@@ -18,30 +18,30 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 use toolgate_audit::{Effect, Outcome};
 use toolgate_mcp::modern::annotations::PREFIX;
-use toolgate_mcp::{Refusal, Request, code, members, method, peek, text, write};
-use toolgate_policy::{Class, Outcome as Ownership};
+use toolgate_mcp::{Refusal, Request, method, peek, text, write};
+use toolgate_policy::Class;
+use toolgate_store::Ending;
 use toolgate_store::failpoint::{Point, reach};
-use toolgate_store::{Ending, Ticket};
 
 use crate::admission::{Admission, Wanted, What};
-use crate::agent::AgentSession;
-use crate::call::Work;
-use crate::channel::Heads;
-use crate::clearance::{Clearance, Closed};
-use crate::ended::Withheld;
-use crate::failure::Expects;
+use crate::clearance::{Clearance, Closed, Heads};
+use crate::expects::Expects;
 use crate::imitation::is_imitation;
 use crate::legs::{self, Steps, Ticking};
-use crate::link::{Ask, Link, Pending};
+use crate::link::{Agent, Ask, Link, Pending};
 use crate::outlet::Outlet;
-use crate::patience::{PATIENCE, finish_in_time};
+use crate::patience::PATIENCE;
 use crate::recheck::Recheck;
-use crate::tasks::{Heard, keep};
+use crate::task_book::Heard;
+use crate::task_call::keep;
+use crate::wanted::{unreadable, wanted};
+use crate::withheld::record_first;
+use crate::work::Work;
 
 /// Starts a request to the server at the other end of `link`. `own` is what the request is about,
 /// if the server knows it under another name than the agent.
 pub(crate) fn forward(
-    session: &Arc<AgentSession>,
+    session: &Arc<impl Agent>,
     link: &Arc<Link>,
     ask: &Ask<'_>,
     own: Option<&str>,
@@ -66,7 +66,7 @@ pub(crate) fn forward(
     let wanted =
         wanted(session, link.server().name(), ask.request, own, |tool| link.server().class(tool))?;
     let withheld = wanted.watches_result();
-    let legs = session.standing().and_then(|standing| standing.take_steps(outlet.number()));
+    let legs = session.take_steps(outlet.number());
     let mut unchecked = None;
     if let Some((_, newer)) = &legs {
         check_heads(link, &wanted, &newer.heads)?;
@@ -94,7 +94,7 @@ pub(crate) fn forward(
 /// have followed exactly that one. A server that agents share tells them apart by nothing, and must
 /// not stop telling others of what they follow.
 fn ends_subscription(
-    session: &AgentSession,
+    session: &Arc<impl Agent>,
     link: &Link,
     ask: &Ask<'_>,
     own: Option<&str>,
@@ -102,14 +102,14 @@ fn ends_subscription(
     let named = peek(ask.request.params.unwrap_or("{}"), &["uri"])?.and_then(text);
     let named = named.ok_or_else(|| unreadable(ask.request, "`params.uri` must be a string"))?;
     let uri = own.unwrap_or(&named);
-    let followed = session.wishes.unfollow(link.server().name(), uri);
+    let followed = session.wishes().unfollow(link.server().name(), uri);
     Ok(followed && !link.is_left_to_others(ask.session, uri))
 }
 
 /// Answers a request about a task that its grant does not have. The policy has the first word on
 /// the method.
 pub(crate) fn refuse_task(
-    session: &Arc<AgentSession>,
+    session: &Arc<impl Agent>,
     server: &str,
     request: &Request<'_>,
     refusal: Refusal,
@@ -158,108 +158,6 @@ fn contained(mut work: Work) -> Work {
     }))
 }
 
-/// What a request that can do something is about. What a policy decides by must be there in the
-/// form it has: a server may read a word where there is none (a list of one name, say).
-pub(crate) fn wanted(
-    session: &AgentSession,
-    server: &str,
-    request: &Request<'_>,
-    own: Option<&str>,
-    class: impl FnOnce(&str) -> toolgate_policy::Class,
-) -> Result<Wanted, Refusal> {
-    let params = request.params.unwrap_or("{}");
-    let is_method = !DECIDED_BY_PARAMS.contains(&request.method.as_ref());
-    if !params.starts_with('{') && !is_method {
-        return Err(unreadable(request, "`params` must be an object"));
-    }
-    let [name, arguments] =
-        if is_method { [None, None] } else { members(params, ["name", "arguments"])? };
-    let is_call = request.method == method::TOOLS_CALL;
-    if is_call && arguments.is_some_and(|raw| !raw.starts_with('{') && raw != "null") {
-        return Err(unreadable(request, "`params.arguments` must be an object"));
-    }
-    // A server may have something to say of a request without a name; a policy says it first.
-    let named = |found: Option<&str>, what: &str| -> Result<Arc<str>, Refusal> {
-        let word = found.map(|raw| {
-            text(raw).ok_or_else(|| unreadable(request, &format!("`{what}` must be a string")))
-        });
-        let word = word.transpose()?.unwrap_or_default();
-        Ok(own.map_or_else(|| word.into(), Into::into))
-    };
-    let what = match request.method.as_ref() {
-        method::TOOLS_CALL => {
-            let tool = named(name, "params.name")?;
-            let class = class(&tool);
-            What::Tool(tool, class)
-        }
-        method::PROMPTS_GET => What::Prompt(named(name, "params.name")?),
-        method::COMPLETION_COMPLETE => {
-            check_reference(request, params)?;
-            match (peek(params, &["ref", "name"])?, peek(params, &["ref", "uri"])?) {
-                (Some(_), Some(_)) => return Err(unreadable(request, BOTH)),
-                (None, uri @ Some(_)) => What::Resource(named(uri, "params.ref.uri")?),
-                (name, None) => What::Prompt(named(name, "params.ref.name")?),
-            }
-        }
-        method::RESOURCES_READ | method::RESOURCES_SUBSCRIBE => {
-            What::Resource(named(peek(params, &["uri"])?, "params.uri")?)
-        }
-        other => What::Method(other.into()),
-    };
-    let began = session.admission().now();
-    let call_id = session.admission().call_id(began).ok_or_else(|| Refusal {
-        code: code::INTERNAL_ERROR,
-        message: "no id could be made for this call, so nothing was sent; see the log".to_owned(),
-        id: None,
-    })?;
-    Ok(Wanted {
-        sender: session.sender(),
-        server: server.into(),
-        what,
-        aliases: Arc::default(),
-        session: None,
-        method: request.method.as_ref().into(),
-        arguments: arguments.unwrap_or("{}").to_owned(),
-        call_id,
-        began,
-    })
-}
-
-/// Methods that a policy decides by what they are about; every other one by its name.
-const DECIDED_BY_PARAMS: [&str; 5] = [
-    method::TOOLS_CALL,
-    method::PROMPTS_GET,
-    method::RESOURCES_READ,
-    method::RESOURCES_SUBSCRIBE,
-    method::COMPLETION_COMPLETE,
-];
-
-/// A reference is what its type says: a server may go by either.
-fn check_reference(request: &Request<'_>, params: &str) -> Result<(), Refusal> {
-    let Some(reference) = peek(params, &["ref"])? else { return Ok(()) };
-    if !reference.starts_with('{') {
-        return Err(unreadable(request, "`params.ref` must be an object"));
-    }
-    let [kind, name, uri] = members(reference, ["type", "name", "uri"])?;
-    let Some(kind) = kind else { return Ok(()) };
-    match (text(kind).as_deref(), name, uri) {
-        (Some("ref/prompt"), _, None) | (Some("ref/resource"), None, _) => Ok(()),
-        (_, Some(_), Some(_)) => Err(unreadable(request, BOTH)),
-        _ => Err(unreadable(
-            request,
-            "`params.ref.type` must be `ref/prompt` with a `name`, or `ref/resource` with a `uri`",
-        )),
-    }
-}
-
-/// What is refused because a policy decides by it, and a server might read it otherwise.
-pub(crate) const BOTH: &str = "`params.ref` has both `name` and `uri`; send the one that is meant";
-
-fn unreadable(request: &Request<'_>, why: &str) -> Refusal {
-    let id = Some(request.id.to_owned());
-    Refusal { code: code::INVALID_PARAMS, message: why.to_owned(), id }
-}
-
 /// What is left to do for a request beyond sending it.
 struct Before {
     /// Where it goes.
@@ -272,7 +170,7 @@ struct Before {
 
 /// Admits, sends, records; leg by leg, if its client is asked something meanwhile.
 async fn guarded(
-    session: Arc<AgentSession>,
+    session: Arc<impl Agent>,
     wanted: Arc<Wanted>,
     pending: Pending,
     mut steps: Option<Steps>,
@@ -292,7 +190,7 @@ async fn guarded(
         Err(refused) => return pending.refuse(&refused),
     };
     if let (method::RESOURCES_SUBSCRIBE, What::Resource(uri)) = (&*wanted.method, &wanted.what) {
-        session.wishes.follow(&wanted.server, uri);
+        session.wishes().follow(&wanted.server, uri);
     }
     if let Some((link, heads)) = before.unchecked {
         link.learn_tools_or_not().await;
@@ -359,19 +257,4 @@ async fn record_task(
     if ends && timeout(PATIENCE, recorded.recv()).await.is_err() {
         tracing::error!("the end of a task is not recorded yet");
     }
-}
-
-/// Who owns what must be known before the agent can use it.
-pub(crate) async fn record_first(ticket: Ticket, ending: Ending, withheld: Withheld) {
-    let nothing = ending.ownership == Ownership::default();
-    let written = if nothing {
-        ticket.finish(ending);
-        Ok(())
-    } else {
-        finish_in_time(ticket, ending).await
-    };
-    if let Err(error) = written {
-        tracing::error!(%error, "who owns what a result gave is not written; until it is, it belongs to nobody");
-    }
-    withheld.outlet.answer(withheld.answer, None);
 }

@@ -19,28 +19,20 @@ use crate::access::Grant;
 use crate::admission::Admission;
 use crate::agent::AgentSession;
 use crate::endpoint::Endpoint;
-use crate::lists::Kind;
+use crate::environment::Ids;
+use crate::link::Server;
+use crate::list_kind::Kind;
 use crate::metrics::Metrics;
-use crate::modern::Parking;
 use crate::pace::Pace;
-use crate::server::Server;
+use crate::sessionless::Parking;
 use crate::sessions::Desk;
+pub use sessionless::NotStarted;
 use standing::StandingSessions;
 
 mod opening;
 mod session;
+mod sessionless;
 mod standing;
-
-/// Where ids that nobody can guess come from.
-pub trait Ids: Send + Sync + 'static {
-    /// A new agent session id: at least 128 random bits in visible ASCII. None if there is no
-    /// randomness to be had, and then no session is opened.
-    fn agent_session(&self) -> Option<String>;
-
-    /// Ten random bytes for the id of a call. None if there is no randomness to be had, and then
-    /// nothing is sent.
-    fn call(&self) -> Option<[u8; 10]>;
-}
 
 /// How many agent sessions there may be, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq)]

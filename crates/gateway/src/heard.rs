@@ -11,7 +11,8 @@ use parking_lot::RwLock;
 use toolgate_mcp::{fold, items, peek, text};
 use toolgate_policy::Class;
 
-use crate::lists::{Kind, List};
+use crate::list_kind::Kind;
+use crate::lists::List;
 
 /// How many names of each kind are kept of one server.
 const MAX_NAMES: usize = 100_000;

@@ -10,7 +10,7 @@ use toolgate_mcp::fold;
 
 use crate::admission::{Admission, Wanted, What};
 use crate::link::Link;
-use crate::lists::Kind;
+use crate::list_kind::Kind;
 
 /// Whether the name of what is wanted is such a name. The server is asked for its list if that is
 /// needed to tell and was never heard.

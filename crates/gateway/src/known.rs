@@ -8,13 +8,13 @@ use toolgate_audit::Hash;
 use toolgate_mcp::{Edit, members, peek, text, write};
 use toolgate_policy::{Class, canonical_json};
 
-use crate::builtin;
+use crate::all::builtin;
 use crate::gateway::Gateway;
-use crate::lists::Kind;
+use crate::link::Server;
+use crate::list_kind::Kind;
 use crate::names::Naming;
 use crate::offers::Audience;
-use crate::server::Server;
-use crate::sessions::SESSIONS;
+use crate::reserved::{SESSIONS, TOOLGATE};
 
 /// A tool as its server was last heard to describe it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +69,7 @@ impl Gateway {
     /// The risk class that a call of this tool is decided with.
     pub fn class_of(&self, server: &str, tool: &str) -> Class {
         let known = match server {
-            builtin::TOOLGATE => builtin::class(tool),
+            TOOLGATE => builtin::class(tool),
             SESSIONS => self.desk().map(|desk| desk.class(tool)),
             _ => self.server(server).map(|server| server.class(tool)),
         };

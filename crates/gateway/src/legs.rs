@@ -13,10 +13,12 @@ use toolgate_audit::{Effect, Outcome};
 use toolgate_store::{Ending, Permit, Ticket};
 
 use crate::admission::{Admission, Sender, Wanted};
-use crate::channel::Heads;
-use crate::link::{Newer, Retry};
+use crate::clearance::Heads;
 use crate::patience::finish_in_time;
 use crate::refused::Refused;
+
+/// What of `params` belongs to one round.
+pub(crate) const OF_ROUND: [&str; 3] = ["requestState", "inputResponses", "_meta"];
 
 /// The client's end.
 #[derive(Debug)]
@@ -34,6 +36,23 @@ pub(crate) enum Step {
     Asks(oneshot::Sender<()>),
     /// The client goes on with the call.
     GoesOn(Sender, oneshot::Sender<Result<Permit, Refused>>),
+}
+
+/// The next request of a client, which goes on with a call.
+#[derive(Debug)]
+pub(crate) struct Retry {
+    /// The whole message.
+    pub(crate) raw: String,
+    /// What clears it.
+    pub(crate) permit: Permit,
+}
+
+/// What only a request of protocol 2026-07-28 has.
+pub(crate) struct Newer {
+    /// Its client's next requests, which go on with it.
+    pub(crate) retries: mpsc::UnboundedReceiver<Retry>,
+    /// Its `Mcp-Param-*` headers.
+    pub(crate) heads: Heads,
 }
 
 /// A call that was admitted, and the duty to say how each leg of it ended.

@@ -22,40 +22,44 @@ use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
 
-use crate::agent::AgentSession;
 use crate::backoff::Backoff;
 use crate::channel::{Heads, Outbound};
 use crate::clearance::{Clearance, Closed};
 use crate::era::Era;
 use crate::failure::Failure;
 use crate::offers::Audience;
-use crate::server::Server;
 use crate::sparing::Sparing;
 
+mod agent;
+mod asked;
 mod asking;
 mod barred;
 mod changes;
 mod discover;
 mod early;
+mod ended;
 mod handshake;
 mod hear;
+mod missing_capability;
 mod newer;
 mod older;
+mod on_behalf;
 mod passing;
 mod pending;
+mod server;
 mod survey;
 mod waiting;
 
-pub(crate) use asking::{Asks, Retry};
-pub(crate) use barred::Barred;
+pub(crate) use agent::Agent;
+pub(crate) use asked::{Asked, Asker};
 use changes::Changes;
 pub(crate) use changes::More;
 use early::Early;
 pub(crate) use handshake::Opened;
 use handshake::Up;
 use hear::Ear;
-pub(crate) use newer::Newer;
 pub(crate) use pending::{Ask, Pending};
+pub use server::{Instances, Server, ServerSettings};
 use survey::Survey;
 use waiting::WaitingRoom;
 
@@ -105,9 +109,9 @@ pub(crate) struct Link {
 /// Whom a link speaks for.
 pub(crate) enum Parties {
     /// One agent session.
-    One(Weak<AgentSession>),
+    One(Weak<dyn Agent>),
     /// All agent sessions that use the server.
-    Many(Mutex<Vec<Weak<AgentSession>>>),
+    Many(Mutex<Vec<Weak<dyn Agent>>>),
 }
 
 // === impl Link ===
@@ -268,7 +272,7 @@ impl Link {
     }
 
     /// Whoever speaks through it.
-    fn sessions(&self) -> Vec<Arc<AgentSession>> {
+    fn sessions(&self) -> Vec<Arc<dyn Agent>> {
         match &self.parties {
             Parties::One(session) => session.upgrade().into_iter().collect(),
             Parties::Many(sessions) => sessions.lock().iter().filter_map(Weak::upgrade).collect(),
@@ -276,9 +280,9 @@ impl Link {
     }
 
     /// Adds an agent session to a shared link.
-    pub(crate) fn join(&self, session: &Arc<AgentSession>) {
+    pub(crate) fn join(&self, session: Weak<dyn Agent>) {
         if let Parties::Many(sessions) = &self.parties {
-            sessions.lock().push(Arc::downgrade(session));
+            sessions.lock().push(session);
             *self.deserted_since.lock() = None;
         }
     }
@@ -303,8 +307,8 @@ impl Link {
             return false;
         }
         let sessions = self.sessions();
-        let follows = |other: &Arc<AgentSession>| {
-            other.key() != session && other.wishes.follows_alike(self.server.name(), uri)
+        let follows = |other: &Arc<dyn Agent>| {
+            other.key() != session && other.wishes().follows_alike(self.server.name(), uri)
         };
         let left = sessions.iter().any(follows);
         if left {

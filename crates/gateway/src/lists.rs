@@ -13,23 +13,15 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
-use toolgate_mcp::{Edit, Refusal, entries, imitates, items, members, method, peek, text, write};
+use toolgate_mcp::{Edit, Refusal, entries, imitates, items, members, peek, text, write};
 
+use crate::list_kind::Kind;
 use crate::names::Naming;
 
 /// How many entries of one kind a server may show.
 pub(crate) const MAX_ITEMS: usize = 100_000;
 /// How many bytes of one kind a server may show.
 pub(crate) const MAX_BYTES: usize = 64 * 1024 * 1024;
-
-/// What can be listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Tools,
-    Prompts,
-    Resources,
-    Templates,
-}
 
 /// What one server offers of one kind.
 #[derive(Debug, Default)]
@@ -99,83 +91,6 @@ fn only<'a>(object: &'a str, key: &str) -> Result<Option<&'a str>, Unreadable> {
         }
     }
     Ok(found)
-}
-
-// === impl Kind ===
-
-impl Kind {
-    pub(crate) const ALL: [Self; 4] =
-        [Self::Tools, Self::Prompts, Self::Resources, Self::Templates];
-
-    /// What `method` lists.
-    pub(crate) fn listed_by(method: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.method() == method)
-    }
-
-    /// What a notification says has changed.
-    pub(crate) fn changed_by(method: &str) -> &'static [Self] {
-        match method {
-            method::TOOLS_LIST_CHANGED => &[Self::Tools],
-            method::PROMPTS_LIST_CHANGED => &[Self::Prompts],
-            method::RESOURCES_LIST_CHANGED => &[Self::Resources, Self::Templates],
-            _ => &[],
-        }
-    }
-
-    /// The method that lists it.
-    pub(crate) fn method(self) -> &'static str {
-        match self {
-            Self::Tools => method::TOOLS_LIST,
-            Self::Prompts => method::PROMPTS_LIST,
-            Self::Resources => method::RESOURCES_LIST,
-            Self::Templates => method::RESOURCES_TEMPLATES_LIST,
-        }
-    }
-
-    /// The notification that it has changed.
-    pub(crate) fn changed(self) -> &'static str {
-        match self {
-            Self::Tools => method::TOOLS_LIST_CHANGED,
-            Self::Prompts => method::PROMPTS_LIST_CHANGED,
-            Self::Resources | Self::Templates => method::RESOURCES_LIST_CHANGED,
-        }
-    }
-
-    /// The capability of a server that has it.
-    pub(crate) fn capability(self) -> &'static str {
-        match self {
-            Self::Tools => "tools",
-            Self::Prompts => "prompts",
-            Self::Resources | Self::Templates => "resources",
-        }
-    }
-
-    /// The member of a result that holds the entries.
-    pub(crate) fn member(self) -> &'static str {
-        match self {
-            Self::Tools => "tools",
-            Self::Prompts => "prompts",
-            Self::Resources => "resources",
-            Self::Templates => "resourceTemplates",
-        }
-    }
-
-    /// The member of an entry that names it.
-    fn key(self) -> &'static str {
-        match self {
-            Self::Tools | Self::Prompts => "name",
-            Self::Resources => "uri",
-            Self::Templates => "uriTemplate",
-        }
-    }
-
-    /// How what the server calls `own` is shown.
-    pub(crate) fn shown(self, naming: &Naming, own: &str) -> String {
-        match self {
-            Self::Tools | Self::Prompts => naming.shown_name(own),
-            Self::Resources | Self::Templates => naming.shown_uri(own),
-        }
-    }
 }
 
 // === impl List ===
@@ -307,7 +222,7 @@ impl<'a> Builder<'a> {
             tracing::warn!(list = self.kind.member(), name = %own, "a name occurs twice; the first is shown");
             return Ok(());
         }
-        let shown = write::quote(&self.kind.shown(self.naming, &own));
+        let shown = write::quote(&self.naming.shown(self.kind, &own));
         let widget = meta.map(|meta| peek(meta, &["ui", "resourceUri"])).transpose()?.flatten();
         let mapped = widget.and_then(text).map(|uri| write::quote(&self.naming.shown_uri(&uri)));
         let mut edit = Edit::new(raw);

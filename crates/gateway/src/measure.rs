@@ -70,6 +70,27 @@ impl TooLong {
         let message = format!("{self}; nothing was sent");
         Refusal { code: code::INVALID_PARAMS, message, id: id.map(str::to_owned) }
     }
+
+    /// Records that something was too long, in one short row.
+    pub(crate) async fn record(
+        &self,
+        admission: &Admission,
+        grant: &Arc<Grant>,
+        via: &str,
+        name: &str,
+    ) {
+        let mut draft = Draft::new(Kind::Denied, admission.now());
+        draft.grant = Some(Arc::clone(&grant.label));
+        draft.identity.clone_from(&grant.identity);
+        draft.via = Some(via.into());
+        draft.method = (name.len() <= NAME).then(|| name.into());
+        draft.error_code = Some("too_long".into());
+        draft.message = Some(self.to_string().into());
+        let _place = grant.places.take().await;
+        if let Err(error) = written_in_time(admission.store().deny(draft)).await {
+            tracing::error!(%error, "a message that was too long is not recorded");
+        }
+    }
 }
 
 impl std::fmt::Display for TooLong {
@@ -90,29 +111,6 @@ fn prefix(
     const SERVER: usize = 32;
     let server = if mapped { server(shown) } else { None };
     server.filter(|server| server.len() <= SERVER).map_or(0, |server| server.len() + separator)
-}
-
-impl Admission {
-    /// Records that something was too long, in one short row.
-    pub(crate) async fn record_too_long(
-        &self,
-        grant: &Arc<Grant>,
-        via: &str,
-        name: &str,
-        long: &TooLong,
-    ) {
-        let mut draft = Draft::new(Kind::Denied, self.now());
-        draft.grant = Some(Arc::clone(&grant.label));
-        draft.identity.clone_from(&grant.identity);
-        draft.via = Some(via.into());
-        draft.method = (name.len() <= NAME).then(|| name.into());
-        draft.error_code = Some("too_long".into());
-        draft.message = Some(long.to_string().into());
-        let _place = grant.places.take().await;
-        if let Err(error) = written_in_time(self.store().deny(draft)).await {
-            tracing::error!(%error, "a message that was too long is not recorded");
-        }
-    }
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@
 //! Invariant: what is shown says its server; [`Naming::own_name`] and [`Naming::own_uri`] give back
 //! exactly what the server said. A server name has no `_` and no `+`, so both are unambiguous.
 
+use crate::list_kind::Kind;
+
 /// What stands between a server and its tool.
 const SEPARATOR: &str = "__";
 const UI: &str = "ui://";
@@ -49,6 +51,14 @@ impl Naming {
         match own.strip_prefix(UI) {
             Some(rest) => format!("{UI}{}+{rest}", self.server),
             None => format!("{}{own}", self.scheme),
+        }
+    }
+
+    /// How what the server calls `own` is shown.
+    pub(crate) fn shown(&self, kind: Kind, own: &str) -> String {
+        match kind {
+            Kind::Tools | Kind::Prompts => self.shown_name(own),
+            Kind::Resources | Kind::Templates => self.shown_uri(own),
         }
     }
 

@@ -19,8 +19,8 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use toolgate_mcp::{members, peek, text};
 
-use crate::agent::AgentSession;
-use crate::lists::{Kind, List};
+use crate::list_kind::Kind;
+use crate::lists::List;
 
 /// For how many sets of capabilities a server's offer is kept.
 const MAX_OFFERS: usize = 8;
@@ -41,12 +41,18 @@ pub(crate) struct Offer {
     heard: Option<Instant>,
 }
 
+/// An agent session that sees the lists of many servers.
+pub(crate) trait Watcher: Send + Sync {
+    /// These lists may have changed.
+    fn lists_changed(self: Arc<Self>, kinds: &[Kind]);
+}
+
 /// Everything kept of one server.
 pub(crate) struct Offers {
     /// Newest last.
     kept: ArcSwap<Vec<(Audience, Arc<Offer>)>>,
     /// Who is shown what is offered to whom.
-    watchers: Mutex<Vec<(Audience, Weak<AgentSession>)>>,
+    watchers: Mutex<Vec<(Audience, Weak<dyn Watcher>)>>,
     first_asked: OnceLock<Instant>,
     /// Whether the first attempt to hear the server is over, one way or the other.
     settled: watch::Sender<bool>,
@@ -180,10 +186,10 @@ impl Offers {
     }
 
     /// Tells this agent session from now on of changes in what is offered to `audience`.
-    pub(crate) fn watch(&self, audience: &Audience, session: &Arc<AgentSession>) {
+    pub(crate) fn watch(&self, audience: &Audience, watcher: Weak<dyn Watcher>) {
         let mut watchers = self.watchers.lock();
         watchers.retain(|(_, watcher)| watcher.strong_count() > 0);
-        watchers.push((audience.clone(), Arc::downgrade(session)));
+        watchers.push((audience.clone(), watcher));
     }
 
     /// Somebody tries to hear the server.

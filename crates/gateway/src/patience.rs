@@ -5,6 +5,7 @@
 //! Invariant: what is admitted after nobody waited any more is never sent, and recorded so; its
 //! counters are given back.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,15 +13,14 @@ use tokio::time::{Instant, timeout, timeout_at};
 use toolgate_audit::{Effect, Outcome};
 use toolgate_store::{Answer, Ending, Fault, FaultKind, NotAudited, Ticket};
 
-use crate::admission::Clock;
-use crate::channel::BoxFuture;
+use crate::environment::Clock;
 
 /// How long a call waits to be admitted, refused, or told that its end is written.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the store answers, if it does so in time. It may write while it is being asked.
 pub(crate) async fn in_time(
-    ask: impl FnOnce() -> BoxFuture<'static, Result<Answer, NotAudited>>,
+    ask: impl FnOnce() -> Pin<Box<dyn Future<Output = Result<Answer, NotAudited>> + Send>>,
     clock: &Arc<dyn Clock>,
 ) -> Result<Answer, NotAudited> {
     let until = Instant::now() + PATIENCE;

@@ -11,7 +11,7 @@ use toolgate_audit::{CallId, Decision};
 use toolgate_mcp::{code, write};
 use toolgate_policy::{Effect, Verdict};
 
-use crate::failure::Expects;
+use crate::expects::Expects;
 
 /// Why a request was not sent.
 #[derive(Debug, Clone, PartialEq, Eq)]

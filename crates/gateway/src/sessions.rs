@@ -35,9 +35,6 @@ pub use self::record::{Note, Records};
 pub(crate) use self::running::Running;
 pub use self::showing::Showing;
 
-/// The word for sessions where servers have their name.
-pub(crate) const SESSIONS: &str = "sessions";
-
 /// All sessions of the process.
 pub trait Sessions: Send + Sync + 'static {
     /// The list that a grant sees.

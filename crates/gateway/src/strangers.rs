@@ -17,7 +17,7 @@ use prometheus_client::registry::Registry;
 use toolgate_audit::{Draft, Refusal, Refusals};
 use toolgate_store::Store;
 
-use crate::admission::Clock;
+use crate::environment::Clock;
 
 /// The address that a request came from; listeners put it into the request's extensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 //!
 //! An agent knows a task by an id that names its server and its grant, sealed; the same task has
 //! the same id on every endpoint. Both kinds are meant: those of 2025-11-25, which can be listed,
-//! and those of the extension of 2026-07-28. [`Book`] remembers which grant's calls created which
-//! tasks; the call itself stays open until its task ends (`tasks/keep.rs`).
+//! and those of the extension of 2026-07-28. [`Book`](crate::task_book::Book) remembers which grant's calls created which
+//! tasks; the call itself stays open until its task ends (`task_call.rs`).
 //!
 //! Invariant: a task is reached, listed and heard of by the grant whose call created it, and by no
 //! other, also where agents share a server.
@@ -13,15 +13,12 @@
 use serde_json::json;
 use toolgate_mcp::{Refusal, Request, code, method, peek, text, write};
 
-use crate::agent::AgentSession;
+use crate::caller::Caller;
 use crate::seal::{Seal, TASKS};
+use crate::task_book::Whose;
 
-mod book;
-mod keep;
 mod show;
 
-pub(crate) use book::{Book, Heard};
-pub(crate) use keep::{Made, keep};
 pub(crate) use show::{Answer, Named, may_name};
 
 /// Where a message names the task it belongs to.
@@ -71,7 +68,7 @@ pub(crate) type Part<'a> = (&'a str, String);
 
 /// The task that a `tasks/*` request is about: its server, the part of the request, its own id.
 pub(crate) fn subject<'a>(
-    session: &AgentSession,
+    session: &dyn Caller,
     request: &Request<'a>,
 ) -> Result<(String, Part<'a>), Refusal> {
     let part = request.params.map(|params| peek(params, &["taskId"])).transpose()?.flatten();
@@ -85,7 +82,7 @@ pub(crate) fn subject<'a>(
 /// The task of `server` that a request says it belongs to. One that this grant does not know is
 /// refused: the server could take the request for a part of another grant's task.
 pub(crate) fn related<'a>(
-    session: &AgentSession,
+    session: &dyn Caller,
     server: &str,
     params: Option<&'a str>,
 ) -> Result<Option<Part<'a>>, Refusal> {
@@ -99,7 +96,7 @@ pub(crate) fn related<'a>(
 /// The same of an agent's answer or notification, which may also belong to a task of its own: such
 /// an id passes as it is.
 pub(crate) fn related_if_known<'a>(
-    session: &AgentSession,
+    session: &dyn Caller,
     server: &str,
     json: &'a str,
 ) -> Option<Part<'a>> {
@@ -116,7 +113,7 @@ fn refusal(message: &str) -> Refusal {
 }
 
 /// The server of a task, and the id it has there; none if it was not shown to this grant.
-pub(crate) fn own_id(session: &AgentSession, shown: &str) -> Option<(String, String)> {
+pub(crate) fn own_id(session: &dyn Caller, shown: &str) -> Option<(String, String)> {
     let opened = Seal::new(&session.admission().secret(), TASKS)?.open(shown)?;
     let [grant, server, own] = serde_json::from_str::<[String; 3]>(&opened).ok()?;
     let label = &session.grant().label;
@@ -129,15 +126,15 @@ pub(crate) fn own_id(session: &AgentSession, shown: &str) -> Option<(String, Str
 
 /// The id under which this grant knows a task whose own id is `raw`, both raw JSON; none if the
 /// task is not this grant's.
-pub(crate) fn shown_if_own(session: &AgentSession, server: &str, raw: &str) -> Option<String> {
+pub(crate) fn shown_if_own(session: &dyn Caller, server: &str, raw: &str) -> Option<String> {
     let own = text(raw)?;
     let book = &session.admission().tasks;
-    let is_own = book.whose(&session.grant().label, server, &own) == book::Whose::Mine;
+    let is_own = book.whose(&session.grant().label, server, &own) == Whose::Mine;
     is_own.then(|| shown_id(session, server, &own)).flatten()
 }
 
 /// The id under which this grant knows a task, as raw JSON.
-fn shown_id(session: &AgentSession, server: &str, own: &str) -> Option<String> {
+fn shown_id(session: &dyn Caller, server: &str, own: &str) -> Option<String> {
     let what = json!([&*session.grant().label, server, own]).to_string();
     let shown = Seal::new(&session.admission().secret(), TASKS)?.close(&what, ALWAYS)?;
     Some(write::quote(&shown))

@@ -10,7 +10,7 @@ use toolgate_mcp::{Request, method, peek, text};
 use toolgate_policy::normal_uri;
 use unicode_normalization::UnicodeNormalization;
 
-use crate::modern::Level;
+use crate::log_level::Level;
 
 /// How many subscriptions of one agent session are remembered.
 const MAX_SUBSCRIPTIONS: usize = 10_000;

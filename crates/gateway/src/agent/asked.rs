@@ -5,47 +5,18 @@
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 use toolgate_mcp::{Payload, Response, method, write};
 
 use super::AgentSession;
 use crate::clearance::Closed;
-use crate::link::Link;
+use crate::link::{Asked, Asker, Link};
 use crate::outlet::Outlet;
 use crate::rewrite::rewrite;
 use crate::tasks;
 
 /// How many requests of servers may wait for an agent's answer.
 const MAX_ASKED: usize = 1_000;
-
-/// A request of a server that the agent has not answered yet.
-pub(crate) struct Asked {
-    pub(crate) link: Weak<Link>,
-    pub(crate) epoch: u64,
-    pub(crate) asker: Asker,
-    /// Where the agent was asked.
-    pub(crate) outlet: Arc<Outlet>,
-    /// How long its answer is waited for.
-    pub(crate) until: Instant,
-}
-
-/// Who wants an agent's answer.
-pub(crate) enum Asker {
-    /// The server, which waits for it.
-    Server {
-        /// The id and the progress token as the server spelled them.
-        id: Box<str>,
-        token: Option<Box<str>>,
-    },
-    /// A call to a server of protocol 2026-07-28, which goes on with it.
-    Call {
-        /// Under which name the server wants the answer.
-        key: Box<str>,
-        /// The raw result; none if the agent answered with an error.
-        tell: mpsc::UnboundedSender<(Box<str>, Option<String>)>,
-    },
-}
 
 impl AgentSession {
     /// Passes on the agent's answer to what a server asked.

@@ -12,14 +12,13 @@ use tokio_util::task::TaskTracker;
 use toolgate_audit::Hash;
 use toolgate_mcp::{peek, text};
 
-use super::AgentSession;
+use super::{AgentSession, Aggregate, ClientState};
 use crate::access::Grant;
 use crate::admission::{Admission, Sender};
 use crate::endpoint::Endpoint;
-use crate::modern::Standing;
 use crate::outlet::Outlet;
 use crate::pace::Pace;
-use crate::sessions::{Desk, Running};
+use crate::sessions::Desk;
 use crate::sight::Sight;
 use crate::streams::Streams;
 use crate::wishes::Wishes;
@@ -34,7 +33,9 @@ pub(crate) struct Opening {
     pub(crate) grant: Arc<Grant>,
     pub(crate) desk: Option<Arc<Desk>>,
     /// If it is to stand for clients of protocol 2026-07-28.
-    pub(crate) standing: Option<Standing>,
+    pub(crate) standing: Option<Box<dyn ClientState>>,
+    /// What serves it where all servers are shown.
+    pub(crate) aggregate: &'static dyn Aggregate,
 }
 
 impl AgentSession {
@@ -44,13 +45,13 @@ impl AgentSession {
         pace: Arc<Pace>,
         admission: Arc<Admission>,
     ) -> Arc<Self> {
-        let Opening { id, key, endpoint, params, grant, desk, standing } = opening;
+        let Opening { id, key, endpoint, params, grant, desk, standing, aggregate } = opening;
         let client = std::str::from_utf8(&params).ok().and_then(|params| {
             Some(text(peek(params, &["clientInfo", "name"]).ok()??)?.as_ref().into())
         });
         let via = endpoint.via();
         let agent_session = match &standing {
-            Some(standing) => Arc::clone(&standing.known_as),
+            Some(standing) => Arc::clone(standing.known_as()),
             None => public(&id),
         };
         Arc::new(Self {
@@ -63,7 +64,7 @@ impl AgentSession {
             admission,
             version: OnceLock::new(),
             desk,
-            running: Running::default(),
+            running: Arc::default(),
             links: ArcSwap::default(),
             former: Mutex::default(),
             general: Arc::new(Outlet::new(0)),
@@ -72,6 +73,7 @@ impl AgentSession {
             asked: Mutex::new(HashMap::new()),
             next_asked: AtomicU64::new(1),
             wishes: Wishes::default(),
+            aggregate,
             standing,
             sight: Sight::default(),
             listening: AtomicBool::new(false),

@@ -6,19 +6,19 @@ use std::time::Duration;
 use tokio::time::timeout;
 use toolgate_mcp::{Incoming, Limits, Message, Refusal, code, method, parse_agent, write};
 
-use super::{AgentSession, Attached};
-use crate::call::{Call, Work};
+use super::{AgentSession, Attached, ClientState};
+use crate::call::Call;
 use crate::clearance::Closed;
-use crate::modern::Standing;
 use crate::outlet::Outlet;
+use crate::work::Work;
 
 /// How long a server may take to hear that nobody waits for it any more: a stop waits for that.
 const PARTING: Duration = Duration::from_secs(5);
 
 impl AgentSession {
     /// What belongs to it if it stands for such clients.
-    pub(crate) fn standing(&self) -> Option<&Standing> {
-        self.standing.as_ref()
+    pub(crate) fn standing(&self) -> Option<&dyn ClientState> {
+        self.standing.as_deref()
     }
 
     /// The number of a new stream, which is also good as an id: it is given out once.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::lists::Kind;
+use crate::list_kind::Kind;
 
 /// The place where a page begins.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -18,11 +18,12 @@ use toolgate_policy::Class;
 use toolgate_store::Ending;
 
 use crate::agent::AgentSession;
-use crate::call::Work;
-use crate::failure::Expects;
-use crate::forward::{forward, wanted};
+use crate::expects::Expects;
+use crate::forward::forward;
 use crate::link::{Ask, Link};
 use crate::outlet::{First, Outlet};
+use crate::wanted::wanted;
+use crate::work::Work;
 
 /// How long a server may take to list its tasks, and how many pages of it are read.
 const LISTING: Duration = Duration::from_millis(1_500);

@@ -10,19 +10,19 @@ use tokio::time::Instant;
 use toolgate_mcp::{Pieces, Request, peek, text, write};
 use toolgate_policy::Class;
 
+use super::builtin;
 use super::cursor::Cursor;
 use super::freshen;
 use super::route::route;
+use super::seen::seen;
 use crate::access::Grant;
 use crate::agent::AgentSession;
-use crate::builtin::{self, TOOLGATE};
-use crate::call::Work;
 use crate::link::Link;
 use crate::links::Links;
-use crate::lists::Kind;
+use crate::list_kind::Kind;
 use crate::outlet::Outlet;
-use crate::sessions::SESSIONS;
-use crate::sight::Seen;
+use crate::reserved::{SESSIONS, TOOLGATE};
+use crate::work::Work;
 
 /// How large a page may become before the rest goes to the next.
 const PAGE: usize = 16 * 1024 * 1024;
@@ -47,7 +47,7 @@ pub(super) fn start(
     let id = request.id.to_owned();
     Some(Box::pin(async move {
         hear(&links, kind).await;
-        session.sight.note_shown(kind, Seen::by(&session, kind));
+        session.sight.note_shown(kind, seen(&session, kind));
         outlet.answer(page(&session, &links, kind, from, &id), None);
     }))
 }
@@ -197,7 +197,7 @@ impl<'a> Look<'a> {
     }
 
     fn shows(&self, link: &Arc<Link>, own: &str) -> bool {
-        !self.grant.hides(self.kind, link.server(), own, self.now)
+        !link.server().is_hidden_from(&self.grant, self.kind, own, self.now)
             && !is_shadowed(self.session, self.links, self.kind, link, own)
     }
 
@@ -233,7 +233,7 @@ impl<'a> Look<'a> {
         let Some(offer) = server.offers.of(link.audience()) else { return Vec::new() };
         let own = offer.list(self.kind).entries().map(|(own, _)| own);
         let listed = own.filter(|own| self.shows(link, own)).map(|own| Listed {
-            shown: self.kind.shown(&server.naming, own),
+            shown: server.naming.shown(self.kind, own),
             server: server.name().to_owned(),
             own: own.to_owned(),
             aliases: Arc::default(),
@@ -254,7 +254,7 @@ fn is_shadowed(
     if !links.may_collide() || !matches!(kind, Kind::Tools | Kind::Prompts) {
         return false;
     }
-    let shown = kind.shown(&link.server().naming, own);
+    let shown = link.server().naming.shown(kind, own);
     if kind == Kind::Tools
         && let Some(winner) = taken_by_own(session, &shown)
     {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::link::Link;
 use crate::links::Links;
-use crate::lists::Kind;
+use crate::list_kind::Kind;
 use crate::names::server_of_name;
 
 /// The server that `shown` speaks of, and what it calls it. Where two show the same name, the

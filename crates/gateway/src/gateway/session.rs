@@ -7,9 +7,10 @@ use toolgate_policy::Class;
 use toolgate_session::Reach;
 
 use super::Gateway;
-use crate::lists::Kind;
-use crate::server::Server;
-use crate::sessions::{Desk, SESSIONS, Sessions};
+use crate::link::Server;
+use crate::list_kind::Kind;
+use crate::reserved::SESSIONS;
+use crate::sessions::{Desk, Sessions};
 
 impl Gateway {
     /// Programs can dial in from now on; to be said once, before the first agent comes.

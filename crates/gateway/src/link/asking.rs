@@ -1,7 +1,7 @@
 //! `input_required`: a server of protocol 2026-07-28 wants something before a call goes on.
 //!
 //! An agent of the same protocol is given the server's own words and goes on with its next request
-//! (`modern/parking.rs`); one of an older protocol is asked in mid-call, as servers of its protocol
+//! (`sessionless/parking.rs`); one of an older protocol is asked in mid-call, as servers of its protocol
 //! do, and the request is sent again with its answers.
 //!
 //! Invariant: between two legs the request waits under its next number, so that it can be
@@ -21,14 +21,16 @@ use toolgate_mcp::{
 use toolgate_store::Permit;
 
 use super::Link;
+use super::agent::Agent;
+use super::asked::{Asked, Asker};
+use super::ended::Ended;
 use super::hear::QUESTION;
+use super::missing_capability::can_answer;
 use super::pending::Pending;
 use super::waiting::{AgentWaiting, Bridge, Waiting};
-use crate::agent::{AgentSession, Asked, Asker};
-use crate::ended::Ended;
 use crate::failure::Failure;
 use crate::label;
-use crate::modern::{OF_ROUND, can_answer};
+use crate::legs::OF_ROUND;
 use crate::outlet::Outlet;
 
 /// How many questions of one leg an agent is asked.
@@ -46,15 +48,6 @@ impl fmt::Debug for Asks {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Asks").finish_non_exhaustive()
     }
-}
-
-/// The next request of a client, which goes on with a call.
-#[derive(Debug)]
-pub(crate) struct Retry {
-    /// The whole message.
-    pub(crate) raw: String,
-    /// What clears it.
-    pub(crate) permit: Permit,
 }
 
 /// What comes after a server's wish for more.
@@ -185,7 +178,7 @@ impl Link {
 /// Questions to an agent of an older protocol; those without an answer are withdrawn with it.
 struct Questions<'l> {
     link: &'l Link,
-    session: &'l Arc<AgentSession>,
+    session: &'l Arc<dyn Agent>,
     numbers: Vec<u64>,
 }
 
@@ -199,7 +192,7 @@ impl Questions<'_> {
     ) -> Result<(), String> {
         let [method, params] = members(request, ["method", "params"]).unwrap_or_default();
         let method = method.and_then(text).unwrap_or_default();
-        if !can_answer(self.session, &method) {
+        if !can_answer(&**self.session, &method) {
             return Err(format!("it asks `{method}`, which the agent cannot answer"));
         }
         let asked = Asked {
@@ -215,7 +208,7 @@ impl Questions<'_> {
         self.link.asked.fetch_add(1, Ordering::Relaxed);
         self.numbers.push(number);
         let server = self.link.server.name();
-        let named = if self.session.endpoint().is_one() {
+        let named = if self.session.sees_one_server() {
             None
         } else {
             label::params(&method, params, server).map_err(|_| "what it asks cannot be read")?

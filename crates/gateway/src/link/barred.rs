@@ -12,26 +12,8 @@ use serde_json::json;
 use toolgate_mcp::{Request, Version, code, method, peek, text, write};
 
 use super::Link;
-use crate::lists::Kind;
-
-/// Why no process may be started.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Barred {
-    /// The grant may call nothing of this server.
-    MayNothing,
-    /// A person has stopped it; what, in words.
-    Frozen(String),
-}
-
-impl Barred {
-    /// For people: why the server was not started.
-    pub(crate) fn why(&self) -> String {
-        match self {
-            Self::MayNothing => "it is not started for a grant that may call nothing".to_owned(),
-            Self::Frozen(what) => format!("it is not started: {what}"),
-        }
-    }
-}
+use crate::barred::Barred;
+use crate::list_kind::Kind;
 
 impl Link {
     /// Why no process may be started for those who speak through it; none if one may, if there

@@ -16,8 +16,8 @@ use toolgate_mcp::{
 };
 
 use super::Link;
+use super::agent::Agent;
 use super::handshake::Up;
-use crate::agent::AgentSession;
 use crate::clearance::Closed;
 use crate::era::Era;
 use crate::failure::Failure;
@@ -77,11 +77,11 @@ impl Link {
     /// is the one who does.
     pub(super) fn with_about<T>(
         &self,
-        speaker: Option<&AgentSession>,
+        speaker: Option<&dyn Agent>,
         log_level: Option<&str>,
         with: impl FnOnce(&About<'_>) -> T,
     ) -> T {
-        let opening = speaker.map_or(&self.opening, AgentSession::opening);
+        let opening = speaker.map_or(&self.opening, |agent| agent.opening());
         let opening = String::from_utf8_lossy(opening);
         let parts = members(&opening, ["capabilities", "clientInfo"]).unwrap_or_default();
         let [capabilities, client_info] = parts;

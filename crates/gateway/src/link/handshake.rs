@@ -16,6 +16,7 @@ use toolgate_mcp::{Incoming, Limits, Message, Payload, method, parse_server, pee
 
 use super::discover::Discovered;
 use super::hear::Ear;
+use super::on_behalf;
 use super::waiting::Waiting;
 use super::{Link, Unanswered};
 use crate::backoff::Backoff;
@@ -23,8 +24,7 @@ use crate::channel::{Channel, Heads, Outbound, SendError};
 use crate::clearance::{Clearance, Closed};
 use crate::era::Era;
 use crate::failure::Failure;
-use crate::lists::Kind;
-use crate::on_behalf;
+use crate::list_kind::Kind;
 use crate::rewrite::error_in;
 
 /// A channel that dies younger than this is not brought up again at once.
@@ -85,7 +85,7 @@ impl Link {
     /// server that is no child has [`ServerSettings::reconnect_timeout`] from that moment on,
     /// whatever takes the time: another attempt, the probe, two protocols, two transports.
     ///
-    /// [`ServerSettings::reconnect_timeout`]: crate::server::ServerSettings::reconnect_timeout
+    /// [`ServerSettings::reconnect_timeout`]: super::server::ServerSettings::reconnect_timeout
     pub(super) async fn come_up(self: &Arc<Self>, since: Instant) -> Result<Arc<Up>, Failure> {
         if let Some(up) = self.up.load_full() {
             return Ok(up);
@@ -151,9 +151,9 @@ impl Link {
         let (mut levels, mut followed) = (BTreeSet::new(), BTreeMap::new());
         let logs = self.offer().can("logging");
         for session in self.sessions() {
-            levels.extend(session.wishes.level().filter(|_| logs));
+            levels.extend(session.wishes().level().filter(|_| logs));
             let label = Arc::clone(&session.grant().label);
-            for uri in session.wishes.followed(self.server.name()) {
+            for uri in session.wishes().followed(self.server.name()) {
                 if session.admission().may_follow(&label, self.server.name(), &uri) {
                     followed.entry(uri).or_insert_with(|| Arc::clone(&session));
                 }

@@ -12,22 +12,25 @@ use toolgate_mcp::{
     parse_server, peek, text, write,
 };
 
+use super::agent::Agent;
+use super::asked::{Asked, Asker};
 use super::asking::{asks_for_more, hear_asks};
 use super::changes::without_tag;
+use super::ended::Ended;
+use super::missing_capability::{answer_at_once, lacking};
 use super::older::NotShown;
 use super::waiting::{AgentWaiting, Bridge, Waiting};
 use super::{Link, Parties};
-use crate::agent::{AgentSession, Asked, Asker};
 use crate::channel::{Inbox, Progress};
 use crate::clearance::Closed;
-use crate::ended::{Ended, Withheld};
 use crate::label;
-use crate::lists::Kind;
-use crate::modern;
+use crate::list_kind::Kind;
 use crate::outlet::Outlet;
 use crate::passage::Onward;
 use crate::rewrite::{push, rewrite, with_error};
-use crate::tasks::{Made, Named};
+use crate::task_call::Made;
+use crate::tasks::Named;
+use crate::withheld::Withheld;
 
 /// How long an agent may take to answer a question of a server.
 pub(super) const QUESTION: Duration = Duration::from_mins(10);
@@ -144,7 +147,7 @@ impl Link {
                 waiting.outlet.mark_newer();
             }
         }
-        let lacking = modern::lacking(&waiting.outlet, &waiting.id, response.payload);
+        let lacking = lacking(&waiting.outlet, &waiting.id, response.payload);
         let (answer, task) = match lacking {
             Some(lacking) => (lacking.into(), None),
             None => self.answer_for(&waiting, response, body),
@@ -253,7 +256,7 @@ impl Link {
                 let book = sessions.first().map(|session| Arc::clone(session.admission()));
                 let holders = book.map(|it| it.tasks.holders(self.server.name(), &named.own));
                 let holders = holders.unwrap_or_default();
-                let holds = |session: &Arc<AgentSession>| {
+                let holds = |session: &Arc<dyn Agent>| {
                     holders.contains(&(Arc::clone(&session.grant().label), session.key()))
                 };
                 sessions.into_iter().filter(holds).collect::<Vec<_>>()
@@ -261,13 +264,13 @@ impl Link {
         };
         let server = self.server.name();
         let mut told = false;
-        for session in sessions.iter().filter(|session| named.is_of(session, server)) {
+        for session in sessions.iter().filter(|session| named.is_of(*session, server)) {
             if let Some(heard) = &named.heard {
                 let who = (&*session.grant().label, session.key());
                 session.admission().tasks.hear(who, server, &named.own, heard);
             }
             let Some((raw, shown)) = named.change(session, server) else { continue };
-            let is_one = session.endpoint().is_one() && !self.is_shared();
+            let is_one = session.sees_one_server() && !self.is_shared();
             let outlet = is_one.then(|| self.outlet_of(call)).flatten();
             let outlet = outlet.unwrap_or_else(|| Arc::clone(session.general()));
             push(&outlet, notification.raw, &[(raw, &shown)]);
@@ -327,7 +330,7 @@ impl Link {
             Parties::Many(_) => None,
         };
         match session {
-            Some(session) if session.endpoint().is_one() => {
+            Some(session) if session.sees_one_server() => {
                 self.ask_agent(&session, request, epoch, call);
             }
             Some(session) => self.ask_under_its_name(&session, request, epoch, call),
@@ -337,13 +340,13 @@ impl Link {
 
     fn ask_agent(
         &self,
-        session: &Arc<AgentSession>,
+        session: &Arc<dyn Agent>,
         request: &Request<'_>,
         epoch: u64,
         call: Option<u64>,
     ) {
         let of_call = self.outlet_of(call).or_else(|| self.waiting.newest_outlet());
-        if let Some(answer) = modern::answer_at_once(session, request, of_call.as_deref()) {
+        if let Some(answer) = answer_at_once(&**session, request, of_call.as_deref()) {
             return self.answer_server(answer);
         }
         let outlet = of_call.unwrap_or_else(|| Arc::clone(session.general()));
@@ -380,7 +383,7 @@ impl Link {
     /// A question to an agent that sees all servers says which one asks.
     fn ask_under_its_name(
         &self,
-        session: &Arc<AgentSession>,
+        session: &Arc<dyn Agent>,
         request: &Request<'_>,
         epoch: u64,
         call: Option<u64>,
@@ -444,8 +447,8 @@ impl Link {
                     let params = notification.params.unwrap_or("{}");
                     let uri = peek(params, &["uri"]).ok().flatten().and_then(text);
                     let uri = uri.unwrap_or_default();
-                    let follows = |session: &Arc<AgentSession>| {
-                        session.wishes.subscribed(self.server.name(), &uri)
+                    let follows = |session: &Arc<dyn Agent>| {
+                        session.wishes().subscribed(self.server.name(), &uri)
                     };
                     for session in sessions.filter(follows) {
                         session.hear_general(&self.server, notification, body);

@@ -8,7 +8,6 @@
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 use toolgate_audit::Effect;
 use toolgate_mcp::modern::{About, described, heads_of};
@@ -16,27 +15,19 @@ use toolgate_mcp::{
     Incoming, Limits, Message, Payload, code, members, method, parse_server, peek, text, write,
 };
 
-use super::asking::{Next, Retry};
+use super::agent::Agent;
+use super::asking::Next;
+use super::ended::Ended;
 use super::handshake::Up;
 use super::pending::Pending;
 use super::waiting::{Bridge, Waiting};
 use super::{Link, Parties};
-use crate::agent::AgentSession;
 use crate::channel::{Heads, Outbound, SendError, Uncleared};
 use crate::clearance::{Clearance, Closed};
-use crate::ended::Ended;
 use crate::era::Era;
 use crate::failure::Failure;
-use crate::lists::Kind;
+use crate::list_kind::Kind;
 use crate::rewrite::error_in;
-
-/// What only a request of protocol 2026-07-28 has.
-pub(crate) struct Newer {
-    /// Its client's next requests, which go on with it.
-    pub(crate) retries: mpsc::UnboundedReceiver<Retry>,
-    /// Its `Mcp-Param-*` headers.
-    pub(crate) heads: Heads,
-}
 
 /// What became of a request.
 pub(super) enum Delivered {
@@ -164,7 +155,7 @@ impl Link {
         clearance: Clearance,
     ) -> Result<Outbound, Failure> {
         let speaker = self.speaker(pending.unanswered.number);
-        let level = speaker.as_ref().and_then(|speaker| speaker.wishes.level());
+        let level = speaker.as_ref().and_then(|speaker| speaker.wishes().level());
         let raw = String::from_utf8_lossy(body);
         let about = |about: &About<'_>| described(&raw, about);
         let body = self.with_about(speaker.as_deref(), level, about);
@@ -242,7 +233,7 @@ impl Link {
     }
 
     /// Whose the request `number` is.
-    pub(super) fn speaker(&self, number: u64) -> Option<Arc<AgentSession>> {
+    pub(super) fn speaker(&self, number: u64) -> Option<Arc<dyn Agent>> {
         match &self.parties {
             Parties::One(session) => session.upgrade(),
             Parties::Many(_) => self.party(self.waiting.session_of(number)?),
@@ -250,7 +241,7 @@ impl Link {
     }
 
     /// The agent session of that key.
-    pub(super) fn party(&self, key: u64) -> Option<Arc<AgentSession>> {
+    pub(super) fn party(&self, key: u64) -> Option<Arc<dyn Agent>> {
         match &self.parties {
             Parties::One(session) => session.upgrade().filter(|session| session.key() == key),
             Parties::Many(sessions) => {

@@ -10,11 +10,13 @@ use toolgate_mcp::{Edit, code, entries, peek, text};
 
 use super::Link;
 use super::waiting::{AgentWaiting, Bridge, Hides};
-use crate::failure::Expects;
+use crate::expects::Expects;
 use crate::label;
-use crate::lists::{Kind, Unreadable, without_hidden};
+use crate::list_kind::Kind;
+use crate::lists::{Unreadable, without_hidden};
 use crate::shown::{may_show_uris, show_uris};
-use crate::tasks::{Answer, Made, Role, may_name};
+use crate::task_call::Made;
+use crate::tasks::{Answer, Role, may_name};
 
 /// What older protocols do not have in a result.
 const NEWER: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
@@ -46,7 +48,7 @@ impl Link {
         }
         if let Some(Hides { kind, grant, now }) = &waiting.hides {
             let list = shown.as_deref().unwrap_or(result);
-            let hidden = |own: &str| grant.hides(*kind, &self.server, own, *now);
+            let hidden = |own: &str| self.server.is_hidden_from(grant, *kind, own, *now);
             shown = without_hidden(*kind, list, hidden)?.or(shown);
             let list = shown.as_deref().unwrap_or(result);
             shown = for_one_grant(list).or(shown);

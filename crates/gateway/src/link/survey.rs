@@ -21,7 +21,8 @@ use super::{Link, Unanswered};
 use crate::channel::SendError;
 use crate::clearance::{Clearance, Closed};
 use crate::failure::Failure;
-use crate::lists::{Builder, Kind, List, without_hidden};
+use crate::list_kind::Kind;
+use crate::lists::{Builder, List, without_hidden};
 use crate::offers::Offer;
 use crate::rewrite::error_in;
 

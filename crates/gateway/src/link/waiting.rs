@@ -16,12 +16,13 @@ use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use toolgate_audit::{CallId, Effect};
 
+use super::ended::Ended;
+use super::server::Server;
 use crate::access::Grant;
-use crate::ended::Ended;
-use crate::failure::{Expects, Failure};
-use crate::lists::Kind;
+use crate::expects::Expects;
+use crate::failure::Failure;
+use crate::list_kind::Kind;
 use crate::outlet::Outlet;
-use crate::server::Server;
 use crate::tasks::Role;
 
 #[cfg(test)]

@@ -13,20 +13,23 @@ use toolgate_mcp::{Refusal, Request, peek, write};
 use toolgate_session::{self as session, Answer, Failure, Known, Target};
 use toolgate_store::Ending;
 
-use super::{Desk, Gate, SESSIONS, Sending, Unresolved};
-use crate::admission::{Called, Wanted};
-use crate::agent::AgentSession;
-use crate::call::Work;
-use crate::ended::Withheld;
-use crate::failure::Expects;
-use crate::forward::{record_first, wanted};
+use super::{Desk, Gate, Running, Sending, Unresolved};
+use crate::admission::{Admission, Called, Wanted};
+use crate::caller::Caller;
+use crate::expects::Expects;
 use crate::outlet::Outlet;
 use crate::recheck::Recheck;
 use crate::refused::Refused;
+use crate::reserved::SESSIONS;
+use crate::wanted::wanted;
+use crate::withheld::{Withheld, record_first};
+use crate::work::Work;
 
 /// A call to a session's tool.
 struct SessionCall {
-    session: Arc<AgentSession>,
+    admission: Arc<Admission>,
+    /// Where the agent can take it back.
+    running: Arc<Running>,
     desk: Arc<Desk>,
     wanted: Arc<Wanted>,
     /// The name that was called.
@@ -40,7 +43,7 @@ struct SessionCall {
 
 /// Starts a call of the tool that the grant knows as `shown`.
 pub(crate) fn start(
-    session: &Arc<AgentSession>,
+    (caller, running): (&dyn Caller, &Arc<Running>),
     desk: &Arc<Desk>,
     request: &Request<'_>,
     (shown, known): (&str, Known),
@@ -50,10 +53,11 @@ pub(crate) fn start(
     let arguments = arguments.flatten().filter(|raw| *raw != "null").map(str::to_owned);
     let Known { original, aliases } = known;
     let class = desk.class(&original);
-    let mut wanted = wanted(session, SESSIONS, request, Some(&original), |_| class)?;
+    let mut wanted = wanted(caller, SESSIONS, request, Some(&original), |_| class)?;
     wanted.aliases = aliases;
     let call = SessionCall {
-        session: Arc::clone(session),
+        admission: Arc::clone(caller.admission()),
+        running: Arc::clone(running),
         desk: Arc::clone(desk),
         wanted: Arc::new(wanted),
         shown: shown.to_owned(),
@@ -78,7 +82,7 @@ impl SessionCall {
     /// is checked before it is counted; what it refuses is not worth a check.
     async fn decide(mut self, target: Target) {
         Arc::make_mut(&mut self.wanted).session = Some(Called::of(&target));
-        let admission = Arc::clone(self.session.admission());
+        let admission = Arc::clone(&self.admission);
         let checked = admission.would_admit(&self.wanted);
         if checked && let Err(failure) = self.check(&target).await {
             let has_output_schema = target.tool.has_output_schema();
@@ -93,7 +97,7 @@ impl SessionCall {
     }
 
     async fn go_nowhere(self, Unresolved { failure, has_output_schema }: &Unresolved) {
-        let admission = self.session.admission();
+        let admission = &self.admission;
         let written =
             admission.unroutable(&self.wanted, failure.error_code(), &failure.text()).await;
         let answer = match written {
@@ -110,9 +114,9 @@ impl SessionCall {
     async fn send(self, target: Target, checked: bool) {
         let began = Instant::now();
         let has_output_schema = target.tool.has_output_schema();
-        let admission = Arc::clone(self.session.admission());
+        let admission = Arc::clone(&self.admission);
         let wanted = Arc::clone(&self.wanted);
-        let entered = self.session.running.enter(&self.id);
+        let entered = self.running.enter(&self.id);
         let gate = Arc::new(Gate::new(Recheck::of(&admission, &wanted)));
         let (permit, ticket) = match admission.admit(&wanted).await {
             Ok(admitted) => admitted.split(),

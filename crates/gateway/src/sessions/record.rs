@@ -25,8 +25,8 @@ use toolgate_session::{Entry, Event, Key, What};
 use toolgate_store::{ChangeError, NotAudited, NotReadable, Store};
 
 use self::showcase::{Changes, SPACE, restore};
-use super::SESSIONS;
-use crate::admission::Clock;
+use crate::environment::Clock;
+use crate::reserved::SESSIONS;
 
 /// How many notes may wait.
 const WAITING: usize = 10_000;

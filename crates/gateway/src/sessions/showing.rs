@@ -11,6 +11,7 @@ use toolgate_session::{Known, Published};
 use super::desk::Desk;
 use crate::access::Grant;
 use crate::lists::List;
+use crate::reserved::SESSIONS;
 
 /// The tools that a grant sees, as they go out.
 #[derive(Debug)]
@@ -47,7 +48,7 @@ impl Showing {
         let Some(Known { original, aliases }) = self.names.get(shown) else { return true };
         let class = desk.class(original);
         grant.hides_call(
-            &Call { server: super::SESSIONS, tool: original, aliases, class, ..Call::default() },
+            &Call { server: SESSIONS, tool: original, aliases, class, ..Call::default() },
             now,
         )
     }

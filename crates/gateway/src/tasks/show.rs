@@ -5,14 +5,14 @@
 use memchr::memmem;
 use toolgate_mcp::{Edit, items, members, method, peek, text};
 
-use super::book::{Heard, Whose};
-use super::keep::Made;
 use super::{RELATED, Role, shown_id};
-use crate::agent::AgentSession;
+use crate::caller::Caller;
+use crate::task_book::{Heard, Whose};
+use crate::task_call::Made;
 
 /// An answer of a server in which tasks are looked for.
 pub(crate) struct Answer<'a> {
-    pub(crate) session: &'a AgentSession,
+    pub(crate) session: &'a dyn Caller,
     pub(crate) server: &'a str,
     pub(crate) role: &'a Role,
     /// Whether agents share the server.
@@ -73,7 +73,7 @@ impl Answer<'_> {
             edits.push((raw, shown_id(self.session, self.server, &own).ok_or(NotYours)?));
             made.get_or_insert(Made {
                 own: own.into_owned(),
-                first: heard_of(task),
+                first: Heard::of(task),
                 heard,
                 gone: None,
                 shortest: std::time::Duration::ZERO,
@@ -143,50 +143,26 @@ impl<'a> Named<'a> {
         let raw = if tells { peek(params, &["taskId"]) } else { peek(params, &RELATED) };
         let raw = raw.ok().flatten()?;
         let own = text(raw)?.into_owned();
-        Some(Self { raw, own, heard: tells.then(|| heard_of(params)) })
+        Some(Self { raw, own, heard: tells.then(|| Heard::of(params)) })
     }
 
     /// Whose the task is, as seen by the grant of `session`.
-    pub(crate) fn is_of(&self, session: &AgentSession, server: &str) -> bool {
+    pub(crate) fn is_of(&self, session: &dyn Caller, server: &str) -> bool {
         self.whose(session, server) == Whose::Mine
     }
 
     /// Whether the task belongs to other grants alone.
-    pub(crate) fn is_of_others(&self, session: &AgentSession, server: &str) -> bool {
+    pub(crate) fn is_of_others(&self, session: &dyn Caller, server: &str) -> bool {
         self.whose(session, server) == Whose::Another
     }
 
     /// The id as it stands in the message, and as `session` knows it.
-    pub(crate) fn change(&self, session: &AgentSession, server: &str) -> Option<(&'a str, String)> {
+    pub(crate) fn change(&self, session: &dyn Caller, server: &str) -> Option<(&'a str, String)> {
         Some((self.raw, shown_id(session, server, &self.own)?))
     }
 
-    fn whose(&self, session: &AgentSession, server: &str) -> Whose {
+    fn whose(&self, session: &dyn Caller, server: &str) -> Whose {
         session.admission().tasks.whose(&session.grant().label, server, &self.own)
-    }
-}
-
-impl Heard {
-    /// What an answer about the task `own` tells of its call.
-    pub(crate) fn of_answer(own: &str, result: &str, wants_result: bool) -> Option<Self> {
-        if wants_result {
-            return Some(Self { result: Some(result.to_owned()), ..Self::default() });
-        }
-        let task = peek(result, &["task"]).ok().flatten().unwrap_or(result);
-        let named = peek(task, &["taskId"]).ok().flatten().and_then(text);
-        named.is_none_or(|named| *named == *own).then(|| heard_of(task))
-    }
-}
-
-/// What is said of a task.
-fn heard_of(task: &str) -> Heard {
-    let [status, old, new, result] =
-        members(task, ["status", "ttl", "ttlMs", "result"]).unwrap_or_default();
-    Heard {
-        status: status.and_then(text).map(std::borrow::Cow::into_owned),
-        result: result.filter(|raw| raw.starts_with('{')).map(str::to_owned),
-        ttl_ms: new.or(old).and_then(|raw| raw.parse().ok()),
-        recorded: None,
     }
 }
 

@@ -14,8 +14,8 @@ use toolgate_mcp::modern::key;
 use toolgate_mcp::{Incoming, Limits, Message, Notification, items, method, parse_server, peek};
 
 use super::{FIRST_PAUSE, HEARING, LONGEST_PAUSE, Link, Listening};
-use crate::agent::AgentSession;
 use crate::era::Era;
+use crate::link::Agent;
 use crate::outlet::Outlet;
 use crate::rewrite::{error_in, push};
 use crate::tasks::{Named, shown_if_own};
@@ -23,7 +23,7 @@ use crate::tasks::{Named, shown_if_own};
 /// A stream of one client.
 pub(crate) struct More {
     /// Whose it is, and the name of the server.
-    session: Weak<AgentSession>,
+    session: Weak<dyn Agent>,
     server: String,
     /// The members of the filter, raw JSON.
     wanted: String,
@@ -49,13 +49,13 @@ const MAX_BEFORE: usize = 100;
 impl More {
     /// A stream of these tasks, under the server's own ids.
     pub(crate) fn new(
-        (session, server): (&Arc<AgentSession>, &str),
+        (session, server): (Weak<dyn Agent>, &str),
         tasks: &[String],
         id: &str,
         outlet: &Arc<Outlet>,
     ) -> Arc<Self> {
         Arc::new(Self {
-            session: Arc::downgrade(session),
+            session,
             server: server.to_owned(),
             wanted: format!(r#""taskIds":{}"#, json!(tasks)),
             id: id.into(),

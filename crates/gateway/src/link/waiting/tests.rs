@@ -3,9 +3,9 @@ use std::time::Duration;
 
 use super::*;
 use crate::channel::{BoxFuture, Channel, Connector, Inbox, SendError};
+use crate::link::{Instances, ServerSettings};
 use crate::metrics::Metrics;
 use crate::outlet::First;
-use crate::server::{Instances, ServerSettings};
 
 /// A server that is never connected to; failures are told in its name.
 fn server() -> Server {

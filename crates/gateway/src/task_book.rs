@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use toolgate_mcp::{members, peek, text};
 
 /// How many tasks of one grant are remembered.
 const MAX_TASKS: usize = 10_000;
@@ -22,8 +23,8 @@ const MAX_CALLS: usize = 1_000;
 pub(crate) struct Book {
     state: Mutex<State>,
     /// The calls whose tasks have not ended.
-    pub(super) open: TaskTracker,
-    pub(super) stopping: CancellationToken,
+    pub(crate) open: TaskTracker,
+    pub(crate) stopping: CancellationToken,
 }
 
 #[derive(Default)]
@@ -77,11 +78,35 @@ pub(crate) enum Whose {
     Unknown,
 }
 
+impl Heard {
+    /// What an answer about the task `own` tells of its call.
+    pub(crate) fn of_answer(own: &str, result: &str, wants_result: bool) -> Option<Self> {
+        if wants_result {
+            return Some(Self { result: Some(result.to_owned()), ..Self::default() });
+        }
+        let task = peek(result, &["task"]).ok().flatten().unwrap_or(result);
+        let named = peek(task, &["taskId"]).ok().flatten().and_then(text);
+        named.is_none_or(|named| *named == *own).then(|| Self::of(task))
+    }
+
+    /// What is said of a task.
+    pub(crate) fn of(task: &str) -> Self {
+        let [status, old, new, result] =
+            members(task, ["status", "ttl", "ttlMs", "result"]).unwrap_or_default();
+        Self {
+            status: status.and_then(text).map(std::borrow::Cow::into_owned),
+            result: result.filter(|raw| raw.starts_with('{')).map(str::to_owned),
+            ttl_ms: new.or(old).and_then(|raw| raw.parse().ok()),
+            recorded: None,
+        }
+    }
+}
+
 impl Book {
     /// A call of `grant` has created a task. What is heard of it from now on; none if the task
     /// belongs to a call of another grant which is still open. That is asked only where the server
     /// is `shared`: others number the tasks of each agent session anew.
-    pub(super) fn create(
+    pub(crate) fn create(
         &self,
         grant: &Arc<str>,
         (server, own): (&str, &str),
@@ -110,13 +135,13 @@ impl Book {
     }
 
     /// A grant has named a task that it was shown before.
-    pub(super) fn remember(&self, grant: &Arc<str>, server: &str, own: &str, session: u64) {
+    pub(crate) fn remember(&self, grant: &Arc<str>, server: &str, own: &str, session: u64) {
         let task: Task = (server.into(), own.into());
         self.state.lock().with_entry(grant, task, session, |_| {});
     }
 
     /// Whose a task is, as seen by `grant`.
-    pub(super) fn whose(&self, grant: &str, server: &str, own: &str) -> Whose {
+    pub(crate) fn whose(&self, grant: &str, server: &str, own: &str) -> Whose {
         let state = self.state.lock();
         let Some(all) = state.all.get(&(server.into(), own.into())) else { return Whose::Unknown };
         if all.iter().any(|entry| *entry.grant == *grant) { Whose::Mine } else { Whose::Another }
@@ -162,7 +187,7 @@ impl Book {
     }
 
     /// The calls of `grant` that have ended wait for the task no more.
-    pub(super) fn close(&self, grant: &str, server: &str, own: &str) {
+    pub(crate) fn close(&self, grant: &str, server: &str, own: &str) {
         let mut state = self.state.lock();
         let all = state.all.get_mut(&(server.into(), own.into()));
         for entry in all.into_iter().flatten().filter(|entry| *entry.grant == *grant) {

@@ -4,20 +4,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use toolgate_mcp::{
-    Edit, Incoming, Limits, Message, Payload, Request, code, method, parse_agent, parse_server,
-    peek, text, write,
+    Edit, Incoming, Limits, Message, Payload, Request, method, parse_agent, parse_server, peek,
+    text, write,
 };
 
-use super::lacking::missing;
 use crate::agent::AgentSession;
-use crate::outlet::Outlet;
-
-/// What may be asked, and the capability of a client that can answer.
-const ASKED: [(&str, &str); 3] = [
-    (method::ELICITATION_CREATE, "elicitation"),
-    (method::SAMPLING_CREATE_MESSAGE, "sampling"),
-    (method::ROOTS_LIST, "roots"),
-];
 
 /// Requests of a client in which it may be asked something.
 const MAY_ASK: [&str; 3] = [method::TOOLS_CALL, method::PROMPTS_GET, method::RESOURCES_READ];
@@ -129,42 +120,4 @@ async fn respond(session: &AgentSession, answer: &Bytes) {
     if let Ok(Incoming::One(Message::Response(response))) = parse_agent(answer, &limits) {
         session.respond(&response).await;
     }
-}
-
-/// The answer to a question of a server that the client of a standing session cannot be asked, in
-/// the call that is answered in `outlet`; none if it can, or if the session is not a standing one.
-pub(crate) fn answer_at_once(
-    session: &AgentSession,
-    request: &Request<'_>,
-    outlet: Option<&Outlet>,
-) -> Option<Bytes> {
-    session.standing()?;
-    if request.method == method::PING {
-        return Some(write::result(request.id, "{}"));
-    }
-    let lacks = missing(session, request);
-    let why = match (lacks, outlet) {
-        (None, Some(_)) if is_asked(&request.method) => return None,
-        (None, None) if is_asked(&request.method) => {
-            "the client speaks protocol 2026-07-28 and can be asked during a call only"
-        }
-        _ => "the client cannot be asked this",
-    };
-    if let (Some(lacks), Some(outlet)) = (lacks, outlet) {
-        outlet.mark_lacking(lacks);
-    }
-    Some(write::error(Some(request.id), code::METHOD_NOT_FOUND, why, None))
-}
-
-fn is_asked(method: &str) -> bool {
-    ASKED.iter().any(|(asked, _)| method == *asked)
-}
-
-/// Whether whoever is behind an agent session has said that it can answer this.
-pub(crate) fn can_answer(session: &AgentSession, method: &str) -> bool {
-    let opening = String::from_utf8_lossy(session.opening());
-    let asked = ASKED.iter().find(|(asked, _)| method == *asked);
-    asked.is_some_and(|(_, capability)| {
-        matches!(peek(&opening, &["capabilities", capability]), Ok(Some(_)))
-    })
 }

@@ -9,16 +9,16 @@ use bytes::Bytes;
 use toolgate_mcp::{Incoming, Limits, Message, Request, method, parse_server, write};
 use toolgate_store::Ending;
 
-use crate::agent::AgentSession;
+use super::Link;
+use super::agent::Agent;
+use super::ended::Ended;
 use crate::clearance::Clearance;
-use crate::ended::Ended;
-use crate::forward::wanted;
-use crate::link::Link;
+use crate::wanted::wanted;
 
 /// Asks the server at the other end of `link`; its answer, if the request was admitted and
 /// answered.
 pub(crate) async fn ask(
-    session: &Arc<AgentSession>,
+    session: &Arc<dyn Agent>,
     link: &Arc<Link>,
     method: &str,
     params: Option<&str>,
@@ -52,7 +52,7 @@ pub(crate) async fn ask(
 }
 
 /// Follows a resource again, on a server that has forgotten who follows what.
-pub(crate) async fn follow(session: &Arc<AgentSession>, link: &Arc<Link>, uri: &str) -> bool {
+pub(crate) async fn follow(session: &Arc<dyn Agent>, link: &Arc<Link>, uri: &str) -> bool {
     let params = format!(r#"{{"uri":{}}}"#, write::quote(uri));
     ask(session, link, method::RESOURCES_SUBSCRIBE, Some(&params)).await.is_some()
 }

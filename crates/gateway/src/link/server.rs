@@ -3,7 +3,7 @@
 //! A server is a name, a connector that makes channels to it, and how long it may take. A child
 //! that fails to start or dies young is started again on use, but not before its back-off is over.
 //!
-//! Invariant: nothing here talks to a server; that is [`crate::link`]'s.
+//! Invariant: nothing here talks to a server; that is the link's.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,6 +11,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
+use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
@@ -18,14 +19,16 @@ use tokio_util::task::TaskTracker;
 use toolgate_mcp::is_variant;
 use toolgate_policy::Class;
 
-use crate::agent::AgentSession;
+use super::agent::Agent;
+use super::{Link, Parties};
+use crate::access::Grant;
 use crate::annotations::Annotations;
 use crate::backoff::Backoff;
 use crate::channel::Connector;
 use crate::era::{Era, Eras};
 use crate::failure::Failure;
 use crate::heard::Heard;
-use crate::link::{Link, Parties};
+use crate::list_kind::Kind;
 use crate::metrics::ServerMetrics;
 use crate::names::Naming;
 use crate::offers::Offers;
@@ -122,7 +125,7 @@ impl Server {
     /// The link that all agents share, made when the first one comes; `session` joins it.
     pub(crate) fn shared_link(
         self: &Arc<Self>,
-        session: &Arc<AgentSession>,
+        session: Weak<dyn Agent>,
         tasks: &TaskTracker,
     ) -> Arc<Link> {
         let mut shared = self.shared.lock();
@@ -178,6 +181,17 @@ impl Server {
         let folded = self.settings.tool_classes.iter().filter(|(name, _)| is_variant(tool, name));
         let raises = folded.map(|(_, class)| *class).chain(self.heard.class(tool));
         raises.fold(Class::by_name(tool), Class::raised)
+    }
+
+    /// Whether a grant must not see this: the server's own name of a tool or prompt, or a URI.
+    pub(crate) fn is_hidden_from(
+        &self,
+        grant: &Grant,
+        kind: Kind,
+        own: &str,
+        now: Timestamp,
+    ) -> bool {
+        grant.hides(kind, self.name(), own, || self.class(own), now)
     }
 
     /// Room for one more request, until it is dropped: a server that answers slowly must not make

@@ -25,14 +25,12 @@ use toolgate_store::Ending;
 
 use crate::access::Grant;
 use crate::agent::AgentSession;
-use crate::call::Work;
-use crate::failure::Expects;
-use crate::forward::wanted;
+use crate::expects::Expects;
 use crate::lists::List;
 use crate::outlet::Outlet;
-
-/// The word for toolgate itself where servers have their name.
-pub(crate) const TOOLGATE: &str = "toolgate";
+use crate::reserved::TOOLGATE;
+use crate::wanted::wanted;
+use crate::work::Work;
 
 /// Every built-in, in the order in which they are listed.
 pub(crate) const TABLE: &[BuiltIn] =

@@ -9,7 +9,7 @@ use toolgate_mcp::{
     method, parse_server, peek, text,
 };
 
-use super::level::Level;
+use crate::log_level::Level;
 
 /// What becomes of the messages of one call.
 #[derive(Debug)]

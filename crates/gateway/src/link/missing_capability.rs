@@ -7,19 +7,22 @@
 use bytes::Bytes;
 use toolgate_mcp::{Payload, Request, code, method, peek, text, write};
 
-use super::Client;
-use crate::agent::AgentSession;
+use super::agent::Agent;
 use crate::outlet::Outlet;
-use crate::tasks::own_id;
 
 /// How much of what the server said is repeated.
 const MAX_WORDS: usize = 500;
-/// The extension of protocol 2026-07-28 that has tasks.
-const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+/// What may be asked, and the capability of a client that can answer.
+const ASKED: [(&str, &str); 3] = [
+    (method::ELICITATION_CREATE, "elicitation"),
+    (method::SAMPLING_CREATE_MESSAGE, "sampling"),
+    (method::ROOTS_LIST, "roots"),
+];
 
 /// The capabilities, raw JSON, that a question of a server takes and the client of `session` has
 /// not declared; none if it has, or if nobody knows which those are.
-pub(super) fn missing(session: &AgentSession, request: &Request<'_>) -> Option<&'static str> {
+fn missing(session: &dyn Agent, request: &Request<'_>) -> Option<&'static str> {
     let opening = String::from_utf8_lossy(session.opening());
     let has = |path: &[&str]| {
         let path: Vec<_> = std::iter::once("capabilities").chain(path.iter().copied()).collect();
@@ -51,28 +54,6 @@ pub(super) fn missing(session: &AgentSession, request: &Request<'_>) -> Option<&
     }
 }
 
-/// The answer to a request about a task that its grant does not have, if the client did not declare
-/// the extension for tasks. A server would miss the extension before it misses the task.
-pub(super) fn undeclared_task(
-    session: &AgentSession,
-    client: &Client<'_>,
-    request: &Request<'_>,
-) -> Option<Bytes> {
-    let tasks = [method::TASKS_GET, method::TASKS_UPDATE, method::TASKS_CANCEL];
-    if !tasks.contains(&&*request.method)
-        || matches!(peek(client.claims.capabilities, &["extensions", TASKS]), Ok(Some(_)))
-    {
-        return None;
-    }
-    let shown = peek(request.params?, &["taskId"]).ok().flatten().and_then(text)?;
-    if own_id(session, &shown).is_some() {
-        return None;
-    }
-    let why = format!("the request does not declare the extension `{TASKS}`");
-    let data = format!(r#"{{"requiredCapabilities":{{"extensions":{{"{TASKS}":{{}}}}}}}}"#);
-    Some(write::error(Some(request.id), code::MISSING_CAPABILITY, &why, Some(&data)))
-}
-
 /// The answer to the request `id` if its server failed after it had asked in vain.
 pub(crate) fn lacking(outlet: &Outlet, id: &str, payload: Payload<'_>) -> Option<Bytes> {
     let required = outlet.lacks()?;
@@ -97,4 +78,42 @@ pub(crate) fn lacking(outlet: &Outlet, id: &str, payload: Payload<'_>) -> Option
 fn first_text(content: &str) -> Option<&str> {
     let first = toolgate_mcp::items(content).ok().flatten()?.into_iter().next()?;
     peek(first, &["text"]).ok().flatten()
+}
+
+/// The answer to a question of a server that the client of a standing session cannot be asked, in
+/// the call that is answered in `outlet`; none if it can, or if the session is not a standing one.
+pub(crate) fn answer_at_once(
+    session: &dyn Agent,
+    request: &Request<'_>,
+    outlet: Option<&Outlet>,
+) -> Option<Bytes> {
+    session.is_standing().then_some(())?;
+    if request.method == method::PING {
+        return Some(write::result(request.id, "{}"));
+    }
+    let lacks = missing(session, request);
+    let why = match (lacks, outlet) {
+        (None, Some(_)) if is_asked(&request.method) => return None,
+        (None, None) if is_asked(&request.method) => {
+            "the client speaks protocol 2026-07-28 and can be asked during a call only"
+        }
+        _ => "the client cannot be asked this",
+    };
+    if let (Some(lacks), Some(outlet)) = (lacks, outlet) {
+        outlet.mark_lacking(lacks);
+    }
+    Some(write::error(Some(request.id), code::METHOD_NOT_FOUND, why, None))
+}
+
+fn is_asked(method: &str) -> bool {
+    ASKED.iter().any(|(asked, _)| method == *asked)
+}
+
+/// Whether whoever is behind an agent session has said that it can answer this.
+pub(crate) fn can_answer(session: &dyn Agent, method: &str) -> bool {
+    let opening = String::from_utf8_lossy(session.opening());
+    let asked = ASKED.iter().find(|(asked, _)| method == *asked);
+    asked.is_some_and(|(_, capability)| {
+        matches!(peek(&opening, &["capabilities", capability]), Ok(Some(_)))
+    })
 }

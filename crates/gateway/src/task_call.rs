@@ -16,9 +16,9 @@ use toolgate_audit::{Effect, Outcome};
 use toolgate_mcp::peek;
 use toolgate_store::{Ending, Ticket};
 
-use super::book::Heard;
 use crate::admission::{Admission, Wanted};
 use crate::patience::finish_in_time;
+use crate::task_book::Heard;
 
 /// How long a call waits for a task whose server gave it no time.
 const UNLIMITED: Duration = Duration::from_hours(1);

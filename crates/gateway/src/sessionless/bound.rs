@@ -10,9 +10,7 @@ use toolgate_mcp::{Refusal, Request, code, entries, text};
 use toolgate_policy::canonical_json;
 
 use crate::agent::AgentSession;
-
-/// What of `params` belongs to one round.
-pub(crate) const OF_ROUND: [&str; 3] = ["requestState", "inputResponses", "_meta"];
+use crate::legs::OF_ROUND;
 
 /// What `_meta` says of one message, or of its client.
 const OF_MESSAGE: [&str; 8] = [

@@ -7,8 +7,8 @@
 //! and acknowledged.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -20,11 +20,11 @@ use toolgate_mcp::{
     items, members, method, parse_server, peek, text, write,
 };
 
-use super::Shape;
 use super::call::{Calling, Interest, ModernCall};
+use super::{Shape, Standing};
 use crate::agent::{AgentSession, Attached};
 use crate::endpoint::Endpoint;
-use crate::failure::Expects;
+use crate::expects::Expects;
 use crate::link::{More, Opened};
 use crate::outlet::{First, Next, Outlet};
 use crate::tasks;
@@ -85,7 +85,8 @@ pub(super) fn start(
     let outlet = Arc::new(Outlet::expecting(session.next_number(), 1));
     let more = match session.endpoint() {
         Endpoint::Server(server) if !tasks.is_empty() => {
-            Some(More::new((session, server), &tasks, request.id, &outlet))
+            let me: Weak<AgentSession> = Arc::downgrade(session);
+            Some(More::new((me, server), &tasks, request.id, &outlet))
         }
         _ => None,
     };
@@ -140,7 +141,7 @@ impl Subscription {
                 *self.agreed_more.lock() = link.listen_for_more(more).await;
             }
         }
-        if let Some(standing) = session.standing() {
+        if let Some(standing) = Standing::of(session) {
             *self.wants.lock() = agreed;
             standing.subscriptions.add(session, self);
             if let Some(more) = &self.more {
@@ -159,7 +160,7 @@ impl Subscription {
         if let Some(more) = &self.more {
             more.end();
         }
-        let Some(standing) = session.standing() else { return };
+        let Some(standing) = Standing::of(session) else { return };
         let deserted = standing.subscriptions.remove(self);
         if deserted.is_empty() {
             return;
@@ -268,7 +269,7 @@ impl Subscriptions {
 
 /// Gives what the servers say to those who want to know.
 async fn read(session: Arc<AgentSession>, mut general: Attached, over: CancellationToken) {
-    let Some(standing) = session.standing() else { return };
+    let Some(standing) = Standing::of(&session) else { return };
     loop {
         let next = tokio::select! {
             biased;

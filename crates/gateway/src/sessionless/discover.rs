@@ -14,7 +14,7 @@ use super::call::{Calling, Interest, ModernCall};
 use crate::agent::AgentSession;
 use crate::all;
 use crate::endpoint::Endpoint;
-use crate::failure::Expects;
+use crate::expects::Expects;
 use crate::link::Opened;
 use crate::outlet::Outlet;
 use crate::rewrite::with_error;

@@ -14,8 +14,7 @@ use super::shape::Shape;
 use crate::admission::Sender;
 use crate::agent::{AgentSession, Attached};
 use crate::call::Call;
-use crate::legs::Legs;
-use crate::link::Retry;
+use crate::legs::{Legs, Retry};
 use crate::outlet::{First, Next};
 use crate::refused::Refused;
 

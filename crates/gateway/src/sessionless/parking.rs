@@ -22,13 +22,15 @@ use tokio::time::sleep;
 use toolgate_audit::Hash;
 use toolgate_mcp::{Refusal, Request, code, peek, text};
 
+use super::Standing;
 use super::bound::bound;
 use super::call::Going;
 use super::questions::Question;
 use crate::agent::AgentSession;
 use crate::clearance::Clearance;
-use crate::failure::{Expects, Failure};
-use crate::link::Retry;
+use crate::expects::Expects;
+use crate::failure::Failure;
+use crate::legs::Retry;
 use crate::seal::{STATES, Seal};
 
 /// How long a call waits for its client.
@@ -121,7 +123,7 @@ pub(super) async fn park(going: Going, question: Question) -> Asked {
 fn keep(going: Going, question: Question) -> Option<Bytes> {
     let session = Arc::clone(going.session());
     let admission = session.admission();
-    let parking = Arc::clone(&session.standing()?.parking);
+    let parking = Arc::clone(&Standing::of(&session)?.parking);
     let place: String = Hash::of(&admission.random()?).to_string();
     let until = admission.now().as_millisecond() + i64::try_from(PATIENCE.as_millis()).ok()?;
     let bound = going.bound().to_owned();
@@ -140,7 +142,7 @@ pub(super) async fn resume(
     raw: &str,
     request: &Request<'_>,
 ) -> Result<Resumed, Refusal> {
-    let (admission, parking) = match session.standing() {
+    let (admission, parking) = match Standing::of(session) {
         Some(standing) => (session.admission(), Arc::clone(&standing.parking)),
         None => return Err(refusal("this session keeps no calls")),
     };

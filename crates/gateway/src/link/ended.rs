@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use toolgate_audit::{Effect, Outcome};
-use toolgate_mcp::{Payload, Pieces, peek};
+use toolgate_mcp::{Payload, peek};
 
+use super::asking::Asks;
 use crate::failure::{self, Failure};
-use crate::link::Asks;
-use crate::outlet::Outlet;
 use crate::refused::Refused;
-use crate::tasks::Made;
+use crate::task_call::Made;
+use crate::withheld::Withheld;
 
 /// How a request ended.
 #[derive(Debug)]
@@ -28,15 +28,6 @@ pub(crate) struct Ended {
     pub(crate) stays_counted: bool,
     /// The task that goes on after it.
     pub(crate) task: Option<Box<Made>>,
-}
-
-/// An answer that waits for its row.
-#[derive(Debug)]
-pub(crate) struct Withheld {
-    pub(crate) answer: Pieces,
-    pub(crate) outlet: Arc<Outlet>,
-    /// The raw result.
-    pub(crate) result: String,
 }
 
 impl Ended {

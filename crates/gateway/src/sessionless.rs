@@ -2,16 +2,17 @@
 //!
 //! A request is put into the older protocol and sent over the agent session that stands for its
 //! client (`gateway/standing.rs`); what comes back is put into the newer one again
-//! (`modern/shape.rs`). What only the newer protocol has is answered here: `modern/discover.rs`,
-//! `modern/listen.rs`. What a server asks in mid-call ends the client's request with a question
-//! (`modern/questions.rs`); the call is parked until the client comes back (`modern/parking.rs`).
+//! (`sessionless/shape.rs`). What only the newer protocol has is answered here: `sessionless/discover.rs`,
+//! `sessionless/listen.rs`. What a server asks in mid-call ends the client's request with a question
+//! (`sessionless/questions.rs`); the call is parked until the client comes back (`sessionless/parking.rs`).
 //!
 //! Invariant: every request has an id of its own towards the standing session, so that clients
 //! which number alike never meet.
 //! Invariant: whoever closes the stream of a request has cancelled it.
 //!
-//! Start at [`Gateway::modern`].
+//! Start at [`start`].
 
+use std::any::Any;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -20,42 +21,33 @@ use parking_lot::Mutex;
 use toolgate_mcp::modern::Claims;
 use toolgate_mcp::{Refusal, Request, method, peek, write};
 
-use crate::access::Grant;
-use crate::agent::AgentSession;
-use crate::call::Work;
-use crate::channel::Heads;
-use crate::endpoint::Endpoint;
-use crate::gateway::{Gateway, NotOpened};
-use crate::legs::{Steps, legs};
-use crate::link::Newer;
-use crate::measure::TooLong;
+use crate::agent::{AgentSession, ClientState};
+use crate::clearance::Heads;
+use crate::legs::{Newer, Steps, legs};
+use crate::log_level::Level;
 use crate::outlet::Outlet;
-use crate::rewrite::{refused, rewrite};
+use crate::rewrite::rewrite;
+use crate::work::Work;
 
 mod bound;
 mod call;
 mod discover;
-mod lacking;
-mod level;
 mod listen;
 mod parking;
 mod questions;
 mod shape;
+mod undeclared;
 
 pub use call::{ModernCall, ModernStream};
-pub(crate) use lacking::lacking;
-use lacking::undeclared_task;
 pub(crate) use parking::Parking;
-pub(crate) use questions::{answer_at_once, can_answer};
 
-pub(crate) use bound::OF_ROUND;
 use bound::bound;
 use call::{Asking, Calling, Interest};
-pub(crate) use level::Level;
 use listen::Subscriptions;
 use parking::{Resumed, resume};
 use questions::may_ask;
 use shape::Shape;
+use undeclared::undeclared_task;
 
 /// What a client says of itself with every request.
 #[derive(Debug, Clone, Copy)]
@@ -78,23 +70,14 @@ pub enum Started {
     Answer(Bytes, u16),
 }
 
-/// Why a request was not started.
-#[derive(Debug)]
-pub enum NotStarted {
-    /// There is no agent session to stand for its client.
-    NotOpened(NotOpened),
-    /// It cannot be sent.
-    Refused(Refusal),
-}
-
 /// What an agent session has that stands for such clients.
 pub(crate) struct Standing {
     /// What the audit and policies know it by.
-    pub(crate) known_as: Arc<str>,
+    known_as: Arc<str>,
     /// The log level that servers were last told.
     level: Mutex<Option<Level>>,
     subscriptions: Subscriptions,
-    pub(crate) parking: Arc<Parking>,
+    parking: Arc<Parking>,
     /// The other ends of calls that are about to be sent, by the numbers of their outlets.
     steps: Mutex<HashMap<u64, (Steps, Newer)>>,
 }
@@ -110,47 +93,48 @@ impl Standing {
         }
     }
 
-    /// Whoever forwards the call takes its other end.
-    pub(crate) fn take_steps(&self, outlet: u64) -> Option<(Steps, Newer)> {
-        self.steps.lock().remove(&outlet)
+    /// What belongs to `session` if it stands for such clients.
+    fn of(session: &AgentSession) -> Option<&Self> {
+        let state: &dyn Any = session.standing()?;
+        state.downcast_ref()
     }
 }
 
-impl Gateway {
-    /// Starts a request; what comes of it is read from what is returned.
-    pub async fn modern(
-        &self,
-        endpoint: &Endpoint,
-        caller: &Arc<Grant>,
-        client: &Client<'_>,
-        request: &Request<'_>,
-    ) -> Result<Started, NotStarted> {
-        let mapped = !endpoint.is_one();
-        if let Some(long) = TooLong::of(&request.method, request.params, mapped) {
-            let (admission, via) = (self.admission(), endpoint.via());
-            admission.record_too_long(caller, &via, &request.method, &long).await;
-            return Ok(Started::Answer(refused(&long.refusal(Some(request.id))), 200));
-        }
-        let session =
-            self.standing_session(endpoint, caller, client).map_err(NotStarted::NotOpened)?;
-        if let Some(answer) = undeclared_task(&session, client, request) {
-            return Ok(Started::Answer(answer, 400));
-        }
-        let state = match request.params {
-            Some(params) if may_ask(&request.method) => peek(params, &["requestState"]),
-            _ => Ok(None),
-        };
-        let started = match (request.method.as_ref(), state) {
-            (_, Err(refusal)) => Err(refusal),
-            (_, Ok(Some(state))) => go_on(&session, state, request).await,
-            (method::DISCOVER, _) => Ok(Started::Call(discover::start(&session, request))),
-            (method::LISTEN, _) => listen::start(&session, request).map(Started::Call),
-            _ => pass(&session, client, request).map(Started::Call),
-        };
-        started.map_err(|refusal| {
-            NotStarted::Refused(Refusal { id: Some(request.id.to_owned()), ..refusal })
-        })
+impl ClientState for Standing {
+    fn known_as(&self) -> &Arc<str> {
+        &self.known_as
     }
+
+    fn take_steps(&self, outlet: u64) -> Option<(Steps, Newer)> {
+        self.steps.lock().remove(&outlet)
+    }
+
+    fn hang_up(&self, session: u64) {
+        self.parking.clear(session);
+    }
+}
+
+/// Starts a request of a client that `session` stands for.
+pub(crate) async fn start(
+    session: &Arc<AgentSession>,
+    client: &Client<'_>,
+    request: &Request<'_>,
+) -> Result<Started, Refusal> {
+    if let Some(answer) = undeclared_task(session, client, request) {
+        return Ok(Started::Answer(answer, 400));
+    }
+    let state = match request.params {
+        Some(params) if may_ask(&request.method) => peek(params, &["requestState"]),
+        _ => Ok(None),
+    };
+    let started = match (request.method.as_ref(), state) {
+        (_, Err(refusal)) => Err(refusal),
+        (_, Ok(Some(state))) => go_on(session, state, request).await,
+        (method::DISCOVER, _) => Ok(Started::Call(discover::start(session, request))),
+        (method::LISTEN, _) => listen::start(session, request).map(Started::Call),
+        _ => pass(session, client, request).map(Started::Call),
+    };
+    started.map_err(|refusal| Refusal { id: Some(request.id.to_owned()), ..refusal })
 }
 
 /// Goes on with a call that waits for this request.
@@ -187,7 +171,7 @@ fn pass(
     } else {
         (None, None)
     };
-    let standing = session.standing();
+    let standing = Standing::of(session);
     if let (Some(standing), Some(steps)) = (standing, steps) {
         standing.steps.lock().insert(number, steps);
     }
@@ -213,7 +197,7 @@ fn pass(
 
 /// Tells the servers which log messages are wanted, if they were told otherwise before.
 fn tell_level(session: &Arc<AgentSession>, level: Level) -> Option<Work> {
-    let before = session.standing()?.level.lock().replace(level);
+    let before = Standing::of(session)?.level.lock().replace(level);
     if before == Some(level) {
         return None;
     }
