@@ -15,22 +15,22 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::access::Grant;
-use crate::admission::Admission;
-use crate::agent::AgentSession;
-use crate::endpoint::Endpoint;
-use crate::environment::Ids;
-use crate::link::Server;
-use crate::list_kind::Kind;
-use crate::metrics::Metrics;
-use crate::pace::Pace;
+use crate::admission::access::Grant;
+use crate::admission::admit::Admission;
+use crate::admission::environment::Ids;
+use crate::admission::list_kind::Kind;
+use crate::dial_in::Desk;
+use crate::downstream::agent::AgentSession;
+use crate::downstream::coarse_timer::Pace;
+use crate::downstream::endpoint::Endpoint;
 use crate::sessionless::Parking;
-use crate::sessions::Desk;
+use crate::upstream::link::Server;
+use crate::upstream::metrics::Metrics;
 pub use sessionless::NotStarted;
 use standing::StandingSessions;
 
+mod dial_in;
 mod opening;
-mod session;
 mod sessionless;
 mod standing;
 

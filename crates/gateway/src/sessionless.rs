@@ -21,13 +21,13 @@ use parking_lot::Mutex;
 use toolgate_mcp::modern::Claims;
 use toolgate_mcp::{Refusal, Request, method, peek, write};
 
-use crate::agent::{AgentSession, ClientState};
-use crate::clearance::Heads;
-use crate::legs::{Newer, Steps, legs};
-use crate::log_level::Level;
-use crate::outlet::Outlet;
-use crate::rewrite::rewrite;
-use crate::work::Work;
+use crate::admission::clearance::Heads;
+use crate::admission::multi_round::{Newer, Steps, legs};
+use crate::downstream::agent::{AgentSession, ClientState};
+use crate::upstream::event_buffer::Outlet;
+use crate::upstream::log_level::Level;
+use crate::upstream::rewrite::rewrite;
+use crate::upstream::work::Work;
 
 mod bound;
 mod call;

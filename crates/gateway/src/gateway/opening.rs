@@ -12,16 +12,16 @@ use toolgate_mcp::{
 };
 
 use super::{Gateway, NotOpened};
-use crate::access::Grant;
-use crate::agent::{AgentSession, ClientState, Opening};
-use crate::all;
-use crate::endpoint::Endpoint;
-use crate::era::Era;
-use crate::expects::Expects;
-use crate::link::{Instances, Link, Opened, Parties, Server};
-use crate::list_kind::Kind;
-use crate::measure::TooLong;
-use crate::rewrite::{refused, rewrite, with_error};
+use crate::admission::access::Grant;
+use crate::admission::expects::Expects;
+use crate::admission::list_kind::Kind;
+use crate::aggregate;
+use crate::downstream::agent::{AgentSession, ClientState, Opening};
+use crate::downstream::endpoint::Endpoint;
+use crate::downstream::size_limits::TooLong;
+use crate::upstream::era::Era;
+use crate::upstream::link::{Instances, Link, Opened, Parties, Server};
+use crate::upstream::rewrite::{refused, rewrite, with_error};
 
 impl Gateway {
     /// Opens an agent session with the agent's `initialize`.
@@ -85,7 +85,7 @@ impl Gateway {
         for link in links.iter() {
             link.server().offers.first_hearing().await;
         }
-        let (version, answer) = all::welcome(&links, request);
+        let (version, answer) = aggregate::welcome(&links, request);
         session.set_version(version);
         answer
     }
@@ -127,7 +127,7 @@ impl Gateway {
         match session.endpoint() {
             Endpoint::All | Endpoint::Sessions => {
                 self.attach_all(session);
-                session.sight.note_first(|kind| all::seen(session, kind));
+                session.sight.note_first(|kind| aggregate::seen(session, kind));
             }
             Endpoint::Server(name) => {
                 let now = self.server(name);
@@ -167,7 +167,7 @@ impl Gateway {
             grant: Arc::clone(caller),
             desk: self.desk.get().cloned(),
             standing,
-            aggregate: &all::All,
+            aggregate: &aggregate::All,
         };
         let (pace, admission) = (Arc::clone(&self.pace), Arc::clone(&self.admission));
         Some(AgentSession::new(opening, self.tasks.clone(), pace, admission))

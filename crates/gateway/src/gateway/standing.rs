@@ -12,9 +12,9 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 
 use super::{Gateway, NotOpened};
-use crate::access::Grant;
-use crate::agent::{AgentSession, public};
-use crate::endpoint::Endpoint;
+use crate::admission::access::Grant;
+use crate::downstream::agent::{AgentSession, public};
+use crate::downstream::endpoint::Endpoint;
 use crate::sessionless::{Client, Standing, opening};
 
 /// The standing sessions there are.

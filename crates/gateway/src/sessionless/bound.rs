@@ -2,15 +2,15 @@
 //!
 //! Invariant: every member of `params` counts, but for the state, the answers, and what `_meta`
 //! says of the message and not of the call. What this leaves out is not sent twice: the server is
-//! given the `params` of the first round (`link/asking.rs`).
+//! given the `params` of the first round (`link/input_required.rs`).
 
 use toolgate_audit::Hash;
 use toolgate_mcp::modern::key;
 use toolgate_mcp::{Refusal, Request, code, entries, text};
 use toolgate_policy::canonical_json;
 
-use crate::agent::AgentSession;
-use crate::legs::OF_ROUND;
+use crate::admission::multi_round::OF_ROUND;
+use crate::downstream::agent::AgentSession;
 
 /// What `_meta` says of one message, or of its client.
 const OF_MESSAGE: [&str; 8] = [

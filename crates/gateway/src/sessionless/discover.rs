@@ -11,13 +11,13 @@ use toolgate_mcp::{
 
 use super::Shape;
 use super::call::{Calling, Interest, ModernCall};
-use crate::agent::AgentSession;
-use crate::all;
-use crate::endpoint::Endpoint;
-use crate::expects::Expects;
-use crate::link::Opened;
-use crate::outlet::Outlet;
-use crate::rewrite::with_error;
+use crate::admission::expects::Expects;
+use crate::aggregate;
+use crate::downstream::agent::AgentSession;
+use crate::downstream::endpoint::Endpoint;
+use crate::upstream::event_buffer::Outlet;
+use crate::upstream::link::Opened;
+use crate::upstream::rewrite::with_error;
 
 /// Capabilities that older protocols have under a name that means something else now.
 const NOT_SHOWN: [&str; 1] = ["tasks"];
@@ -62,7 +62,7 @@ async fn welcome_of_all(session: &Arc<AgentSession>, raw: &str, id: &str) -> Res
     }
     let method = toolgate_mcp::method::DISCOVER.into();
     let request = Request { raw, id, method, params: None };
-    Ok(all::welcome(&links, &request).1)
+    Ok(aggregate::welcome(&links, &request).1)
 }
 
 /// The answer of one server to the handshake of an older protocol.

@@ -22,12 +22,12 @@ use toolgate_mcp::{
 
 use super::call::{Calling, Interest, ModernCall};
 use super::{Shape, Standing};
-use crate::agent::{AgentSession, Attached};
-use crate::endpoint::Endpoint;
-use crate::expects::Expects;
-use crate::link::{More, Opened};
-use crate::outlet::{First, Next, Outlet};
-use crate::tasks;
+use crate::admission::expects::Expects;
+use crate::downstream::agent::{AgentSession, Attached};
+use crate::downstream::endpoint::Endpoint;
+use crate::upstream::event_buffer::{First, Next, Outlet};
+use crate::upstream::link::{More, Opened};
+use crate::upstream::tasks;
 
 /// How many resources one client may follow on one stream.
 const MAX_RESOURCES: usize = 1_000;

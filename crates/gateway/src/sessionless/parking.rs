@@ -26,12 +26,12 @@ use super::Standing;
 use super::bound::bound;
 use super::call::Going;
 use super::questions::Question;
-use crate::agent::AgentSession;
-use crate::clearance::Clearance;
-use crate::expects::Expects;
-use crate::failure::Failure;
-use crate::legs::Retry;
-use crate::seal::{STATES, Seal};
+use crate::admission::clearance::Clearance;
+use crate::admission::expects::Expects;
+use crate::admission::multi_round::Retry;
+use crate::admission::sealed_token::{STATES, Seal};
+use crate::downstream::agent::AgentSession;
+use crate::upstream::failure::Failure;
 
 /// How long a call waits for its client.
 const PATIENCE: Duration = Duration::from_mins(10);

@@ -8,7 +8,7 @@ use toolgate_mcp::{
     text, write,
 };
 
-use crate::agent::AgentSession;
+use crate::downstream::agent::AgentSession;
 
 /// Requests of a client in which it may be asked something.
 const MAY_ASK: [&str; 3] = [method::TOOLS_CALL, method::PROMPTS_GET, method::RESOURCES_READ];
