@@ -19,20 +19,20 @@ use toolgate_mcp::{Notification, Refusal, Request, code, members, method, peek, 
 use toolgate_policy::Class;
 use toolgate_session::Known;
 
-use crate::admission::clearance::Closed;
-use crate::admission::expects::Expects;
-use crate::admission::list_kind::Kind;
-use crate::admission::wanted::{BOTH, wanted};
 use crate::dial_in;
 use crate::downstream::agent::{AgentSession, Aggregate};
-use crate::upstream::event_buffer::Outlet;
-use crate::upstream::forward::{forward, refuse_task};
-use crate::upstream::link::{Ask, Link, Server};
-use crate::upstream::log_level::Level;
-use crate::upstream::names::{server_of_name, server_of_uri};
-use crate::upstream::rewrite::push;
-use crate::upstream::tasks;
-use crate::upstream::work::Work;
+use toolgate_admission::clearance::Closed;
+use toolgate_admission::expects::Expects;
+use toolgate_admission::list_kind::Kind;
+use toolgate_admission::wanted::{BOTH, wanted};
+use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::forward::{forward, refuse_task};
+use toolgate_upstream::link::{Ask, Link, Server};
+use toolgate_upstream::log_level::Level;
+use toolgate_upstream::names::{server_of_name, server_of_uri};
+use toolgate_upstream::rewrite::push;
+use toolgate_upstream::tasks;
+use toolgate_upstream::work::Work;
 
 pub(crate) mod builtin;
 mod cursor;

@@ -15,19 +15,19 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::admission::access::Grant;
-use crate::admission::admit::Admission;
-use crate::admission::environment::Ids;
-use crate::admission::list_kind::Kind;
 use crate::dial_in::Desk;
 use crate::downstream::agent::AgentSession;
 use crate::downstream::coarse_timer::Pace;
 use crate::downstream::endpoint::Endpoint;
 use crate::sessionless::Parking;
-use crate::upstream::link::Server;
-use crate::upstream::metrics::Metrics;
 pub use sessionless::NotStarted;
 use standing::StandingSessions;
+use toolgate_admission::access::Grant;
+use toolgate_admission::admit::Admission;
+use toolgate_admission::environment::Ids;
+use toolgate_admission::list_kind::Kind;
+use toolgate_upstream::link::Server;
+use toolgate_upstream::metrics::Metrics;
 
 mod dial_in;
 mod opening;

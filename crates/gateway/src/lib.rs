@@ -10,19 +10,13 @@
 //!
 //! Start at [`Gateway::open`] and [`AgentSession::request`].
 
-mod admission;
 mod aggregate;
 mod dial_in;
 mod downstream;
 mod gateway;
 mod inspect;
 mod sessionless;
-mod upstream;
 
-pub use admission::access::{Access, Frozen, Grant, InForce, LastTold};
-pub use admission::admit::{Admission, Refresh, Sender, Writing};
-pub use admission::denials::{Listener, Peer, Stranger, Strangers};
-pub use admission::environment::{Clock, Ids};
 pub use dial_in::{Gate, Note, Records, Sending, Sent, Sessions, Showing, Unresolved};
 pub use downstream::agent::{AgentSession, Attached};
 pub use downstream::call::Call;
@@ -30,13 +24,17 @@ pub use downstream::endpoint::Endpoint;
 pub use downstream::streams::EventId;
 pub use gateway::{AgentSessions, Gateway, NotOpened};
 pub use inspect::known::{KnownServer, KnownTool};
-pub use upstream::channel;
-pub use upstream::event_buffer as outlet;
-pub use upstream::failure::{Effect, Failure};
-pub use upstream::link::{Instances, Server, ServerSettings};
-pub use upstream::metrics::{Metrics, ServerMetrics};
-pub use upstream::relay::{BrokenOff, Held, Onward, Passage};
-pub use upstream::rewrite::refused;
+pub use toolgate_admission::access::{Access, Frozen, Grant, InForce, LastTold};
+pub use toolgate_admission::admit::{Admission, Refresh, Sender, Writing};
+pub use toolgate_admission::denials::{Listener, Peer, Stranger, Strangers};
+pub use toolgate_admission::environment::{Clock, Ids};
+pub use toolgate_upstream::channel;
+pub use toolgate_upstream::event_buffer as outlet;
+pub use toolgate_upstream::failure::{Effect, Failure};
+pub use toolgate_upstream::link::{Instances, Server, ServerSettings};
+pub use toolgate_upstream::metrics::{Metrics, ServerMetrics};
+pub use toolgate_upstream::relay::{BrokenOff, Held, Onward, Passage};
+pub use toolgate_upstream::rewrite::refused;
 
 /// Requests of protocol 2026-07-28, which have no session.
 pub mod modern {

@@ -21,13 +21,13 @@ use parking_lot::Mutex;
 use toolgate_mcp::modern::Claims;
 use toolgate_mcp::{Refusal, Request, method, peek, write};
 
-use crate::admission::clearance::Heads;
-use crate::admission::multi_round::{Newer, Steps, legs};
 use crate::downstream::agent::{AgentSession, ClientState};
-use crate::upstream::event_buffer::Outlet;
-use crate::upstream::log_level::Level;
-use crate::upstream::rewrite::rewrite;
-use crate::upstream::work::Work;
+use toolgate_admission::clearance::Heads;
+use toolgate_admission::multi_round::{Newer, Steps, legs};
+use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::log_level::Level;
+use toolgate_upstream::rewrite::rewrite;
+use toolgate_upstream::work::Work;
 
 mod bound;
 mod call;

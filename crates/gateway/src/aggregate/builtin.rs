@@ -23,14 +23,14 @@ use toolgate_mcp::{Refusal, Request, write};
 use toolgate_policy::Class;
 use toolgate_store::Ending;
 
-use crate::admission::access::Grant;
-use crate::admission::expects::Expects;
-use crate::admission::reserved::TOOLGATE;
-use crate::admission::wanted::wanted;
 use crate::downstream::agent::AgentSession;
-use crate::upstream::event_buffer::Outlet;
-use crate::upstream::lists::List;
-use crate::upstream::work::Work;
+use toolgate_admission::access::Grant;
+use toolgate_admission::expects::Expects;
+use toolgate_admission::reserved::TOOLGATE;
+use toolgate_admission::wanted::wanted;
+use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::lists::List;
+use toolgate_upstream::work::Work;
 
 /// Every built-in, in the order in which they are listed.
 pub(crate) const TABLE: &[BuiltIn] =

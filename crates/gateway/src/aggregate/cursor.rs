@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::admission::list_kind::Kind;
+use toolgate_admission::list_kind::Kind;
 
 /// The place where a page begins.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -17,13 +17,13 @@ use toolgate_mcp::{
 use toolgate_policy::Class;
 use toolgate_store::Ending;
 
-use crate::admission::expects::Expects;
-use crate::admission::wanted::wanted;
 use crate::downstream::agent::AgentSession;
-use crate::upstream::event_buffer::{First, Outlet};
-use crate::upstream::forward::forward;
-use crate::upstream::link::{Ask, Link};
-use crate::upstream::work::Work;
+use toolgate_admission::expects::Expects;
+use toolgate_admission::wanted::wanted;
+use toolgate_upstream::event_buffer::{First, Outlet};
+use toolgate_upstream::forward::forward;
+use toolgate_upstream::link::{Ask, Link};
+use toolgate_upstream::work::Work;
 
 /// How long a server may take to list its tasks, and how many pages of it are read.
 const LISTING: Duration = Duration::from_millis(1_500);

@@ -15,14 +15,14 @@ use super::cursor::Cursor;
 use super::freshen;
 use super::route::route;
 use super::seen::seen;
-use crate::admission::access::Grant;
-use crate::admission::list_kind::Kind;
-use crate::admission::reserved::{SESSIONS, TOOLGATE};
 use crate::downstream::agent::AgentSession;
 use crate::downstream::links::Links;
-use crate::upstream::event_buffer::Outlet;
-use crate::upstream::link::Link;
-use crate::upstream::work::Work;
+use toolgate_admission::access::Grant;
+use toolgate_admission::list_kind::Kind;
+use toolgate_admission::reserved::{SESSIONS, TOOLGATE};
+use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::link::Link;
+use toolgate_upstream::work::Work;
 
 /// How large a page may become before the rest goes to the next.
 const PAGE: usize = 16 * 1024 * 1024;

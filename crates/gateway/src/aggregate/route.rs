@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use crate::admission::list_kind::Kind;
 use crate::downstream::links::Links;
-use crate::upstream::link::Link;
-use crate::upstream::names::server_of_name;
+use toolgate_admission::list_kind::Kind;
+use toolgate_upstream::link::Link;
+use toolgate_upstream::names::server_of_name;
 
 /// The server that `shown` speaks of, and what it calls it. Where two show the same name, the
 /// first in the configured order has it. A server that was never heard is taken at its prefix.

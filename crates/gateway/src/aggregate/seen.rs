@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::admission::list_kind::Kind;
 use crate::downstream::agent::AgentSession;
 use crate::downstream::change_tracking::Seen;
+use toolgate_admission::list_kind::Kind;
 
 /// What there is to see for this agent session.
 pub(crate) fn seen(session: &AgentSession, kind: Kind) -> Seen {
@@ -12,7 +12,7 @@ pub(crate) fn seen(session: &AgentSession, kind: Kind) -> Seen {
     let seen = links.iter().filter_map(|link| {
         let offer = link.server().offers.of(link.audience())?;
         let list = offer.list(kind);
-        (list.len() > 0).then(|| (link.server().name().to_owned(), Arc::downgrade(list)))
+        (!list.is_empty()).then(|| (link.server().name().to_owned(), Arc::downgrade(list)))
     });
     let policy = grant.policy.as_ref().filter(|_| grant.may_hide());
     let desk = session.desk().filter(|_| kind == Kind::Tools);

@@ -6,7 +6,7 @@ use toolgate_mcp::{Request, Version, peek, text, write};
 use bytes::Bytes;
 
 use crate::downstream::links::Links;
-use crate::upstream::list_cache::Offer;
+use toolgate_upstream::list_cache::Offer;
 
 /// How much of one server's instructions is passed on; models pay for every word.
 const MAX_INSTRUCTIONS: usize = 16 * 1024;

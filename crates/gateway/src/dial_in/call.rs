@@ -14,16 +14,16 @@ use toolgate_session::{self as session, Answer, Failure, Known, Target};
 use toolgate_store::Ending;
 
 use super::{Desk, Gate, Running, Sending, Unresolved};
-use crate::admission::admit::{Admission, Called, Wanted};
-use crate::admission::caller::Caller;
-use crate::admission::expects::Expects;
-use crate::admission::recheck::Recheck;
-use crate::admission::refused::Refused;
-use crate::admission::reserved::SESSIONS;
-use crate::admission::wanted::wanted;
-use crate::upstream::event_buffer::Outlet;
-use crate::upstream::withheld::{Withheld, record_first};
-use crate::upstream::work::Work;
+use toolgate_admission::admit::{Admission, Called, Wanted};
+use toolgate_admission::caller::Caller;
+use toolgate_admission::expects::Expects;
+use toolgate_admission::recheck::Recheck;
+use toolgate_admission::refused::Refused;
+use toolgate_admission::reserved::SESSIONS;
+use toolgate_admission::wanted::wanted;
+use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::withheld::{Withheld, record_first};
+use toolgate_upstream::work::Work;
 
 /// A call to a session's tool.
 struct SessionCall {

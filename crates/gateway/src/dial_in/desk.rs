@@ -8,7 +8,7 @@ use toolgate_policy::Class;
 
 use super::schema::Schemas;
 use super::{Sessions, class};
-use crate::upstream::metrics::ServerMetrics;
+use toolgate_upstream::metrics::ServerMetrics;
 
 /// What the gateway keeps beside the sessions.
 pub(crate) struct Desk {

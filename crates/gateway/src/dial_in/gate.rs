@@ -4,8 +4,8 @@ use std::fmt;
 
 use parking_lot::Mutex;
 
-use crate::admission::recheck::Recheck;
-use crate::admission::refused::Refused;
+use toolgate_admission::recheck::Recheck;
+use toolgate_admission::refused::Refused;
 
 /// What a call must pass before it is written to its session.
 pub struct Gate {

@@ -25,8 +25,8 @@ use toolgate_session::{Entry, Event, Key, What};
 use toolgate_store::{ChangeError, NotAudited, NotReadable, Store};
 
 use self::showcase::{Changes, SPACE, restore};
-use crate::admission::environment::Clock;
-use crate::admission::reserved::SESSIONS;
+use toolgate_admission::environment::Clock;
+use toolgate_admission::reserved::SESSIONS;
 
 /// How many notes may wait.
 const WAITING: usize = 10_000;

@@ -9,9 +9,9 @@ use toolgate_policy::Call;
 use toolgate_session::{Known, Published};
 
 use super::desk::Desk;
-use crate::admission::access::Grant;
-use crate::admission::reserved::SESSIONS;
-use crate::upstream::lists::List;
+use toolgate_admission::access::Grant;
+use toolgate_admission::reserved::SESSIONS;
+use toolgate_upstream::lists::List;
 
 /// The tools that a grant sees, as they go out.
 #[derive(Debug)]

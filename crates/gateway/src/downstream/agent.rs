@@ -18,10 +18,6 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use toolgate_mcp::{Message, Notification, Refusal, Request, Version, code, method, peek, write};
 
-use crate::admission::access::Grant;
-use crate::admission::admit::{Admission, Sender};
-use crate::admission::clearance::Closed;
-use crate::admission::list_kind::Kind;
 use crate::dial_in::{Desk, Running};
 use crate::downstream::call::Call;
 use crate::downstream::change_tracking::Sight;
@@ -30,13 +26,17 @@ use crate::downstream::endpoint::Endpoint;
 use crate::downstream::links::Links;
 use crate::downstream::size_limits::TooLong;
 use crate::downstream::streams::{EventId, Streams};
-use crate::upstream::event_buffer::{Outlet, Reader};
-use crate::upstream::forward::{forward, refuse_task};
-use crate::upstream::link::{Ask, Asked, Link, Server};
-use crate::upstream::resubscribe::Wishes;
-use crate::upstream::rewrite::{refused, rewrite};
-use crate::upstream::tasks;
-use crate::upstream::work::Work;
+use toolgate_admission::access::Grant;
+use toolgate_admission::admit::{Admission, Sender};
+use toolgate_admission::clearance::Closed;
+use toolgate_admission::list_kind::Kind;
+use toolgate_upstream::event_buffer::{Outlet, Reader};
+use toolgate_upstream::forward::{forward, refuse_task};
+use toolgate_upstream::link::{Ask, Asked, Link, Server};
+use toolgate_upstream::resubscribe::Wishes;
+use toolgate_upstream::rewrite::{refused, rewrite};
+use toolgate_upstream::tasks;
+use toolgate_upstream::work::Work;
 
 mod as_agent;
 mod asked;
@@ -306,7 +306,7 @@ impl AgentSession {
         match self.endpoint {
             Endpoint::Server(_) => self.general.push(body.clone()),
             Endpoint::All | Endpoint::Sessions => {
-                self.aggregate.hear(self, server, notification, body)
+                self.aggregate.hear(self, server, notification, body);
             }
         }
     }

@@ -11,8 +11,8 @@ use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::downstream::coarse_timer::Pace;
-use crate::upstream::event_buffer::{Begun, First, Outlet};
-use crate::upstream::work::Work;
+use toolgate_upstream::event_buffer::{Begun, First, Outlet};
+use toolgate_upstream::work::Work;
 
 /// A request on its way.
 pub struct Call {

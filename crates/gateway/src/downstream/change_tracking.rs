@@ -9,8 +9,8 @@ use std::sync::Weak;
 use parking_lot::Mutex;
 use toolgate_audit::Hash;
 
-use crate::admission::list_kind::Kind;
-use crate::upstream::lists::List;
+use toolgate_admission::list_kind::Kind;
+use toolgate_upstream::lists::List;
 
 /// What one agent was shown.
 #[derive(Default)]
@@ -44,9 +44,9 @@ impl Sight {
         shown.push((kind, seen));
     }
 
-    /// Remembers what there is to see for an agent that has just come; `sees` says what that is.
-    pub(crate) fn note_first(&self, sees: impl Fn(Kind) -> Seen) {
-        let first = Kind::ALL.map(|kind| (kind, sees(kind)));
+    /// Remembers what there is to see for an agent that has just come; `look` says what that is.
+    pub(crate) fn note_first(&self, look: impl Fn(Kind) -> Seen) {
+        let first = Kind::ALL.map(|kind| (kind, look(kind)));
         let mut shown = self.shown.lock();
         for (kind, seen) in first {
             if !shown.iter().any(|(known, _)| *known == kind) {
@@ -64,12 +64,12 @@ impl Sight {
     }
 
     /// Which lists were shown as they no longer are. They count as told of.
-    pub(crate) fn take_outdated(&self, sees: impl Fn(Kind) -> Seen) -> Vec<Kind> {
+    pub(crate) fn take_outdated(&self, look: impl Fn(Kind) -> Seen) -> Vec<Kind> {
         let changed = std::mem::take(&mut *self.changed.lock());
         let mut shown = self.shown.lock();
         let is_changed = |kind: &Kind| changed.contains(kind);
         let outdated = Kind::ALL.into_iter().filter(is_changed).filter(|kind| {
-            let now = sees(*kind);
+            let now = look(*kind);
             match shown.iter_mut().find(|(known, _)| known == kind) {
                 Some((_, seen)) if seen.is_same(&now) => false,
                 Some((_, seen)) => {

@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::upstream::link::Link;
+use toolgate_upstream::link::Link;
 
 /// Links in the configured order of their servers.
 #[derive(Default)]

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use toolgate_audit::{Draft, Kind};
 use toolgate_mcp::{Refusal, code, members, method, peek, text};
 
-use crate::admission::access::Grant;
-use crate::admission::admit::Admission;
-use crate::admission::store_timeout::written_in_time;
-use crate::upstream::names::{server_of_name, server_of_uri};
+use toolgate_admission::access::Grant;
+use toolgate_admission::admit::Admission;
+use toolgate_admission::store_timeout::written_in_time;
+use toolgate_upstream::names::{server_of_name, server_of_uri};
 
 /// Bytes that the name of a tool, a prompt or a method may have.
 const NAME: usize = 256;

@@ -1,7 +1,7 @@
 //! Streams: the outlets of an agent session that an agent may come back to.
 //!
 //! Invariant: streams that have ended hold together at most [`MAX_ENDED`] outlets and
-//! [`outlet::MAX_BYTES`](crate::upstream::event_buffer::MAX_BYTES) bytes; the oldest are forgotten first.
+//! [`outlet::MAX_BYTES`](toolgate_upstream::event_buffer::MAX_BYTES) bytes; the oldest are forgotten first.
 //! Invariant: an event id names a stream of its own agent session and no other.
 
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use crate::upstream::event_buffer::{MAX_BYTES, Outlet};
+use toolgate_upstream::event_buffer::{MAX_BYTES, Outlet};
 
 /// How many ended streams an agent session keeps for an agent that lost its connection.
 pub(crate) const MAX_ENDED: usize = 64;

@@ -7,10 +7,10 @@ use toolgate_policy::Class;
 use toolgate_session::Reach;
 
 use super::Gateway;
-use crate::admission::list_kind::Kind;
-use crate::admission::reserved::SESSIONS;
 use crate::dial_in::{Desk, Sessions};
-use crate::upstream::link::Server;
+use toolgate_admission::list_kind::Kind;
+use toolgate_admission::reserved::SESSIONS;
+use toolgate_upstream::link::Server;
 
 impl Gateway {
     /// Programs can dial in from now on; to be said once, before the first agent comes.

@@ -12,16 +12,16 @@ use toolgate_mcp::{
 };
 
 use super::{Gateway, NotOpened};
-use crate::admission::access::Grant;
-use crate::admission::expects::Expects;
-use crate::admission::list_kind::Kind;
 use crate::aggregate;
 use crate::downstream::agent::{AgentSession, ClientState, Opening};
 use crate::downstream::endpoint::Endpoint;
 use crate::downstream::size_limits::TooLong;
-use crate::upstream::era::Era;
-use crate::upstream::link::{Instances, Link, Opened, Parties, Server};
-use crate::upstream::rewrite::{refused, rewrite, with_error};
+use toolgate_admission::access::Grant;
+use toolgate_admission::expects::Expects;
+use toolgate_admission::list_kind::Kind;
+use toolgate_upstream::era::Era;
+use toolgate_upstream::link::{Instances, Link, Opened, Parties, Server};
+use toolgate_upstream::rewrite::{refused, rewrite, with_error};
 
 impl Gateway {
     /// Opens an agent session with the agent's `initialize`.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use toolgate_mcp::{Refusal, Request};
 
 use super::{Gateway, NotOpened};
-use crate::admission::access::Grant;
 use crate::downstream::endpoint::Endpoint;
 use crate::downstream::size_limits::TooLong;
 use crate::sessionless::{Client, Started, start};
-use crate::upstream::rewrite::refused;
+use toolgate_admission::access::Grant;
+use toolgate_upstream::rewrite::refused;
 
 /// Why a request was not started.
 #[derive(Debug)]

@@ -8,13 +8,13 @@ use toolgate_audit::Hash;
 use toolgate_mcp::{Edit, members, peek, text, write};
 use toolgate_policy::{Class, canonical_json};
 
-use crate::admission::list_kind::Kind;
-use crate::admission::reserved::{SESSIONS, TOOLGATE};
 use crate::aggregate::builtin;
 use crate::gateway::Gateway;
-use crate::upstream::link::Server;
-use crate::upstream::list_cache::Audience;
-use crate::upstream::names::Naming;
+use toolgate_admission::list_kind::Kind;
+use toolgate_admission::reserved::{SESSIONS, TOOLGATE};
+use toolgate_upstream::link::Server;
+use toolgate_upstream::list_cache::Audience;
+use toolgate_upstream::names::Naming;
 
 /// A tool as its server was last heard to describe it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -114,7 +114,7 @@ fn fingerprint(naming: &Naming, own: &str, shown: &str) -> Option<Hash> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::upstream::lists::Builder;
+    use toolgate_upstream::lists::Builder;
 
     #[test]
     fn a_fingerprint_is_over_what_the_server_wrote() {

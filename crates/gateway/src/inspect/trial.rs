@@ -13,12 +13,12 @@ use toolgate_mcp::{
     parse_server, peek, text,
 };
 
-use crate::admission::access::Grant;
 use crate::downstream::agent::AgentSession;
 use crate::downstream::endpoint::Endpoint;
 use crate::gateway::{Gateway, NotOpened};
-use crate::upstream::event_buffer::{First, Next};
-use crate::upstream::list_cache::{Audience, FIRST_HEARING};
+use toolgate_admission::access::Grant;
+use toolgate_upstream::event_buffer::{First, Next};
+use toolgate_upstream::list_cache::{Audience, FIRST_HEARING};
 
 /// How long a trial may take.
 const TRIAL: Duration = Duration::from_mins(1);
@@ -97,7 +97,7 @@ async fn list(session: &Arc<AgentSession>) -> Result<Vec<String>, String> {
         let name = |entry: &&str| Some(text(peek(entry, &["name"]).ok()??)?.into_owned());
         names.extend(entries.iter().filter_map(name));
         let next = peek(&result, &["nextCursor"]).ok().flatten().filter(|next| *next != "null");
-        let Some(next) = next.filter(|_| names.len() < crate::upstream::lists::MAX_ITEMS) else {
+        let Some(next) = next.filter(|_| names.len() < toolgate_upstream::lists::MAX_ITEMS) else {
             return Ok(names);
         };
         cursor = format!(r#""cursor":{next}"#);

@@ -9,8 +9,8 @@ use toolgate_mcp::modern::key;
 use toolgate_mcp::{Refusal, Request, code, entries, text};
 use toolgate_policy::canonical_json;
 
-use crate::admission::multi_round::OF_ROUND;
 use crate::downstream::agent::AgentSession;
+use toolgate_admission::multi_round::OF_ROUND;
 
 /// What `_meta` says of one message, or of its client.
 const OF_MESSAGE: [&str; 8] = [

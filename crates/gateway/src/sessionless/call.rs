@@ -11,12 +11,12 @@ use super::listen::Subscription;
 use super::parking::{Asked, park};
 use super::questions::Question;
 use super::shape::Shape;
-use crate::admission::admit::Sender;
-use crate::admission::multi_round::{Legs, Retry};
-use crate::admission::refused::Refused;
 use crate::downstream::agent::{AgentSession, Attached};
 use crate::downstream::call::Call;
-use crate::upstream::event_buffer::{First, Next};
+use toolgate_admission::admit::Sender;
+use toolgate_admission::multi_round::{Legs, Retry};
+use toolgate_admission::refused::Refused;
+use toolgate_upstream::event_buffer::{First, Next};
 
 /// A request on its way. Dropping it cancels it, unless it was answered.
 pub struct ModernCall {

@@ -11,13 +11,13 @@ use toolgate_mcp::{
 
 use super::Shape;
 use super::call::{Calling, Interest, ModernCall};
-use crate::admission::expects::Expects;
 use crate::aggregate;
 use crate::downstream::agent::AgentSession;
 use crate::downstream::endpoint::Endpoint;
-use crate::upstream::event_buffer::Outlet;
-use crate::upstream::link::Opened;
-use crate::upstream::rewrite::with_error;
+use toolgate_admission::expects::Expects;
+use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::link::Opened;
+use toolgate_upstream::rewrite::with_error;
 
 /// Capabilities that older protocols have under a name that means something else now.
 const NOT_SHOWN: [&str; 1] = ["tasks"];

@@ -22,12 +22,12 @@ use toolgate_mcp::{
 
 use super::call::{Calling, Interest, ModernCall};
 use super::{Shape, Standing};
-use crate::admission::expects::Expects;
 use crate::downstream::agent::{AgentSession, Attached};
 use crate::downstream::endpoint::Endpoint;
-use crate::upstream::event_buffer::{First, Next, Outlet};
-use crate::upstream::link::{More, Opened};
-use crate::upstream::tasks;
+use toolgate_admission::expects::Expects;
+use toolgate_upstream::event_buffer::{First, Next, Outlet};
+use toolgate_upstream::link::{More, Opened};
+use toolgate_upstream::tasks;
 
 /// How many resources one client may follow on one stream.
 const MAX_RESOURCES: usize = 1_000;

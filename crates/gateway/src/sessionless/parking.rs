@@ -26,12 +26,12 @@ use super::Standing;
 use super::bound::bound;
 use super::call::Going;
 use super::questions::Question;
-use crate::admission::clearance::Clearance;
-use crate::admission::expects::Expects;
-use crate::admission::multi_round::Retry;
-use crate::admission::sealed_token::{STATES, Seal};
 use crate::downstream::agent::AgentSession;
-use crate::upstream::failure::Failure;
+use toolgate_admission::clearance::Clearance;
+use toolgate_admission::expects::Expects;
+use toolgate_admission::multi_round::Retry;
+use toolgate_admission::sealed_token::{STATES, Seal};
+use toolgate_upstream::failure::Failure;
 
 /// How long a call waits for its client.
 const PATIENCE: Duration = Duration::from_mins(10);

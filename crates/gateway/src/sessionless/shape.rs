@@ -9,7 +9,7 @@ use toolgate_mcp::{
     method, parse_server, peek, text,
 };
 
-use crate::upstream::log_level::Level;
+use toolgate_upstream::log_level::Level;
 
 /// What becomes of the messages of one call.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use toolgate_mcp::{Request, code, method, peek, text, write};
 
 use super::Client;
 use crate::downstream::agent::AgentSession;
-use crate::upstream::tasks::own_id;
+use toolgate_upstream::tasks::own_id;
 
 /// The extension of protocol 2026-07-28 that has tasks.
 const TASKS: &str = "io.modelcontextprotocol/tasks";

@@ -10,9 +10,9 @@ use serde::Serialize;
 use toolgate_policy::{Call, Class, Effect, LimitState, Policy, Usage, explain, limits};
 
 use super::{BuiltIn, Failed};
-use crate::admission::admit::Sender;
 use crate::aggregate::{self, Listed};
 use crate::downstream::agent::AgentSession;
+use toolgate_admission::admit::Sender;
 
 pub(super) const MY_PERMISSIONS: BuiltIn = BuiltIn {
     name: NAME,

@@ -6,15 +6,15 @@ use bytes::Bytes;
 use toolgate_mcp::Notification;
 
 use super::AgentSession;
-use crate::admission::access::Grant;
-use crate::admission::admit::{Admission, Sender};
-use crate::admission::caller::Caller;
-use crate::admission::list_kind::Kind;
-use crate::admission::multi_round::{Newer, Steps};
-use crate::upstream::event_buffer::Outlet;
-use crate::upstream::link::{Agent, Asked, Link, Server};
-use crate::upstream::list_cache::Watcher;
-use crate::upstream::resubscribe::Wishes;
+use toolgate_admission::access::Grant;
+use toolgate_admission::admit::{Admission, Sender};
+use toolgate_admission::caller::Caller;
+use toolgate_admission::list_kind::Kind;
+use toolgate_admission::multi_round::{Newer, Steps};
+use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::link::{Agent, Asked, Link, Server};
+use toolgate_upstream::list_cache::Watcher;
+use toolgate_upstream::resubscribe::Wishes;
 
 impl Caller for AgentSession {
     fn key(&self) -> u64 {

@@ -9,11 +9,11 @@ use tokio::time::Instant;
 use toolgate_mcp::{Payload, Response, method, write};
 
 use super::AgentSession;
-use crate::admission::clearance::Closed;
-use crate::upstream::event_buffer::Outlet;
-use crate::upstream::link::{Asked, Asker, Link};
-use crate::upstream::rewrite::rewrite;
-use crate::upstream::tasks;
+use toolgate_admission::clearance::Closed;
+use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::link::{Asked, Asker, Link};
+use toolgate_upstream::rewrite::rewrite;
+use toolgate_upstream::tasks;
 
 /// How many requests of servers may wait for an agent's answer.
 const MAX_ASKED: usize = 1_000;

@@ -13,15 +13,15 @@ use toolgate_audit::Hash;
 use toolgate_mcp::{peek, text};
 
 use super::{AgentSession, Aggregate, ClientState};
-use crate::admission::access::Grant;
-use crate::admission::admit::{Admission, Sender};
 use crate::dial_in::Desk;
 use crate::downstream::change_tracking::Sight;
 use crate::downstream::coarse_timer::Pace;
 use crate::downstream::endpoint::Endpoint;
 use crate::downstream::streams::Streams;
-use crate::upstream::event_buffer::Outlet;
-use crate::upstream::resubscribe::Wishes;
+use toolgate_admission::access::Grant;
+use toolgate_admission::admit::{Admission, Sender};
+use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::resubscribe::Wishes;
 
 /// What an agent session is opened with.
 pub(crate) struct Opening {

@@ -7,10 +7,10 @@ use tokio::time::timeout;
 use toolgate_mcp::{Incoming, Limits, Message, Refusal, code, method, parse_agent, write};
 
 use super::{AgentSession, Attached, ClientState};
-use crate::admission::clearance::Closed;
 use crate::downstream::call::Call;
-use crate::upstream::event_buffer::Outlet;
-use crate::upstream::work::Work;
+use toolgate_admission::clearance::Closed;
+use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::work::Work;
 
 /// How long a server may take to hear that nobody waits for it any more: a stop waits for that.
 const PARTING: Duration = Duration::from_secs(5);

@@ -10,10 +10,10 @@ use bytes::Bytes;
 use toolgate_mcp::{Notification, Refusal, Request};
 
 use super::AgentSession;
-use crate::admission::multi_round::{Newer, Steps};
-use crate::upstream::event_buffer::Outlet;
-use crate::upstream::link::Server;
-use crate::upstream::work::Work;
+use toolgate_admission::multi_round::{Newer, Steps};
+use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::link::Server;
+use toolgate_upstream::work::Work;
 
 /// What serves an agent session that sees all servers.
 pub(crate) trait Aggregate: Send + Sync {
