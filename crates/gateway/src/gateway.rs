@@ -15,32 +15,24 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::access::Grant;
-use crate::admission::Admission;
-use crate::agent::AgentSession;
-use crate::endpoint::Endpoint;
-use crate::lists::Kind;
-use crate::metrics::Metrics;
-use crate::modern::Parking;
-use crate::pace::Pace;
-use crate::server::Server;
-use crate::sessions::Desk;
+use crate::dial_in::Desk;
+use crate::downstream::agent::AgentSession;
+use crate::downstream::coarse_timer::Pace;
+use crate::downstream::endpoint::Endpoint;
+use crate::sessionless::Parking;
+pub use sessionless::NotStarted;
 use standing::StandingSessions;
+use toolgate_admission::access::Grant;
+use toolgate_admission::admit::Admission;
+use toolgate_admission::environment::Ids;
+use toolgate_admission::list_kind::Kind;
+use toolgate_upstream::link::Server;
+use toolgate_upstream::metrics::Metrics;
 
+mod dial_in;
 mod opening;
-mod session;
+mod sessionless;
 mod standing;
-
-/// Where ids that nobody can guess come from.
-pub trait Ids: Send + Sync + 'static {
-    /// A new agent session id: at least 128 random bits in visible ASCII. None if there is no
-    /// randomness to be had, and then no session is opened.
-    fn agent_session(&self) -> Option<String>;
-
-    /// Ten random bytes for the id of a call. None if there is no randomness to be had, and then
-    /// nothing is sent.
-    fn call(&self) -> Option<[u8; 10]>;
-}
 
 /// How many agent sessions there may be, and for how long.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,69 +10,34 @@
 //!
 //! Start at [`Gateway::open`] and [`AgentSession::request`].
 
-mod access;
-mod admission;
-mod agent;
-mod all;
-mod annotations;
-mod backoff;
-mod builtin;
-mod call;
-pub mod channel;
-mod clearance;
-mod ended;
-mod endpoint;
-mod era;
-mod failure;
-mod foresee;
-mod forward;
+mod aggregate;
+mod dial_in;
+mod downstream;
 mod gateway;
-mod heard;
-mod imitation;
-mod known;
-mod label;
-mod legs;
-mod link;
-mod links;
-mod lists;
-mod measure;
-mod metrics;
-pub mod modern;
-mod names;
-mod offers;
-mod on_behalf;
-pub mod outlet;
-mod pace;
-mod passage;
-mod patience;
-mod recheck;
-mod refused;
-mod rewrite;
-mod seal;
-mod server;
-mod sessions;
-mod shown;
-mod sight;
-mod sparing;
-mod strangers;
-mod streams;
-mod tasks;
-mod trial;
-mod turns;
-mod wishes;
+mod inspect;
+mod sessionless;
 
-pub use access::{Access, Frozen, Grant, InForce, LastTold};
-pub use admission::{Admission, Clock, Refresh, Sender, Writing};
-pub use agent::{AgentSession, Attached};
-pub use call::Call;
-pub use endpoint::Endpoint;
-pub use failure::{Effect, Failure};
-pub use gateway::{AgentSessions, Gateway, Ids, NotOpened};
-pub use known::{KnownServer, KnownTool};
-pub use metrics::{Metrics, ServerMetrics};
-pub use passage::{BrokenOff, Held, Onward, Passage};
-pub use rewrite::refused;
-pub use server::{Instances, Server, ServerSettings};
-pub use sessions::{Gate, Note, Records, Sending, Sent, Sessions, Showing, Unresolved};
-pub use strangers::{Listener, Peer, Stranger, Strangers};
-pub use streams::EventId;
+pub use dial_in::{Gate, Note, Records, Sending, Sent, Sessions, Showing, Unresolved};
+pub use downstream::agent::{AgentSession, Attached};
+pub use downstream::call::Call;
+pub use downstream::endpoint::Endpoint;
+pub use downstream::streams::EventId;
+pub use gateway::{AgentSessions, Gateway, NotOpened};
+pub use inspect::known::{KnownServer, KnownTool};
+pub use toolgate_admission::access::{Access, Frozen, Grant, InForce, LastTold};
+pub use toolgate_admission::admit::{Admission, Refresh, Sender, Writing};
+pub use toolgate_admission::denials::{Listener, Peer, Stranger, Strangers};
+pub use toolgate_admission::environment::{Clock, Ids};
+pub use toolgate_upstream::channel;
+pub use toolgate_upstream::event_buffer as outlet;
+pub use toolgate_upstream::failure::{Effect, Failure};
+pub use toolgate_upstream::link::{Instances, Server, ServerSettings};
+pub use toolgate_upstream::metrics::{Metrics, ServerMetrics};
+pub use toolgate_upstream::relay::{BrokenOff, Held, Onward, Passage};
+pub use toolgate_upstream::rewrite::refused;
+
+/// Requests of protocol 2026-07-28, which have no session.
+pub mod modern {
+    pub use crate::gateway::NotStarted;
+    pub use crate::sessionless::{Client, ModernCall, ModernStream, Started};
+}

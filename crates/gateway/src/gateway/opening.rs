@@ -2,8 +2,8 @@
 //! all of them, where the answer is ours.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
@@ -12,18 +12,16 @@ use toolgate_mcp::{
 };
 
 use super::{Gateway, NotOpened};
-use crate::access::Grant;
-use crate::agent::{AgentSession, Opening};
-use crate::all;
-use crate::endpoint::Endpoint;
-use crate::era::Era;
-use crate::failure::Expects;
-use crate::link::{Link, Opened, Parties};
-use crate::lists::Kind;
-use crate::measure::TooLong;
-use crate::modern::Standing;
-use crate::rewrite::{refused, rewrite, with_error};
-use crate::server::{Instances, Server};
+use crate::aggregate;
+use crate::downstream::agent::{AgentSession, ClientState, Opening};
+use crate::downstream::endpoint::Endpoint;
+use crate::downstream::size_limits::TooLong;
+use toolgate_admission::access::Grant;
+use toolgate_admission::expects::Expects;
+use toolgate_admission::list_kind::Kind;
+use toolgate_upstream::era::Era;
+use toolgate_upstream::link::{Instances, Link, Opened, Parties, Server};
+use toolgate_upstream::rewrite::{refused, rewrite, with_error};
 
 impl Gateway {
     /// Opens an agent session with the agent's `initialize`.
@@ -38,7 +36,7 @@ impl Gateway {
         }
         if let Some(long) = TooLong::of(&request.method, request.params, false) {
             let via = endpoint.via();
-            self.admission.record_too_long(caller, &via, &request.method, &long).await;
+            long.record(&self.admission, caller, &via, &request.method).await;
             return Err(NotOpened::Answer(refused(&long.refusal(Some(request.id)))));
         }
         let place = self.take_place(&caller.label)?;
@@ -87,7 +85,7 @@ impl Gateway {
         for link in links.iter() {
             link.server().offers.first_hearing().await;
         }
-        let (version, answer) = all::welcome(&links, request);
+        let (version, answer) = aggregate::welcome(&links, request);
         session.set_version(version);
         answer
     }
@@ -129,7 +127,7 @@ impl Gateway {
         match session.endpoint() {
             Endpoint::All | Endpoint::Sessions => {
                 self.attach_all(session);
-                session.sight.note_first(session);
+                session.sight.note_first(|kind| aggregate::seen(session, kind));
             }
             Endpoint::Server(name) => {
                 let now = self.server(name);
@@ -159,7 +157,7 @@ impl Gateway {
         endpoint: &Endpoint,
         params: Bytes,
         caller: &Arc<Grant>,
-        standing: Option<Standing>,
+        standing: Option<Box<dyn ClientState>>,
     ) -> Option<Arc<AgentSession>> {
         let opening = Opening {
             id: self.ids.agent_session()?,
@@ -169,6 +167,7 @@ impl Gateway {
             grant: Arc::clone(caller),
             desk: self.desk.get().cloned(),
             standing,
+            aggregate: &aggregate::All,
         };
         let (pace, admission) = (Arc::clone(&self.pace), Arc::clone(&self.admission));
         Some(AgentSession::new(opening, self.tasks.clone(), pace, admission))
@@ -210,7 +209,8 @@ impl Gateway {
     fn surveyed_link(&self, server: &Arc<Server>, session: &Arc<AgentSession>) -> Arc<Link> {
         let link = self.link(server, session);
         link.keep_lists();
-        server.offers.watch(link.audience(), session);
+        let me: Weak<AgentSession> = Arc::downgrade(session);
+        server.offers.watch(link.audience(), me);
         if !server.offers.has_own(link.audience()) {
             link.survey(&Kind::ALL);
         }
@@ -220,12 +220,16 @@ impl Gateway {
     fn link(&self, server: &Arc<Server>, session: &Arc<AgentSession>) -> Arc<Link> {
         match server.settings.instances {
             Instances::PerAgent => {
-                let parties = Parties::One(Arc::downgrade(session));
+                let me: Weak<AgentSession> = Arc::downgrade(session);
+                let parties = Parties::One(me);
                 let opening = session.opening().clone();
                 let era = if session.standing().is_some() { Era::Modern } else { Era::Legacy };
                 Link::new(Arc::clone(server), parties, opening, era, self.tasks.clone())
             }
-            Instances::Shared => server.shared_link(session, &self.tasks),
+            Instances::Shared => {
+                let me: Weak<AgentSession> = Arc::downgrade(session);
+                server.shared_link(me, &self.tasks)
+            }
         }
     }
 }

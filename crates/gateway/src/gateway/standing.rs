@@ -12,10 +12,10 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 
 use super::{Gateway, NotOpened};
-use crate::access::Grant;
-use crate::agent::{AgentSession, public};
-use crate::endpoint::Endpoint;
-use crate::modern::{Client, Standing, opening};
+use crate::downstream::agent::{AgentSession, public};
+use crate::downstream::endpoint::Endpoint;
+use crate::sessionless::{Client, Standing, opening};
+use toolgate_admission::access::Grant;
 
 /// The standing sessions there are.
 pub(super) type StandingSessions = HashMap<Key, Weak<AgentSession>>;
@@ -58,7 +58,7 @@ impl Gateway {
         let known_as = public(&format!("{}\n{}", caller.label, client.session.unwrap_or_default()));
         let standing_for = Standing::new(known_as, Arc::clone(&self.parking));
         let session = self
-            .new_session(endpoint, key.opening.clone(), caller, Some(standing_for))
+            .new_session(endpoint, key.opening.clone(), caller, Some(Box::new(standing_for)))
             .ok_or(NotOpened::NoIds)?;
         self.let_in(&session, place)?;
         standing.retain(|_, session| session.strong_count() > 0);

@@ -1,0 +1,191 @@
+//! Refusals: what an agent is told when its request was not sent.
+//!
+//! A refused `tools/call` is a tool result, so that the model can read it and adapt; any other
+//! request gets a JSON-RPC error whose `data` says the same.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+use toolgate_audit::{CallId, Decision};
+use toolgate_mcp::{code, write};
+use toolgate_policy::{Effect, Verdict};
+
+use crate::expects::Expects;
+
+/// Why a request was not sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refused {
+    code: &'static str,
+    text: String,
+    rule: Option<Arc<str>>,
+    retry_after: Option<u64>,
+    call_id: CallId,
+    hidden: bool,
+    /// What the policy said, for the row; none if no policy was asked.
+    decision: Option<Decision>,
+    /// The text without what it begins with, if the row has it so.
+    said: Option<Arc<str>>,
+}
+
+impl Refused {
+    /// The policy said no.
+    pub(crate) fn by_policy(call_id: CallId, verdict: &Verdict) -> Self {
+        let code = verdict.refusal.map_or("policy_denied", toolgate_policy::Refusal::as_str);
+        Self {
+            code,
+            text: format!("[POLICY DENIED] {}", verdict.message),
+            rule: verdict.rule.clone(),
+            retry_after: verdict.retry_after,
+            call_id,
+            hidden: verdict.effect == Effect::Hide,
+            decision: Some(match verdict.effect {
+                Effect::Hide => Decision::Hide,
+                _ => Decision::Deny,
+            }),
+            said: Some(verdict.message.as_str().into()),
+        }
+    }
+
+    /// A person would have to agree.
+    pub(crate) fn held(call_id: CallId, verdict: &Verdict) -> Self {
+        let text = format!(
+            "[APPROVAL REQUIRED] {}. Nothing was sent, and this gateway has no way yet to ask a \
+             person; do not retry, ask the operator",
+            verdict.message
+        );
+        Self {
+            rule: verdict.rule.clone(),
+            decision: Some(Decision::Hold),
+            said: Some(verdict.message.as_str().into()),
+            ..Self::new("approval_required", text, call_id)
+        }
+    }
+
+    /// A person has stopped it.
+    pub(crate) fn frozen(call_id: CallId, what: &str) -> Self {
+        let text = format!(
+            "[FROZEN] {what} by a person, so nothing was sent. Do not retry; ask the operator when \
+             it is lifted"
+        );
+        Self::new("frozen", text, call_id)
+    }
+
+    /// It could not be written down, so it was not sent.
+    pub(crate) fn not_audited(call_id: CallId, why: &str) -> Self {
+        let text = format!(
+            "[NOT SENT] the audit cannot be written, so nothing was sent: {why}. Retry later; if \
+             it lasts, tell the operator"
+        );
+        Self::new("not_audited", text, call_id)
+    }
+
+    /// There is no such tool for this grant.
+    pub(crate) fn unknown_tool(call_id: CallId, shown: &str) -> Self {
+        let text = format!(
+            "There is no tool `{shown}` that you may use. Nothing was sent. List the tools again \
+             and use one of their names as it stands there."
+        );
+        Self::new("unknown_tool", text, call_id)
+    }
+
+    /// There is no such prompt for this grant.
+    pub(crate) fn unknown_prompt(call_id: CallId, name: &str) -> Self {
+        let text = format!("there is no prompt `{name}` that you may use; nothing was sent");
+        Self { hidden: true, ..Self::new("unknown_prompt", text, call_id) }
+    }
+
+    /// What it is sent to is not the grant's any more.
+    pub(crate) fn out_of_reach(call_id: CallId) -> Self {
+        let text = "There is no such tool that you may use: what it belongs to is not within your \
+                    reach. Nothing was sent. List the tools again";
+        Self::new("unknown_tool", text.to_owned(), call_id)
+    }
+
+    /// The server was removed from the configuration, or changed, before the call was written.
+    pub fn retired(call_id: CallId, server: &str) -> Self {
+        let text = format!(
+            "[UPSTREAM] server `{server}` was removed or changed before the call could be sent, so \
+             nothing was sent. List the tools again and repeat the call"
+        );
+        Self::new("upstream_unavailable", text, call_id)
+    }
+
+    /// The same of a call of which a part was sent before.
+    #[must_use]
+    pub fn of_further_round(mut self) -> Self {
+        self.text.push_str(". Only the first part of this call was sent; it is not continued");
+        self
+    }
+
+    /// The call goes nowhere, for a reason of its own.
+    pub(crate) fn unroutable(call_id: CallId, code: &'static str, text: &str) -> Self {
+        Self::new(code, text.to_owned(), call_id)
+    }
+
+    /// The `error_code` that the agent is given.
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+
+    pub(crate) fn rule(&self) -> Option<&Arc<str>> {
+        self.rule.as_ref()
+    }
+
+    /// What its row says.
+    pub fn said(&self) -> &str {
+        self.said.as_deref().unwrap_or(&self.text)
+    }
+
+    pub(crate) fn decision(&self) -> Option<Decision> {
+        self.decision
+    }
+
+    /// The message that answers the agent's request `id`.
+    pub fn answer(&self, id: &str, expects: Expects) -> Bytes {
+        let meta = Value::Object(self.meta());
+        match expects {
+            Expects::ToolResult => write::result(id, &self.result().to_string()),
+            // What is hidden is not there.
+            Expects::Resource if self.hidden => {
+                write::error(Some(id), code::RESOURCE_NOT_FOUND, "resource not found", None)
+            }
+            Expects::Resource | Expects::Tools | Expects::Prompts | Expects::Other
+                if self.hidden =>
+            {
+                write::error(Some(id), code::INVALID_PARAMS, "not found", None)
+            }
+            Expects::Resource | Expects::Tools | Expects::Prompts | Expects::Other => {
+                write::error(Some(id), code::INVALID_PARAMS, &self.text, Some(&meta.to_string()))
+            }
+        }
+    }
+
+    /// The tool result that says so.
+    pub fn result(&self) -> Value {
+        json!({
+            "content": [{"type": "text", "text": self.text}],
+            "isError": true,
+            "_meta": Value::Object(self.meta()),
+        })
+    }
+
+    fn new(code: &'static str, text: String, call_id: CallId) -> Self {
+        let (rule, retry_after, decision, said) = (None, None, None, None);
+        Self { code, text, rule, retry_after, call_id, hidden: false, decision, said }
+    }
+
+    fn meta(&self) -> Map<String, Value> {
+        let mut meta = Map::new();
+        meta.insert("error_code".into(), self.code.into());
+        if let Some(rule) = &self.rule {
+            meta.insert("rule".into(), (**rule).into());
+        }
+        if let Some(seconds) = self.retry_after {
+            meta.insert("retry_after_s".into(), seconds.into());
+        }
+        meta.insert("effect".into(), "not_started".into());
+        meta.insert("call_id".into(), self.call_id.to_string().into());
+        meta
+    }
+}

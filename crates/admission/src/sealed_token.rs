@@ -1,0 +1,86 @@
+//! Seals: what a client is given to keep and gives back, unread and unchanged.
+//!
+//! Invariant: what opens was sealed by a toolgate with the same data folder. What stands in it is
+//! still to be compared with who brings it back, and with what.
+
+use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
+use aws_lc_rs::hmac;
+use toolgate_audit::Secret;
+
+/// What the key is for, so that it is good for nothing else.
+pub const STATES: &[u8] = b"toolgate requestState 1";
+/// The purpose of tokens that name tasks.
+pub const TASKS: &[u8] = b"toolgate taskId 1";
+
+/// Seals and opens.
+pub struct Seal(LessSafeKey);
+
+impl Seal {
+    /// With a key that follows from the data folder's secret.
+    pub fn new(secret: &Secret, purpose: &[u8]) -> Option<Self> {
+        let key = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &secret.0), purpose);
+        let key = UnboundKey::new(&AES_256_GCM_SIV, key.as_ref()).ok()?;
+        Some(Self(LessSafeKey::new(key)))
+    }
+
+    /// Seals `plain`; the random bytes are to be used once, unless equals are to come out equal,
+    /// which is all that this cipher then gives away.
+    pub fn close(&self, plain: &str, random: [u8; 10]) -> Option<String> {
+        let mut nonce = [0; NONCE_LEN];
+        nonce.iter_mut().zip(random).for_each(|(byte, random)| *byte = random);
+        let mut sealed = plain.as_bytes().to_vec();
+        let unique = Nonce::assume_unique_for_key(nonce);
+        self.0.seal_in_place_append_tag(unique, Aad::empty(), &mut sealed).ok()?;
+        Some(hex(nonce.iter().chain(&sealed)))
+    }
+
+    /// What was sealed; none if it was not, or not by us, or has been changed.
+    pub fn open(&self, sealed: &str) -> Option<String> {
+        let mut bytes = unhex(sealed)?;
+        let (nonce, rest) = bytes.split_at_mut_checked(NONCE_LEN)?;
+        let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
+        let plain = self.0.open_in_place(nonce, Aad::empty(), rest).ok()?;
+        String::from_utf8(plain.to_vec()).ok()
+    }
+}
+
+fn hex<'a>(bytes: impl Iterator<Item = &'a u8>) -> String {
+    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or('0');
+    bytes.flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    // One spelling only: a state that was used must not come back under another.
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let bytes = pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?));
+    bytes.collect::<Option<Vec<u8>>>().filter(|_| rest.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_sealed_opens_for_its_owner_and_only_whole() {
+        let seal = Seal::new(&Secret([7; 32]), STATES).unwrap();
+        let sealed = seal.close("some state", [1; 10]).unwrap();
+        assert_eq!(seal.open(&sealed).as_deref(), Some("some state"));
+        assert!(!sealed.contains("some"));
+        assert_eq!(Seal::new(&Secret([8; 32]), STATES).unwrap().open(&sealed), None);
+        assert_eq!(Seal::new(&Secret([7; 32]), TASKS).unwrap().open(&sealed), None);
+        for at in 0..sealed.len() {
+            let mut other: Vec<char> = sealed.chars().collect();
+            other[at] = if other[at] == '0' { '1' } else { '0' };
+            assert_eq!(seal.open(&other.iter().collect::<String>()), None, "digit {at}");
+        }
+        let cut = sealed.strip_suffix(|_: char| true).unwrap();
+        for other in ["", "00", "zz", cut, &sealed.to_uppercase()] {
+            assert_eq!(seal.open(other), None, "{other}");
+        }
+    }
+}

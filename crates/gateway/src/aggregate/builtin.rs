@@ -1,0 +1,169 @@
+//! Built-ins: the tools that toolgate has itself.
+//!
+//! [`TABLE`] is all of them; a new one is one more line there and a file under `builtin/`. They
+//! are shown before all others, and nobody else's tool can take their names.
+//!
+//! Invariant: a built-in is decided, counted and written down like any other call, under the
+//! server word `toolgate`.
+//!
+//! Start at [`TABLE`] and [`start`].
+
+mod permissions;
+mod sessions;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use toolgate_audit::{CallId, Effect, Outcome};
+use toolgate_mcp::{Refusal, Request, write};
+use toolgate_policy::Class;
+use toolgate_store::Ending;
+
+use crate::downstream::agent::AgentSession;
+use toolgate_admission::access::Grant;
+use toolgate_admission::expects::Expects;
+use toolgate_admission::reserved::TOOLGATE;
+use toolgate_admission::wanted::wanted;
+use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::lists::List;
+use toolgate_upstream::work::Work;
+
+/// Every built-in, in the order in which they are listed.
+pub(crate) const TABLE: &[BuiltIn] =
+    &[sessions::SESSION_LIST, sessions::TOOLS_CACHE_RESET, permissions::MY_PERMISSIONS];
+
+/// One built-in.
+pub(crate) struct BuiltIn {
+    pub(crate) name: &'static str,
+    pub(crate) class: Class,
+    /// Whether it is about sessions, and there only where sessions can dial in.
+    pub(crate) of_sessions: bool,
+    /// The item of `tools/list`, raw JSON.
+    pub(crate) definition: &'static str,
+    /// What it does: the agent session and the raw arguments.
+    pub(crate) run: fn(Arc<AgentSession>, String) -> Running,
+}
+
+/// What becomes of a built-in's call: its `structuredContent`, raw JSON, or why not.
+pub(crate) type Running = Pin<Box<dyn Future<Output = Result<String, Failed>> + Send>>;
+
+/// Why a built-in did not do what it was asked.
+pub(crate) struct Failed {
+    pub(crate) code: &'static str,
+    pub(crate) text: String,
+}
+
+/// The built-in of that name, if this agent session has it.
+pub(crate) fn find(session: &AgentSession, name: &str) -> Option<&'static BuiltIn> {
+    TABLE.iter().find(|one| one.name == name).filter(|one| one.is_there(session))
+}
+
+/// The risk class of the built-in of that name.
+pub(crate) fn class(name: &str) -> Option<Class> {
+    TABLE.iter().find(|one| one.name == name).map(|one| one.class)
+}
+
+/// All of them as a list; whether one is to be seen says [`is_shown`].
+pub(crate) fn list() -> &'static List {
+    static LIST: OnceLock<List> = OnceLock::new();
+    LIST.get_or_init(|| List::of(TABLE.iter().map(|one| (one.name, one.definition))))
+}
+
+/// Whether an agent sees the built-in of that name.
+pub(crate) fn is_shown(session: &AgentSession, grant: &Grant, name: &str, now: Timestamp) -> bool {
+    find(session, name).is_some_and(|one| !grant.hides_tool(TOOLGATE, name, one.class, now))
+}
+
+/// Starts a call.
+pub(crate) fn start(
+    session: &Arc<AgentSession>,
+    built_in: &'static BuiltIn,
+    request: &Request<'_>,
+    outlet: &Arc<Outlet>,
+) -> Result<Work, Refusal> {
+    let wanted = wanted(session, TOOLGATE, request, Some(built_in.name), |_| built_in.class)?;
+    let (session, outlet, id) = (Arc::clone(session), Arc::clone(outlet), request.id.to_owned());
+    Ok(Box::pin(async move {
+        let began = Instant::now();
+        let (admission, wanted) = (Arc::clone(session.admission()), Arc::new(wanted));
+        let ticket = match admission.admit(&wanted).await {
+            Ok(admitted) => admitted.split().1,
+            Err(refused) => {
+                return outlet.answer(refused.answer(&id, Expects::ToolResult), None);
+            }
+        };
+        let done = (built_in.run)(session, wanted.arguments.clone()).await;
+        let (outcome, effect) = match &done {
+            Ok(_) => (Outcome::Ok, Effect::Done),
+            Err(_) => (Outcome::ToolError, Effect::NotStarted),
+        };
+        let mut ending = Ending::new(outcome, effect, admission.now());
+        ending.error_code = done.as_ref().err().map(|failed| failed.code.into());
+        ending.total_ms = u64::try_from(began.elapsed().as_millis()).ok();
+        outlet.answer(write::result(&id, &result(done, wanted.call_id)), None);
+        ticket.finish(ending);
+    }))
+}
+
+impl BuiltIn {
+    fn is_there(&self, session: &AgentSession) -> bool {
+        !self.of_sessions || session.desk().is_some()
+    }
+}
+
+impl Failed {
+    /// Whether there are no arguments, as `tool` has it.
+    pub(crate) fn unless_empty(tool: &str, arguments: &str) -> Result<(), Self> {
+        let given: Value = serde_json::from_str(arguments).unwrap_or_default();
+        if given.is_null() || given.as_object().is_some_and(serde_json::Map::is_empty) {
+            return Ok(());
+        }
+        Err(Self::invalid(&format!("`{tool}` takes no arguments")))
+    }
+
+    /// The arguments do not fit.
+    pub(crate) fn invalid(what: &str) -> Self {
+        let text = format!("[INVALID ARGUMENTS] {what}. Correct it and call again.");
+        Self { code: "invalid_arguments", text }
+    }
+}
+
+fn result(done: Result<String, Failed>, call_id: CallId) -> String {
+    match done {
+        Ok(structured) => {
+            let text = write::quote(&structured);
+            format!(
+                r#"{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{structured},"isError":false}}"#
+            )
+        }
+        Err(Failed { code, text }) => json!({
+            "content": [{"type": "text", "text": text}],
+            "isError": true,
+            "_meta": {
+                "error_code": code,
+                "effect": "not_started",
+                "call_id": call_id.to_string(),
+            },
+        })
+        .to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sessions_may_not_take_their_names_and_definitions_say_theirs() {
+        let taken = toolgate_session::Settings::default().built_ins;
+        for one in TABLE {
+            assert!(taken.iter().any(|name| name == one.name), "{}", one.name);
+            let definition: Value = serde_json::from_str(one.definition).unwrap();
+            assert_eq!(definition["name"], one.name);
+        }
+    }
+}

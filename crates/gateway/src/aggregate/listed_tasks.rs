@@ -1,0 +1,138 @@
+//! `tasks/list` on `/mcp`: the tasks of all servers that list them.
+//!
+//! Invariant: each server is asked under a permit of its own, and of its list the agent sees what
+//! calls of its grant created.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use toolgate_audit::{Effect, Outcome};
+use toolgate_mcp::{
+    Incoming, Limits, Message, Request, code, items, members, method, parse_agent, peek, write,
+};
+use toolgate_policy::Class;
+use toolgate_store::Ending;
+
+use crate::downstream::agent::AgentSession;
+use toolgate_admission::expects::Expects;
+use toolgate_admission::wanted::wanted;
+use toolgate_upstream::event_buffer::{First, Outlet};
+use toolgate_upstream::forward::forward;
+use toolgate_upstream::link::{Ask, Link};
+use toolgate_upstream::work::Work;
+
+/// How long a server may take to list its tasks, and how many pages of it are read.
+const LISTING: Duration = Duration::from_millis(1_500);
+const MAX_PAGES: usize = 10;
+
+/// Lists the tasks of all servers.
+pub(super) fn list(session: &Arc<AgentSession>, id: &str, outlet: &Arc<Outlet>) -> Work {
+    let (session, outlet, id) = (Arc::clone(session), Arc::clone(outlet), id.to_owned());
+    Box::pin(async move {
+        let mut asked = JoinSet::new();
+        for (place, link) in session.links().iter().enumerate() {
+            let offer = link.server().offers.of(link.audience());
+            let lists = offer.is_some_and(|offer| offer.can("tasks"));
+            if lists && link.is_up() && !link.speaks_modern() {
+                let (session, link) = (Arc::clone(&session), Arc::clone(link));
+                asked.spawn(async move {
+                    let listed = timeout(LISTING, tasks_of(&session, &link)).await;
+                    (place, listed.unwrap_or_default())
+                });
+            }
+        }
+        if asked.is_empty() {
+            return outlet.answer(nothing(&session, &id).await, None);
+        }
+        let (mut all, mut refused) = (BTreeMap::new(), None);
+        while let Some(answered) = asked.join_next().await {
+            let Ok((place, (tasks, error))) = answered else { continue };
+            all.insert(place, tasks);
+            refused = refused.or(error);
+        }
+        let all = all.into_values().flatten().collect::<Vec<_>>();
+        let answer = match refused {
+            // Nobody could be asked: the agent is told why.
+            Some(error) if all.is_empty() => {
+                Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#))
+            }
+            _ => write::result(&id, &format!(r#"{{"tasks":[{}]}}"#, all.join(","))),
+        };
+        outlet.answer(answer, None);
+    })
+}
+
+/// The answer where no server lists tasks; the policy has the first word all the same.
+async fn nothing(session: &Arc<AgentSession>, id: &str) -> Bytes {
+    let request = Request { raw: "{}", id: "0", method: method::TASKS_LIST.into(), params: None };
+    let admission = session.admission();
+    let Ok(wanted) = wanted(session, "", &request, None, Class::by_name) else {
+        return write::error(Some(id), code::INTERNAL_ERROR, "the request was not admitted", None);
+    };
+    match admission.admit(&Arc::new(wanted)).await {
+        Ok(admitted) => {
+            let (_never_used, ticket) = admitted.split();
+            ticket.finish(Ending::new(Outcome::Ok, Effect::NotStarted, admission.now()));
+            write::result(id, r#"{"tasks":[]}"#)
+        }
+        Err(refused) => refused.answer(id, Expects::Other),
+    }
+}
+
+/// The tasks of one server as the agent is to see them, and why there are no more of them.
+async fn tasks_of(session: &Arc<AgentSession>, link: &Arc<Link>) -> (Vec<String>, Option<String>) {
+    let (mut all, mut cursor) = (Vec::new(), None);
+    for _ in 0..MAX_PAGES {
+        let params = cursor.take().map(|cursor: String| format!(r#"{{"cursor":{cursor}}}"#));
+        let Some(answer) = ask(session, link, params.as_deref()).await else { break };
+        let answer = String::from_utf8_lossy(&answer);
+        let [result, error] = members(&answer, ["result", "error"]).unwrap_or_default();
+        if let Some(error) = error {
+            return (all, Some(error.to_owned()));
+        }
+        let result = result.unwrap_or("{}");
+        let tasks = peek(result, &["tasks"]).ok().flatten();
+        let tasks = tasks.and_then(|raw| items(raw).ok()?).unwrap_or_default();
+        all.extend(tasks.into_iter().map(str::to_owned));
+        let next = peek(result, &["nextCursor"]).ok().flatten();
+        cursor = next.filter(|raw| raw.starts_with('"')).map(str::to_owned);
+        if cursor.is_none() {
+            break;
+        }
+    }
+    (all, None)
+}
+
+/// One page, asked for as a request of the agent's own.
+async fn ask(session: &Arc<AgentSession>, link: &Arc<Link>, params: Option<&str>) -> Option<Bytes> {
+    let number = session.next_number();
+    let outlet = Arc::new(Outlet::expecting(number, 1));
+    let raw = write::request(number, method::TASKS_LIST, params);
+    let work = {
+        let Ok(Incoming::One(Message::Request(request))) = parse_agent(&raw, &Limits::default())
+        else {
+            return None;
+        };
+        let ask = Ask {
+            session: session.key(),
+            request: &request,
+            changes: &[],
+            task: None,
+            mapped: true,
+            withheld: false,
+            call_id: None,
+            newer: false,
+            hides: None,
+        };
+        forward(session, link, &ask, None, &outlet).ok()?
+    };
+    work.await;
+    match outlet.first().await {
+        First::Answer(answer, _) => Some(answer.into_bytes()),
+        First::Stream => None,
+    }
+}

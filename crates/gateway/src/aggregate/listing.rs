@@ -1,0 +1,281 @@
+//! Lists on `/mcp`: built-ins, then sessions, then all servers in the configured order.
+//!
+//! Invariant: the same offers give the same bytes, so that what an agent has cached stays good.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use tokio::time::Instant;
+use toolgate_mcp::{Pieces, Request, peek, text, write};
+use toolgate_policy::Class;
+
+use super::builtin;
+use super::cursor::Cursor;
+use super::freshen;
+use super::route::route;
+use super::seen::seen;
+use crate::downstream::agent::AgentSession;
+use crate::downstream::links::Links;
+use toolgate_admission::access::Grant;
+use toolgate_admission::list_kind::Kind;
+use toolgate_admission::reserved::{SESSIONS, TOOLGATE};
+use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::link::Link;
+use toolgate_upstream::work::Work;
+
+/// How large a page may become before the rest goes to the next.
+const PAGE: usize = 16 * 1024 * 1024;
+
+/// Starts listing; none if the agent's cursor leads nowhere.
+pub(super) fn start(
+    session: &Arc<AgentSession>,
+    kind: Kind,
+    request: &Request<'_>,
+    outlet: &Arc<Outlet>,
+) -> Option<Work> {
+    let links = session.links();
+    let given = request.params.and_then(|params| peek(params, &["cursor"]).ok().flatten());
+    let from = match given.filter(|given| *given != "null") {
+        None => (0, 0),
+        Some(given) => {
+            let cursor = Cursor::decode(kind, &text(given)?)?;
+            (place_of(&links, &cursor.server)?, cursor.entry)
+        }
+    };
+    let (session, outlet) = (Arc::clone(session), Arc::clone(outlet));
+    let id = request.id.to_owned();
+    Some(Box::pin(async move {
+        hear(&links, kind).await;
+        session.sight.note_shown(kind, seen(&session, kind));
+        outlet.answer(page(&session, &links, kind, from, &id), None);
+    }))
+}
+
+/// One tool that an agent sees.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    /// The name it is listed under.
+    pub(crate) shown: String,
+    /// Whose it is: a server, or one of the words for toolgate itself and for sessions.
+    pub(crate) server: String,
+    /// Its owner's name of it.
+    pub(crate) own: String,
+    /// Further names that policies match.
+    pub(crate) aliases: Arc<[Arc<str>]>,
+    pub(crate) class: Class,
+}
+
+/// The tools that an agent sees, as the whole list has them.
+pub(crate) async fn tools(session: &AgentSession) -> Vec<Listed> {
+    let links = session.links();
+    hear(&links, Kind::Tools).await;
+    let look = Look::of(session, &links, Kind::Tools);
+    let mut tools: Vec<_> = look.built_ins().chain(look.session_tools()).collect();
+    for link in links.iter() {
+        tools.extend(look.server_tools(link));
+    }
+    tools
+}
+
+/// Asks for what is not known or old, and waits for servers that were never heard.
+async fn hear(links: &Links, kind: Kind) {
+    let now = Instant::now();
+    for link in links.iter() {
+        freshen(link, kind, now);
+    }
+    for link in links.iter() {
+        link.server().offers.first_hearing().await;
+    }
+}
+
+/// What comes before the servers.
+const OWN: [&str; 2] = [TOOLGATE, SESSIONS];
+
+/// Where in the whole list something begins.
+fn place_of(links: &Links, name: &str) -> Option<usize> {
+    match OWN.iter().position(|own| *own == name) {
+        Some(place) => Some(place),
+        None => Some(OWN.len() + links.find(name)?.0),
+    }
+}
+
+fn page(
+    session: &AgentSession,
+    links: &Links,
+    kind: Kind,
+    (first, mut entry): (usize, usize),
+    id: &str,
+) -> Pieces {
+    let head = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"{}":["#, kind.member());
+    let mut pieces = vec![Bytes::from(head)];
+    let (mut room, mut cursor) = (PAGE, None);
+    let look = Look::of(session, links, kind);
+    let servers = links.iter().map(|link| link.server().name());
+    for (place, name) in OWN.into_iter().chain(servers).enumerate().skip(first) {
+        if room == 0 {
+            cursor = Some(Cursor { server: name.to_owned(), entry });
+            break;
+        }
+        let Some((text, next)) = look.at(place, entry, room) else { continue };
+        entry = 0;
+        if !text.is_empty() {
+            if pieces.len() > 1 {
+                pieces.push(Bytes::from_static(b","));
+            }
+            room = room.saturating_sub(text.len());
+            pieces.push(text);
+        }
+        if let Some(entry) = next {
+            cursor = Some(Cursor { server: name.to_owned(), entry });
+            break;
+        }
+    }
+    let tail = match cursor {
+        Some(cursor) => format!(r#"],"nextCursor":{}}}}}"#, write::quote(&cursor.encode(kind))),
+        None => "]}}".to_owned(),
+    };
+    pieces.push(Bytes::from(tail));
+    pieces.into_iter().collect()
+}
+
+/// One agent's look at a list.
+struct Look<'a> {
+    session: &'a AgentSession,
+    links: &'a Links,
+    kind: Kind,
+    grant: Arc<Grant>,
+    now: Timestamp,
+}
+
+impl<'a> Look<'a> {
+    fn of(session: &'a AgentSession, links: &'a Links, kind: Kind) -> Self {
+        Self { session, links, kind, grant: session.grant(), now: session.admission().now() }
+    }
+
+    /// What stands at a place of the whole list, from an entry on, as far as it fits; none if
+    /// nothing is known of it.
+    fn at(&self, place: usize, entry: usize, room: usize) -> Option<(Bytes, Option<usize>)> {
+        match place.checked_sub(OWN.len()) {
+            Some(index) => self.server(self.links.iter().nth(index)?, entry, room),
+            None if self.kind != Kind::Tools => None,
+            None if place == 0 => {
+                Some(builtin::list().page_of(entry, room, |name| self.shows_built_in(name)))
+            }
+            None => self.sessions(entry, room),
+        }
+    }
+
+    fn sessions(&self, entry: usize, room: usize) -> Option<(Bytes, Option<usize>)> {
+        let desk = self.session.desk()?;
+        let showing = desk.sessions.showing(&self.grant.sessions);
+        Some(if self.grant.may_hide() {
+            let is_shown = |shown: &str| !showing.hides(desk, &self.grant, shown, self.now);
+            showing.list().page_of(entry, room, is_shown)
+        } else {
+            showing.list().page(entry, room)
+        })
+    }
+
+    fn server(
+        &self,
+        link: &Arc<Link>,
+        entry: usize,
+        room: usize,
+    ) -> Option<(Bytes, Option<usize>)> {
+        let offer = link.server().offers.of(link.audience())?;
+        let list = offer.list(self.kind);
+        Some(if self.grant.may_hide() || self.links.may_collide() {
+            list.page_of(entry, room, |own| self.shows(link, own))
+        } else {
+            list.page(entry, room)
+        })
+    }
+
+    fn shows_built_in(&self, name: &str) -> bool {
+        builtin::is_shown(self.session, &self.grant, name, self.now)
+    }
+
+    fn shows(&self, link: &Arc<Link>, own: &str) -> bool {
+        !link.server().is_hidden_from(&self.grant, self.kind, own, self.now)
+            && !is_shadowed(self.session, self.links, self.kind, link, own)
+    }
+
+    fn built_ins(&self) -> impl Iterator<Item = Listed> {
+        let shown = builtin::TABLE.iter().filter(|one| self.shows_built_in(one.name));
+        shown.map(|one| Listed {
+            shown: one.name.to_owned(),
+            server: TOOLGATE.to_owned(),
+            own: one.name.to_owned(),
+            aliases: Arc::default(),
+            class: one.class,
+        })
+    }
+
+    fn session_tools(&self) -> Vec<Listed> {
+        let Some(desk) = self.session.desk() else { return Vec::new() };
+        let showing = desk.sessions.showing(&self.grant.sessions);
+        let shown = showing.names().filter(|(name, _)| {
+            !self.grant.may_hide() || !showing.hides(desk, &self.grant, name, self.now)
+        });
+        let listed = shown.map(|(name, known)| Listed {
+            shown: name.to_owned(),
+            server: SESSIONS.to_owned(),
+            own: known.original.to_string(),
+            aliases: Arc::clone(&known.aliases),
+            class: desk.class(&known.original),
+        });
+        listed.collect()
+    }
+
+    fn server_tools(&self, link: &Arc<Link>) -> Vec<Listed> {
+        let server = link.server();
+        let Some(offer) = server.offers.of(link.audience()) else { return Vec::new() };
+        let own = offer.list(self.kind).entries().map(|(own, _)| own);
+        let listed = own.filter(|own| self.shows(link, own)).map(|own| Listed {
+            shown: server.naming.shown(self.kind, own),
+            server: server.name().to_owned(),
+            own: own.to_owned(),
+            aliases: Arc::default(),
+            class: server.class(own),
+        });
+        listed.collect()
+    }
+}
+
+/// Whether a server before this one has taken the name.
+fn is_shadowed(
+    session: &AgentSession,
+    links: &Links,
+    kind: Kind,
+    link: &Arc<Link>,
+    own: &str,
+) -> bool {
+    if !links.may_collide() || !matches!(kind, Kind::Tools | Kind::Prompts) {
+        return false;
+    }
+    let shown = link.server().naming.shown(kind, own);
+    if kind == Kind::Tools
+        && let Some(winner) = taken_by_own(session, &shown)
+    {
+        session.sight.report_shadowed(link.server().name(), winner, &shown);
+        return true;
+    }
+    match route(links, kind, &shown) {
+        Some((winner, _)) if !Arc::ptr_eq(winner, link) => {
+            let (server, winner) = (link.server().name(), winner.server().name());
+            session.sight.report_shadowed(server, winner, &shown);
+            true
+        }
+        _ => false,
+    }
+}
+
+/// Whether toolgate itself or a session has the name.
+fn taken_by_own(session: &AgentSession, shown: &str) -> Option<&'static str> {
+    if builtin::find(session, shown).is_some() {
+        return Some(TOOLGATE);
+    }
+    let desk = session.desk()?;
+    desk.sessions.known(shown, &session.grant().sessions).map(|_| SESSIONS)
+}

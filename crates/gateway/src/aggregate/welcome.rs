@@ -1,0 +1,96 @@
+//! The answer to `initialize` on `/mcp`: what all servers can do together.
+
+use serde_json::{Map, Value, json};
+use toolgate_mcp::{Request, Version, peek, text, write};
+
+use bytes::Bytes;
+
+use crate::downstream::links::Links;
+use toolgate_upstream::list_cache::Offer;
+
+/// How much of one server's instructions is passed on; models pay for every word.
+const MAX_INSTRUCTIONS: usize = 16 * 1024;
+
+/// Capabilities that mean the same for many servers as for one.
+const UNITED: [&str; 3] = ["experimental", "extensions", "tasks"];
+
+/// The protocol version for this agent, and the answer.
+pub(crate) fn welcome(links: &Links, request: &Request<'_>) -> (Version, Bytes) {
+    let wanted = request
+        .params
+        .and_then(|params| peek(params, &["protocolVersion"]).ok().flatten())
+        .and_then(text)
+        .and_then(|version| Version::parse(&version));
+    let version = wanted.unwrap_or(Version::LATEST);
+    let mut result = json!({
+        "protocolVersion": version.as_str(),
+        "capabilities": capabilities(links),
+        "serverInfo": {"name": "toolgate", "version": env!("CARGO_PKG_VERSION")},
+    });
+    if let (Some(words), Some(result)) = (instructions(links), result.as_object_mut()) {
+        result.insert("instructions".to_owned(), words.into());
+    }
+    (version, write::result(request.id, &result.to_string()))
+}
+
+/// What at least one server can do. Of a server that was not heard yet nobody knows, so it may
+/// turn out to do anything.
+fn capabilities(links: &Links) -> Value {
+    let offers: Vec<_> =
+        links.iter().map(|link| link.server().offers.of(link.audience())).collect();
+    let can =
+        |what: &str| offers.iter().any(|offer| offer.as_ref().is_none_or(|offer| offer.can(what)));
+    let mut all = Map::new();
+    // Servers may come and go while an agent is connected, and then so do tools.
+    all.insert("tools".to_owned(), json!({"listChanged": true}));
+    let detailed = [
+        ("prompts", json!({"listChanged": true})),
+        ("resources", json!({"listChanged": true, "subscribe": true})),
+        ("completions", json!({})),
+        ("logging", json!({})),
+    ];
+    all.extend(
+        detailed
+            .into_iter()
+            .filter(|(what, _)| can(what))
+            .map(|(what, how)| (what.to_owned(), how)),
+    );
+    for what in UNITED {
+        let united = united(what, offers.iter().flatten().map(AsRef::as_ref));
+        if !united.is_empty() {
+            all.insert(what.to_owned(), united.into());
+        }
+    }
+    all.into()
+}
+
+/// Everything that any server has under `what`; the first one's word holds.
+fn united<'a>(what: &str, offers: impl Iterator<Item = &'a Offer>) -> Map<String, Value> {
+    let mut all = Map::new();
+    for offer in offers {
+        let raw = peek(&offer.capabilities, &[what]).ok().flatten();
+        let Some(Value::Object(one)) = raw.and_then(|raw| serde_json::from_str(raw).ok()) else {
+            continue;
+        };
+        for (key, value) in one {
+            all.entry(key).or_insert(value);
+        }
+    }
+    all
+}
+
+/// What the servers tell the model, each under its name.
+fn instructions(links: &Links) -> Option<String> {
+    let mut all = Vec::new();
+    for link in links.iter() {
+        let Some(offer) = link.server().offers.of(link.audience()) else { continue };
+        let Some(words) = &offer.instructions else { continue };
+        let end = words.floor_char_boundary(MAX_INSTRUCTIONS);
+        let words = words.get(..end).unwrap_or_default();
+        all.push(format!("# {}\n{words}", link.server().name()));
+    }
+    (!all.is_empty()).then(|| format!("{HOW_NAMES_WORK}\n\n{}", all.join("\n\n")))
+}
+
+const HOW_NAMES_WORK: &str = "Several servers are behind this one. The name of a tool or prompt \
+    begins with its server: `<server>__<name>`. What each server says of itself:";

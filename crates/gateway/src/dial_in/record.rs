@@ -1,0 +1,288 @@
+//! What sessions do, written down: rows of the audit, and the showcase in the store.
+//!
+//! Invariant: whoever drives sockets never waits for this; notes that find no room are counted.
+//! Invariant: what strangers can make happen at will gives at most [`ROWS`] rows a minute of each
+//! kind; the rest is one row with a count.
+//! Invariant: no change of the showcase is lost on the way to the store; what cannot be written now
+//! is tried again.
+
+mod showcase;
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use parking_lot::Mutex;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use toolgate_audit::{Draft, Kind};
+use toolgate_session::{Entry, Event, Key, What};
+use toolgate_store::{ChangeError, NotAudited, NotReadable, Store};
+
+use self::showcase::{Changes, SPACE, restore};
+use toolgate_admission::environment::Clock;
+use toolgate_admission::reserved::SESSIONS;
+
+/// How many notes may wait.
+const WAITING: usize = 10_000;
+/// How many rows a minute one kind of event may give.
+const ROWS: u64 = 10;
+const MINUTE: Duration = Duration::from_mins(1);
+/// How long changes of the showcase are gathered.
+const GATHER: Duration = Duration::from_millis(500);
+
+/// Something to be written down.
+#[derive(Debug)]
+pub enum Note {
+    /// Something has happened.
+    Event(Event),
+    /// Entries of the showcase have changed together: kept as they are now, or forgotten.
+    Showcase(Vec<(Key, Option<Arc<Entry>>)>),
+}
+
+/// Writes down what sessions do.
+#[derive(Debug, Clone)]
+pub struct Records {
+    jobs: mpsc::Sender<Job>,
+    /// No more than the showcase has entries, so they need no queue.
+    changes: Arc<Mutex<Changes>>,
+}
+
+#[derive(Debug)]
+enum Job {
+    Event(Event),
+    Flush(oneshot::Sender<()>),
+}
+
+/// Told whenever the showcase was written.
+type Written = Box<dyn Fn() + Send + Sync>;
+
+struct Writer {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    changes: Arc<Mutex<Changes>>,
+    /// The showcase could not be written; said once.
+    failing: bool,
+    /// Of each kind of event that strangers can cause: since when, how many.
+    seen: HashMap<What, (Instant, u64)>,
+    /// Rows that were handed over and not yet confirmed.
+    unconfirmed: Vec<Confirmation>,
+    written: Written,
+}
+
+type Confirmation = Pin<Box<dyn Future<Output = Result<u64, NotAudited>> + Send>>;
+
+// === impl Records ===
+
+impl Records {
+    /// Starts writing; inside a tokio runtime.
+    pub fn start(
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        written: Box<dyn Fn() + Send + Sync>,
+    ) -> Self {
+        let (jobs, inbox) = mpsc::channel(WAITING);
+        let changes = Arc::new(Mutex::new(Changes::default()));
+        let writer = Writer {
+            store,
+            clock,
+            changes: Arc::clone(&changes),
+            failing: false,
+            seen: HashMap::new(),
+            unconfirmed: Vec::new(),
+            written,
+        };
+        tokio::spawn(writer.run(inbox));
+        Self { jobs, changes }
+    }
+
+    /// Has something written down, soon.
+    pub fn note(&self, note: Note) {
+        let event = match note {
+            Note::Event(event) => event,
+            Note::Showcase(changes) => return self.changes.lock().add(changes),
+        };
+        if self.jobs.try_send(Job::Event(event)).is_err() {
+            tracing::error!(
+                "what sessions do cannot be written down fast enough; a row is missing"
+            );
+        }
+    }
+
+    /// Waits until everything noted so far is written.
+    pub async fn flush(&self) {
+        let (done, flushed) = oneshot::channel();
+        if self.jobs.send(Job::Flush(done)).await.is_ok() && flushed.await.is_err() {
+            tracing::debug!("whoever writes down what sessions do is gone");
+        }
+    }
+
+    /// Puts entries into the showcase of a store that nobody serves from.
+    pub async fn keep(
+        store: &dyn Store,
+        entries: Vec<Entry>,
+        now: Timestamp,
+    ) -> Result<(), ChangeError> {
+        let entries = entries.into_iter().map(|entry| (entry.key.clone(), Some(Arc::new(entry))));
+        let mut changes = Changes::default();
+        changes.add(entries.collect());
+        if changes.is_empty() {
+            return Ok(());
+        }
+        store.change(changes.change(), row(&changes, now)).await.map(drop)
+    }
+
+    /// The showcase as the store has it.
+    pub async fn showcase(store: &dyn Store) -> Result<Vec<Entry>, NotReadable> {
+        let kept = store.kept(SPACE).await?;
+        Ok(kept.iter().filter_map(|kept| restore(&kept.json)).collect())
+    }
+}
+
+// === impl Writer ===
+
+impl Writer {
+    async fn run(mut self, mut inbox: mpsc::Receiver<Job>) {
+        let mut gathered = interval(GATHER);
+        gathered.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                job = inbox.recv() => match job {
+                    Some(Job::Event(event)) => self.event(event),
+                    Some(Job::Flush(done)) => {
+                        self.counts(true);
+                        self.settle().await;
+                        if done.send(()).is_err() {
+                            tracing::debug!("nobody waits for the flush any more");
+                        }
+                    }
+                    None => return self.settle().await,
+                },
+                _ = gathered.tick() => {
+                    self.counts(false);
+                    self.settle().await;
+                }
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event) {
+        let Event { what, session_id, text, .. } = event;
+        if is_cheap(what) {
+            let (_, count) = self.seen.entry(what).or_insert_with(|| (Instant::now(), 0));
+            *count += 1;
+            if *count > ROWS {
+                return;
+            }
+        }
+        let said = if text.is_empty() { what.as_str().replace('_', " ") } else { text.clone() };
+        tracing::info!(what = what.as_str(), session_id = session_id.as_deref(), "{said}");
+        if !is_audited(what) {
+            return;
+        }
+        let mut row = self.row(what);
+        row.session_id = session_id;
+        if !text.is_empty() {
+            row.message = Some(format!("{}: {text}", what.as_str()).into());
+        }
+        self.record(row);
+    }
+
+    /// Minutes that are over give one row for what was left out of them.
+    fn counts(&mut self, all: bool) {
+        let over: Vec<(What, u64)> = self
+            .seen
+            .extract_if(|_, (since, _)| all || since.elapsed() >= MINUTE)
+            .map(|(what, (_, count))| (what, count.saturating_sub(ROWS)))
+            .collect();
+        for (what, left_out) in
+            over.into_iter().filter(|(what, count)| *count > 0 && is_audited(*what))
+        {
+            let mut row = self.row(what);
+            row.count = Some(left_out);
+            self.record(row);
+        }
+    }
+
+    fn row(&self, what: What) -> Draft {
+        let mut row = Draft::new(Kind::Session, self.clock.now());
+        row.server = Some(SESSIONS.into());
+        row.error_code = is_refusal(what).then(|| what.as_str().into());
+        row.message = Some(what.as_str().into());
+        row
+    }
+
+    /// Hands a row over; whether it was written is asked later, so that a storm of programs does
+    /// not wait for one commit each.
+    fn record(&mut self, row: Draft) {
+        self.unconfirmed.push(self.store.record(row));
+    }
+
+    async fn confirm(&mut self) {
+        for confirmation in std::mem::take(&mut self.unconfirmed) {
+            if let Err(error) = confirmation.await {
+                tracing::error!(%error, "what a session did could not be written down");
+            }
+        }
+    }
+
+    /// Writes what has become of the showcase, in one transaction.
+    async fn settle(&mut self) {
+        self.confirm().await;
+        let changes = std::mem::take(&mut *self.changes.lock());
+        if changes.is_empty() {
+            return;
+        }
+        let row = row(&changes, self.clock.now());
+        match self.store.change(changes.change(), row).await {
+            Ok(_) => {
+                self.failing = false;
+                (self.written)();
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut self.failing, true) {
+                    tracing::error!(%error, "the showcase could not be written; it is tried again");
+                }
+                self.changes.lock().put_back(changes);
+            }
+        }
+    }
+}
+
+fn row(changes: &Changes, now: Timestamp) -> Draft {
+    let mut row = Draft::new(Kind::Session, now);
+    row.server = Some(SESSIONS.into());
+    row.message = Some(changes.said().into());
+    row
+}
+
+/// What the audit has rows of.
+fn is_audited(what: What) -> bool {
+    !matches!(what, What::BadFrame | What::LateAnswer | What::Idle | What::DoubledTool)
+}
+
+/// What anybody who reaches the listener can make happen at will.
+fn is_cheap(what: What) -> bool {
+    is_refusal(what) || matches!(what, What::NotRegistered | What::BadFrame)
+}
+
+fn is_refusal(what: What) -> bool {
+    matches!(
+        what,
+        What::TakeoverRefused
+            | What::OutsideBounds
+            | What::ShowcaseFull
+            | What::RegisterRefused
+            | What::AnswerDropped
+            | What::TokenRefused
+            | What::FrameTooLarge
+            | What::Unfinished
+            | What::Flooding
+            | What::TooMany
+    )
+}

@@ -1,0 +1,65 @@
+//! What a grant sees of sessions: their tools as one list, ready to be handed on.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+use toolgate_policy::Call;
+use toolgate_session::{Known, Published};
+
+use super::desk::Desk;
+use toolgate_admission::access::Grant;
+use toolgate_admission::reserved::SESSIONS;
+use toolgate_upstream::lists::List;
+
+/// The tools that a grant sees, as they go out.
+#[derive(Debug)]
+pub struct Showing {
+    list: List,
+    /// The other names of each of them.
+    names: HashMap<Box<str>, Known>,
+    digest: [u8; 32],
+}
+
+impl Showing {
+    /// Makes the list out of what the sessions publish.
+    pub fn new(published: &Published) -> Self {
+        let entries = published.tools.iter().map(|tool| (tool.name.as_str(), tool.json.as_str()));
+        let names = published.tools.iter().map(|tool| {
+            let (original, aliases) = (Arc::clone(&tool.original), Arc::clone(&tool.aliases));
+            (tool.name.as_str().into(), Known { original, aliases })
+        });
+        Self { list: List::of(entries), names: names.collect(), digest: published.digest }
+    }
+
+    pub(crate) fn list(&self) -> &List {
+        &self.list
+    }
+
+    /// The tools by the names they are shown under, each with its other names.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &Known)> {
+        let shown = self.list.entries().map(|(shown, _)| shown);
+        shown.filter_map(|shown| Some((shown, self.names.get(shown)?)))
+    }
+
+    /// Whether the policy keeps this from the grant.
+    pub(crate) fn hides(&self, desk: &Desk, grant: &Grant, shown: &str, now: Timestamp) -> bool {
+        let Some(Known { original, aliases }) = self.names.get(shown) else { return true };
+        let class = desk.class(original);
+        grant.hides_call(
+            &Call { server: SESSIONS, tool: original, aliases, class, ..Call::default() },
+            now,
+        )
+    }
+
+    /// Equal for what looks equal to the grant.
+    pub(crate) fn digest(&self, desk: &Desk, grant: &Grant, now: Timestamp) -> [u8; 32] {
+        if !grant.may_hide() {
+            return self.digest;
+        }
+        let (seen, _) =
+            self.list.page_of(0, usize::MAX, |shown| !self.hides(desk, grant, shown, now));
+        Sha256::digest(&seen).into()
+    }
+}

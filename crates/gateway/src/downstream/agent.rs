@@ -1,0 +1,506 @@
+//! Agent sessions: one agent connected to one endpoint.
+//!
+//! An agent session holds what belongs to the agent alone: its streams, what servers have asked it
+//! and not heard back, and the link it speaks through. It knows no transport: the edge turns
+//! HTTP into these calls.
+//!
+//! Invariant: an agent's answer reaches a server only if that server asked this agent session.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+use toolgate_mcp::{Message, Notification, Refusal, Request, Version, code, method, peek, write};
+
+use crate::dial_in::{Desk, Running};
+use crate::downstream::call::Call;
+use crate::downstream::change_tracking::Sight;
+use crate::downstream::coarse_timer::Pace;
+use crate::downstream::endpoint::Endpoint;
+use crate::downstream::links::Links;
+use crate::downstream::size_limits::TooLong;
+use crate::downstream::streams::{EventId, Streams};
+use toolgate_admission::access::Grant;
+use toolgate_admission::admit::{Admission, Sender};
+use toolgate_admission::clearance::Closed;
+use toolgate_admission::list_kind::Kind;
+use toolgate_upstream::event_buffer::{Outlet, Reader};
+use toolgate_upstream::forward::{forward, refuse_task};
+use toolgate_upstream::link::{Ask, Asked, Link, Server};
+use toolgate_upstream::resubscribe::Wishes;
+use toolgate_upstream::rewrite::{refused, rewrite};
+use toolgate_upstream::tasks;
+use toolgate_upstream::work::Work;
+
+mod as_agent;
+mod asked;
+mod opening;
+mod standing;
+mod upwards;
+
+pub(crate) use opening::{Opening, public};
+pub(crate) use upwards::{Aggregate, ClientState};
+
+/// One agent connected to one endpoint.
+pub struct AgentSession {
+    id: String,
+    key: u64,
+    endpoint: Endpoint,
+    /// The `params` of its `initialize`.
+    opening: Bytes,
+    /// As last looked up.
+    grant: ArcSwap<Grant>,
+    sender: Sender,
+    admission: Arc<Admission>,
+    version: OnceLock<Version>,
+    /// The sessions, where they can dial in.
+    desk: Option<Arc<Desk>>,
+    /// Its calls to sessions.
+    pub(crate) running: Arc<Running>,
+    links: ArcSwap<Links>,
+    /// Links before those, on which calls may still run.
+    former: Mutex<Vec<Weak<Link>>>,
+    general: Arc<Outlet>,
+    streams: Mutex<Streams>,
+    next_stream: AtomicU64,
+    asked: Mutex<HashMap<u64, Asked>>,
+    next_asked: AtomicU64,
+    pub(crate) wishes: Wishes,
+    /// What serves it where all servers are shown.
+    aggregate: &'static dyn Aggregate,
+    /// If it stands for clients of protocol 2026-07-28: what belongs to that.
+    standing: Option<Box<dyn ClientState>>,
+    pub(crate) sight: Sight,
+    /// Whether the agent has listened to its general stream.
+    listening: AtomicBool,
+    /// Connections that read one of its streams now.
+    readers: AtomicUsize,
+    last_use: Mutex<Instant>,
+    tasks: TaskTracker,
+    pace: Arc<Pace>,
+}
+
+/// A connection that reads a stream; counts as use of the agent session while it lives.
+pub struct Attached {
+    /// What it reads.
+    pub reader: Reader,
+    session: Arc<AgentSession>,
+}
+
+// === impl AgentSession ===
+
+impl AgentSession {
+    /// Its id, as the agent presents it.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What it was opened on.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// The protocol version agreed on, if it is one we know.
+    pub fn version(&self) -> Option<Version> {
+        self.version.get().copied()
+    }
+
+    /// Sends a request. What comes of it is read from the returned call.
+    pub fn request(self: &Arc<Self>, request: &Request<'_>) -> Result<Call, Refusal> {
+        let outlet = Arc::new(Outlet::expecting(self.stream_number(), 1));
+        let work = self.start(request, &outlet)?;
+        Ok(Call::new(outlet, work, &self.tasks, &self.pace))
+    }
+
+    /// Handles the members of a batch, each on its own; the call has an answer for every request.
+    /// None if there is no request among them.
+    pub async fn batch(self: &Arc<Self>, members: &[Result<Message<'_>, Refusal>]) -> Option<Call> {
+        let wants_answer =
+            |member: &&Result<_, _>| matches!(member, Ok(Message::Request(_)) | Err(_));
+        let answers = members.iter().filter(wants_answer).count();
+        let outlet = Arc::new(Outlet::expecting(self.stream_number(), answers));
+        for member in members {
+            let refusal = match member {
+                Ok(Message::Request(request)) => match self.start(request, &outlet) {
+                    Ok(work) => {
+                        self.tasks.spawn(work);
+                        continue;
+                    }
+                    Err(refusal) => refusal,
+                },
+                Ok(Message::Notification(notification)) => {
+                    if let Err(refusal) = self.notify(notification).await {
+                        tracing::debug!(why = refusal.message, "a notification was rejected");
+                    }
+                    continue;
+                }
+                Ok(Message::Response(response)) => {
+                    self.respond(response).await;
+                    continue;
+                }
+                Err(refusal) => refusal.clone(),
+            };
+            outlet.answer(refused(&refusal), None);
+        }
+        let idle = Box::pin(std::future::ready(()));
+        (answers > 0).then(|| Call::new(outlet, idle, &self.tasks, &self.pace))
+    }
+
+    /// Passes on a notification of the agent.
+    pub async fn notify(&self, notification: &Notification<'_>) -> Result<(), Refusal> {
+        self.touch();
+        let name = notification.method.as_ref();
+        if let Some(long) = TooLong::of(name, notification.params, false) {
+            let (grant, via) = (self.grant(), Arc::clone(&self.sender.via));
+            long.record(&self.admission, &grant, &via, name).await;
+            return Err(long.refusal(None));
+        }
+        if let Some(closed) = Closed::notification(name) {
+            self.pass_on_notification(notification, closed).await;
+        }
+        Ok(())
+    }
+
+    async fn pass_on_notification(&self, notification: &Notification<'_>, closed: Closed) {
+        let part =
+            |key: &str| notification.params.and_then(|params| peek(params, &[key]).ok().flatten());
+        if notification.method == method::CANCELLED {
+            return self.cancel(notification, part("requestId"), closed).await;
+        }
+        if notification.method == method::PROGRESS {
+            let asked =
+                part("progressToken").and_then(|token| Some((token, self.token_of(token)?)));
+            if let Some((token, (link, theirs))) = asked
+                && let Ok(body) = rewrite(notification.raw, &[(token, &theirs)])
+            {
+                self.pass_on(link, body, closed).await;
+            }
+            return;
+        }
+        let all = !self.endpoint.is_one();
+        // Where all servers are shown the handshake with each is our own.
+        if all && notification.method != method::ROOTS_LIST_CHANGED {
+            return;
+        }
+        for link in self.links().iter() {
+            let params = notification.params.unwrap_or("{}");
+            let task = tasks::related_if_known(self, link.server().name(), params);
+            let task = task.map(|(part, own)| (part, write::quote(&own)));
+            let task: Vec<_> = task.iter().map(|(part, own)| (*part, own.as_str())).collect();
+            // What one agent says of itself is not true of all that share the server.
+            if !link.is_shared()
+                && (!all || link.is_up())
+                && let Ok(body) = rewrite(notification.raw, &task)
+            {
+                self.pass_on(Arc::clone(link), body, closed).await;
+            }
+        }
+    }
+
+    /// Reads the general stream: what belongs to no request.
+    pub fn listen(self: &Arc<Self>) -> Attached {
+        self.listen_to_servers();
+        self.attach(self.general.read(None))
+    }
+
+    /// Has every server's own stream read from now on. Where all servers are shown, those that no
+    /// process must be started for are asked what they have: a server that nobody has asked
+    /// anything tells nothing.
+    pub(crate) fn listen_to_servers(&self) {
+        self.listening.store(true, Ordering::Relaxed);
+        for link in self.links().iter() {
+            link.listen();
+            if !self.endpoint.is_one() && !link.is_up() && link.is_cheap() {
+                link.survey(&Kind::ALL);
+            }
+        }
+    }
+
+    /// Goes on reading a stream after the event `id`; none if the stream is not known (any more)
+    /// or has not had that event.
+    pub fn resume(self: &Arc<Self>, id: &EventId) -> Option<Attached> {
+        let outlet = match id.stream {
+            0 => Arc::clone(&self.general),
+            stream => self.streams.lock().find(stream)?,
+        };
+        (id.event <= outlet.last()).then(|| self.attach(outlet.read(Some(id.event))))
+    }
+
+    /// Reads the stream of a call, which can be resumed from now on.
+    pub fn stream(self: &Arc<Self>, call: &Call) -> Attached {
+        let outlet = call.outlet();
+        self.streams.lock().keep(Arc::clone(outlet));
+        self.attach(outlet.read(Some(0)))
+    }
+
+    /// Whose it is.
+    pub(crate) fn grant(&self) -> Arc<Grant> {
+        self.grant.load_full()
+    }
+
+    /// The grant as it is now.
+    pub(crate) fn set_grant(&self, grant: &Arc<Grant>) {
+        if !Arc::ptr_eq(&self.grant.load(), grant) {
+            self.grant.store(Arc::clone(grant));
+        }
+    }
+
+    /// Who sends its requests, for decisions and for the record.
+    pub(crate) fn sender(&self) -> Sender {
+        Sender { grant: self.grant(), ..self.sender.clone() }
+    }
+
+    pub(crate) fn admission(&self) -> &Arc<Admission> {
+        &self.admission
+    }
+
+    /// The sessions, where they can dial in and are to be seen.
+    pub(crate) fn desk(&self) -> Option<&Arc<Desk>> {
+        self.desk.as_ref().filter(|_| !self.endpoint.is_one())
+    }
+
+    pub(crate) fn key(&self) -> u64 {
+        self.key
+    }
+
+    /// What opens a conversation with a server on its behalf.
+    pub(crate) fn opening(&self) -> &Bytes {
+        &self.opening
+    }
+
+    pub(crate) fn general(&self) -> &Arc<Outlet> {
+        &self.general
+    }
+
+    pub(crate) fn links(&self) -> Arc<Links> {
+        self.links.load_full()
+    }
+
+    /// Gives it other links. Those that it no longer has end with the last call that runs on them.
+    pub(crate) fn set_links(&self, links: Vec<Arc<Link>>) {
+        if self.listening.load(Ordering::Relaxed) {
+            for link in &links {
+                link.listen();
+            }
+        }
+        let links = Arc::new(Links::new(links));
+        let before = self.links.swap(Arc::clone(&links));
+        let mut former = self.former.lock();
+        former.retain(|link| link.strong_count() > 0);
+        former.extend(before.iter().filter(|link| !links.holds(link)).map(Arc::downgrade));
+    }
+
+    /// A server's word that belongs to no request.
+    pub(crate) fn hear_general(
+        &self,
+        server: &Server,
+        notification: &Notification<'_>,
+        body: &Bytes,
+    ) {
+        match self.endpoint {
+            Endpoint::Server(_) => self.general.push(body.clone()),
+            Endpoint::All | Endpoint::Sessions => {
+                self.aggregate.hear(self, server, notification, body);
+            }
+        }
+    }
+
+    /// What it sees may have changed; if so the agent is told soon.
+    pub(crate) fn lists_changed(self: &Arc<Self>, kinds: &[Kind]) {
+        if self.sight.may_have_changed(kinds) {
+            self.aggregate.tell_changed(self);
+        }
+    }
+
+    pub(crate) fn set_version(&self, version: Version) {
+        self.version.get_or_init(|| version);
+    }
+
+    /// Whether nothing has used it for `idle`. A reader is use, and so is a call that runs.
+    pub(crate) fn is_idle(&self, now: Instant, idle: Duration) -> bool {
+        let unused = now.saturating_duration_since(*self.last_use.lock());
+        if self.readers.load(Ordering::Relaxed) > 0 || unused < idle {
+            return false;
+        }
+        let busy = !self.running.is_empty()
+            || self.all_links().iter().any(|link| link.waits_for(self.key));
+        if busy {
+            self.touch();
+        }
+        !busy
+    }
+
+    /// Takes itself off its links, also those from before a reload.
+    pub(crate) async fn leave(&self) {
+        for link in self.all_links() {
+            link.leave(self.key).await;
+        }
+    }
+
+    /// Ends its general stream; the streams of running calls end with their answers, and those of
+    /// calls that the agent has cancelled end now.
+    pub(crate) fn hang_up(&self) {
+        self.general.end();
+        if let Some(standing) = &self.standing {
+            standing.hang_up(self.key);
+        }
+        for link in self.all_links() {
+            link.forgo_cancelled();
+        }
+    }
+
+    fn start(
+        self: &Arc<Self>,
+        request: &Request<'_>,
+        outlet: &Arc<Outlet>,
+    ) -> Result<Work, Refusal> {
+        self.touch();
+        check_level(request)?;
+        let mapped = !self.endpoint.is_one();
+        if let Some(long) = TooLong::of(&request.method, request.params, mapped) {
+            return Ok(self.reject(request, long, outlet));
+        }
+        let started = match &self.endpoint {
+            Endpoint::Server(server) => self.start_one(server, request, outlet),
+            Endpoint::All | Endpoint::Sessions => self.aggregate.start(self, request, outlet),
+        };
+        started.map_err(|refusal| Refusal { id: Some(request.id.to_owned()), ..refusal })
+    }
+
+    fn start_one(
+        self: &Arc<Self>,
+        server: &str,
+        request: &Request<'_>,
+        outlet: &Arc<Outlet>,
+    ) -> Result<Work, Refusal> {
+        let links = self.links.load();
+        let Some(link) = links.first() else {
+            return Err(Refusal {
+                code: code::INVALID_REQUEST,
+                message: "this agent session has ended".to_owned(),
+                id: None,
+            });
+        };
+        // They belong to the other era, or to the handshake, which is over.
+        let other = [method::INITIALIZE, method::DISCOVER, method::LISTEN];
+        if self.standing.is_none() && other.contains(&request.method.as_ref()) {
+            let why = format!("there is no method `{}` in this agent session", request.method);
+            outlet.answer(write::error(Some(request.id), code::METHOD_NOT_FOUND, &why, None), None);
+            return Ok(Box::pin(std::future::ready(())));
+        }
+        self.wishes.note(request);
+        let task = match self.task_at(server, request) {
+            Ok(task) => task,
+            Err(refusal) => return refuse_task(self, server, request, refusal, outlet),
+        };
+        let related = tasks::related(self, server, request.params)?;
+        let changes: Vec<_> =
+            task.iter().chain(&related).map(|(part, own)| (*part, write::quote(own))).collect();
+        let changes: Vec<_> = changes.iter().map(|(part, own)| (*part, own.as_str())).collect();
+        let grant = self.grant();
+        let ask = Ask {
+            session: self.key,
+            request,
+            changes: &changes,
+            task: task.as_ref().map(|(_, own)| own.as_str()),
+            mapped: false,
+            withheld: false,
+            call_id: None,
+            newer: self.standing.is_some(),
+            hides: grant.may_hide().then(|| (&grant, self.admission.now())),
+        };
+        forward(self, link, &ask, None, outlet)
+    }
+
+    /// The task of `server` that a request is about; none if it is about none.
+    fn task_at<'a>(
+        &self,
+        server: &str,
+        request: &Request<'a>,
+    ) -> Result<Option<tasks::Part<'a>>, Refusal> {
+        if !tasks::is_about_one(&request.method) {
+            return Ok(None);
+        }
+        let (of, task) = tasks::subject(self, request)?;
+        if of == server { Ok(Some(task)) } else { Err(tasks::no_such_task()) }
+    }
+
+    /// Rejects a request unread.
+    fn reject(&self, request: &Request<'_>, long: TooLong, outlet: &Arc<Outlet>) -> Work {
+        let (admission, outlet) = (Arc::clone(&self.admission), Arc::clone(outlet));
+        let (grant, via) = (self.grant(), Arc::clone(&self.sender.via));
+        let (name, refusal) = (request.method.to_string(), long.refusal(Some(request.id)));
+        Box::pin(async move {
+            long.record(&admission, &grant, &via, &name).await;
+            outlet.answer(refused(&refusal), None);
+        })
+    }
+
+    /// Passes on that the agent no longer wants its request `id`, wherever that runs.
+    async fn cancel(&self, notification: &Notification<'_>, id: Option<&str>, closed: Closed) {
+        let Some(id) = id else { return };
+        self.running.take_back(id);
+        for link in self.all_links() {
+            if let Some(number) = link.withdraw(self.key, id)
+                && let Ok(body) = rewrite(notification.raw, &[(id, &number.to_string())])
+            {
+                self.pass_on(link, body, closed).await;
+            }
+        }
+    }
+
+    /// All links on which something of it may run.
+    fn all_links(&self) -> Vec<Arc<Link>> {
+        let former: Vec<_> = self.former.lock().iter().filter_map(Weak::upgrade).collect();
+        self.links().iter().cloned().chain(former).collect()
+    }
+
+    /// Delivers before the agent's next message is read, and also if the agent hangs up meanwhile.
+    async fn pass_on(&self, link: Arc<Link>, body: Bytes, closed: Closed) {
+        let delivered = self.tasks.spawn(async move { link.tell(body, closed).await }).await;
+        if delivered.is_err() {
+            tracing::debug!(endpoint = %self.endpoint, "a message was not passed on");
+        }
+    }
+
+    fn stream_number(&self) -> u64 {
+        self.next_stream.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn touch(&self) {
+        *self.last_use.lock() = Instant::now();
+    }
+
+    fn attach(self: &Arc<Self>, reader: Reader) -> Attached {
+        self.readers.fetch_add(1, Ordering::Relaxed);
+        Attached { reader, session: Arc::clone(self) }
+    }
+}
+
+/// A log level is a string; a server could read anything else its own way.
+fn check_level(request: &Request<'_>) -> Result<(), Refusal> {
+    if request.method != method::LOGGING_SET_LEVEL {
+        return Ok(());
+    }
+    let level = peek(request.params.unwrap_or("{}"), &["level"])?;
+    if level.is_some_and(|raw| raw.starts_with('"')) {
+        return Ok(());
+    }
+    let message = "`params.level` must be a string".to_owned();
+    Err(Refusal { code: code::INVALID_PARAMS, message, id: Some(request.id.to_owned()) })
+}
+
+// === impl Attached ===
+
+impl Drop for Attached {
+    fn drop(&mut self) {
+        self.session.readers.fetch_sub(1, Ordering::Relaxed);
+        self.session.touch();
+    }
+}

@@ -1,0 +1,122 @@
+//! What an agent is asked, and who wants its answer.
+//!
+//! Invariant: an answer reaches whoever asked, once; what nobody asked goes nowhere.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+use tokio::time::Instant;
+use toolgate_mcp::{Payload, Response, method, write};
+
+use super::AgentSession;
+use toolgate_admission::clearance::Closed;
+use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::link::{Asked, Asker, Link};
+use toolgate_upstream::rewrite::rewrite;
+use toolgate_upstream::tasks;
+
+/// How many requests of servers may wait for an agent's answer.
+const MAX_ASKED: usize = 1_000;
+
+impl AgentSession {
+    /// Passes on the agent's answer to what a server asked.
+    pub async fn respond(&self, response: &Response<'_>) {
+        self.touch();
+        let number = response.id.and_then(|id| id.parse().ok());
+        let asked = number.and_then(|number| self.asked.lock().remove(&number));
+        let (Some(asked), Some(id)) = (asked, response.id) else {
+            tracing::debug!(endpoint = %self.endpoint, "an agent answered what nobody asked");
+            return;
+        };
+        let Some(link) = asked.link.upgrade() else { return };
+        link.unasked();
+        match asked.asker {
+            Asker::Call { key, tell } => {
+                let result = match response.payload {
+                    Payload::Result(result) => Some(result.to_owned()),
+                    Payload::Error(_) => None,
+                };
+                drop(tell.send((key, result)));
+            }
+            Asker::Server { id: theirs, .. } => {
+                let task = match response.payload {
+                    Payload::Result(result) => {
+                        tasks::related_if_known(self, link.server().name(), result)
+                    }
+                    Payload::Error(_) => None,
+                };
+                let task = task.map(|(part, own)| (part, write::quote(&own)));
+                let mut changes = vec![(id, &*theirs)];
+                changes.extend(task.as_ref().map(|(part, own)| (*part, own.as_str())));
+                if link.is_up_in(asked.epoch)
+                    && let Ok(body) = rewrite(response.raw, &changes)
+                {
+                    self.pass_on(link, body, Closed::answer()).await;
+                }
+            }
+        }
+    }
+
+    /// Remembers a server's request; the number is the id under which the agent is asked. None if
+    /// too many have no answer yet.
+    pub(crate) fn ask(&self, asked: Asked) -> Option<u64> {
+        let mut all = self.asked.lock();
+        if all.len() >= MAX_ASKED {
+            return None;
+        }
+        let number = self.next_asked.fetch_add(1, Ordering::Relaxed);
+        all.insert(number, asked);
+        Some(number)
+    }
+
+    /// Ends the questions whose time is up: whoever asked goes on without an answer.
+    pub(crate) fn end_late_questions(&self, now: Instant) {
+        let late: Vec<_> = self.asked.lock().extract_if(|_, asked| asked.until <= now).collect();
+        for (number, asked) in late {
+            let params = format!(r#"{{"requestId":{number},"reason":"no answer in time"}}"#);
+            asked.outlet.push(write::notification(method::CANCELLED, Some(&params)));
+            let Some(link) = asked.link.upgrade() else { continue };
+            link.unasked();
+            match asked.asker {
+                Asker::Call { key, tell } => drop(tell.send((key, None))),
+                Asker::Server { id, .. } => link.answer_late(&id),
+            }
+        }
+    }
+
+    /// The server withdraws its request `id`: under which number, and where, the agent was asked.
+    pub(crate) fn withdraw_asked(&self, link: &Weak<Link>, id: &str) -> Option<(u64, Arc<Outlet>)> {
+        let mut all = self.asked.lock();
+        let is_meant = |asked: &Asked| {
+            let is_its =
+                matches!(&asked.asker, Asker::Server { id: theirs, .. } if **theirs == *id);
+            is_its && asked.link.ptr_eq(link)
+        };
+        let number = all.iter().find_map(|(number, asked)| is_meant(asked).then_some(*number))?;
+        all.remove(&number).map(|asked| (number, asked.outlet))
+    }
+
+    /// The call that asked this goes on without an answer; false if it had one.
+    pub(crate) fn unask(&self, number: u64) -> bool {
+        self.asked.lock().remove(&number).is_some()
+    }
+
+    /// Forgets what was asked over that link in that epoch: nobody is there to hear an answer.
+    pub(crate) fn forget_asked(&self, link: &Weak<Link>, epoch: u64) -> usize {
+        let mut asked = self.asked.lock();
+        let before = asked.len();
+        asked.retain(|_, asked| !asked.link.ptr_eq(link) || asked.epoch != epoch);
+        before - asked.len()
+    }
+
+    /// The server's own progress token for the one the agent was given, and the way to it.
+    pub(super) fn token_of(&self, token: &str) -> Option<(Arc<Link>, Box<str>)> {
+        let number: u64 = token.parse().ok()?;
+        let all = self.asked.lock();
+        let asked = all.get(&number)?;
+        match &asked.asker {
+            Asker::Server { token, .. } => Some((asked.link.upgrade()?, token.clone()?)),
+            Asker::Call { .. } => None,
+        }
+    }
+}

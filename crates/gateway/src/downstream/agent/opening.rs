@@ -1,0 +1,91 @@
+//! What an agent session is made of when it is opened.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
+use std::sync::{Arc, OnceLock};
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use parking_lot::Mutex;
+use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
+use toolgate_audit::Hash;
+use toolgate_mcp::{peek, text};
+
+use super::{AgentSession, Aggregate, ClientState};
+use crate::dial_in::Desk;
+use crate::downstream::change_tracking::Sight;
+use crate::downstream::coarse_timer::Pace;
+use crate::downstream::endpoint::Endpoint;
+use crate::downstream::streams::Streams;
+use toolgate_admission::access::Grant;
+use toolgate_admission::admit::{Admission, Sender};
+use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::resubscribe::Wishes;
+
+/// What an agent session is opened with.
+pub(crate) struct Opening {
+    pub(crate) id: String,
+    pub(crate) key: u64,
+    pub(crate) endpoint: Endpoint,
+    /// The `params` of its `initialize`.
+    pub(crate) params: Bytes,
+    pub(crate) grant: Arc<Grant>,
+    pub(crate) desk: Option<Arc<Desk>>,
+    /// If it is to stand for clients of protocol 2026-07-28.
+    pub(crate) standing: Option<Box<dyn ClientState>>,
+    /// What serves it where all servers are shown.
+    pub(crate) aggregate: &'static dyn Aggregate,
+}
+
+impl AgentSession {
+    pub(crate) fn new(
+        opening: Opening,
+        tasks: TaskTracker,
+        pace: Arc<Pace>,
+        admission: Arc<Admission>,
+    ) -> Arc<Self> {
+        let Opening { id, key, endpoint, params, grant, desk, standing, aggregate } = opening;
+        let client = std::str::from_utf8(&params).ok().and_then(|params| {
+            Some(text(peek(params, &["clientInfo", "name"]).ok()??)?.as_ref().into())
+        });
+        let via = endpoint.via();
+        let agent_session = match &standing {
+            Some(standing) => Arc::clone(standing.known_as()),
+            None => public(&id),
+        };
+        Arc::new(Self {
+            id,
+            key,
+            endpoint,
+            opening: params,
+            sender: Sender { grant: Arc::clone(&grant), agent_session, client, via },
+            grant: ArcSwap::new(grant),
+            admission,
+            version: OnceLock::new(),
+            desk,
+            running: Arc::default(),
+            links: ArcSwap::default(),
+            former: Mutex::default(),
+            general: Arc::new(Outlet::new(0)),
+            streams: Mutex::new(Streams::default()),
+            next_stream: AtomicU64::new(1),
+            asked: Mutex::new(HashMap::new()),
+            next_asked: AtomicU64::new(1),
+            wishes: Wishes::default(),
+            aggregate,
+            standing,
+            sight: Sight::default(),
+            listening: AtomicBool::new(false),
+            readers: AtomicUsize::new(0),
+            last_use: Mutex::new(Instant::now()),
+            tasks,
+            pace,
+        })
+    }
+}
+
+/// What others may know an agent session by: its id is a secret of the agent's.
+pub(crate) fn public(id: &str) -> Arc<str> {
+    Hash::of(id.as_bytes()).to_string().get(..16).unwrap_or_default().into()
+}

@@ -1,0 +1,87 @@
+//! Calls: an agent's request while it runs.
+//!
+//! Invariant: a call runs to its end even if whoever waits for it goes away (the agent hung up):
+//! dropping a [`Call`] leaves its work to a task of its own.
+//! Invariant: until it has ended a call is counted by the tracker, so that a stop waits for it.
+
+use std::pin::pin;
+use std::sync::Arc;
+
+use tokio_util::task::TaskTracker;
+use tokio_util::task::task_tracker::TaskTrackerToken;
+
+use crate::downstream::coarse_timer::Pace;
+use toolgate_upstream::event_buffer::{Begun, First, Outlet};
+use toolgate_upstream::work::Work;
+
+/// A request on its way.
+pub struct Call {
+    outlet: Arc<Outlet>,
+    /// Polled by whoever waits for the first answer, which spares a task for short calls.
+    work: Option<(Work, TaskTrackerToken)>,
+    tasks: TaskTracker,
+    pace: Arc<Pace>,
+}
+
+impl Call {
+    pub(crate) fn new(
+        outlet: Arc<Outlet>,
+        work: Work,
+        tasks: &TaskTracker,
+        pace: &Arc<Pace>,
+    ) -> Self {
+        let work = Some((work, tasks.token()));
+        Self { outlet, work, tasks: tasks.clone(), pace: Arc::clone(pace) }
+    }
+
+    /// Waits for the answer, but only a while (50 to 100 ms): then, or when something else comes
+    /// first, it is to be read as a stream.
+    pub async fn first(&mut self) -> First {
+        let (outlet, pace) = (Arc::clone(&self.outlet), Arc::clone(&self.pace));
+        tokio::select! {
+            biased;
+            first = self.working(outlet.first()) => first,
+            () = pace.a_while() => First::Stream,
+        }
+    }
+
+    /// The same, but not waiting for the rest of an answer that has begun.
+    pub async fn begun(&mut self) -> Begun {
+        let (outlet, pace) = (Arc::clone(&self.outlet), Arc::clone(&self.pace));
+        tokio::select! {
+            biased;
+            begun = self.working(outlet.begun()) => begun,
+            () = pace.a_while() => outlet.no_longer(),
+        }
+    }
+
+    /// Waits for `seen`, and works meanwhile.
+    async fn working<T>(&mut self, seen: impl Future<Output = T>) -> T {
+        let mut seen = pin!(seen);
+        if let Some((work, _)) = &mut self.work {
+            tokio::select! {
+                biased;
+                () = work => self.work = None,
+                seen = &mut seen => return seen,
+            }
+        }
+        seen.await
+    }
+
+    pub(crate) fn outlet(&self) -> &Arc<Outlet> {
+        &self.outlet
+    }
+}
+
+impl Drop for Call {
+    fn drop(&mut self) {
+        if let Some((work, token)) = self.work.take()
+            && tokio::runtime::Handle::try_current().is_ok()
+        {
+            self.tasks.spawn(async move {
+                work.await;
+                drop(token);
+            });
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Sight: what an agent that sees all servers was shown, and whether it still is so.
+//!
+//! Invariant: an agent is told of every change of what it sees, also of what it has never asked for,
+//! and of nothing else: what it was last shown, or told of, is what the next change is one of.
+
+use std::collections::HashSet;
+use std::sync::Weak;
+
+use parking_lot::Mutex;
+use toolgate_audit::Hash;
+
+use toolgate_admission::list_kind::Kind;
+use toolgate_upstream::lists::List;
+
+/// What one agent was shown.
+#[derive(Default)]
+pub(crate) struct Sight {
+    /// What the agent was last shown, or told that it has changed; before that, what there was to
+    /// see when it came.
+    shown: Mutex<Vec<(Kind, Seen)>>,
+    /// Lists that may have changed and were not compared yet.
+    changed: Mutex<Vec<Kind>>,
+    /// Names that another server has taken, as far as that was reported.
+    shadowed: Mutex<HashSet<String>>,
+}
+
+/// Which lists of which servers there are to see.
+#[derive(Debug)]
+pub(crate) struct Seen {
+    pub(crate) lists: Vec<(String, Weak<List>)>,
+    /// The policy that may hide some of it.
+    pub(crate) hidden_by: Option<Hash>,
+    /// Equal for equal lists of sessions' tools.
+    pub(crate) of_sessions: Option<[u8; 32]>,
+}
+
+// === impl Sight ===
+
+impl Sight {
+    /// Remembers what the agent is shown now.
+    pub(crate) fn note_shown(&self, kind: Kind, seen: Seen) {
+        let mut shown = self.shown.lock();
+        shown.retain(|(other, _)| *other != kind);
+        shown.push((kind, seen));
+    }
+
+    /// Remembers what there is to see for an agent that has just come; `look` says what that is.
+    pub(crate) fn note_first(&self, look: impl Fn(Kind) -> Seen) {
+        let first = Kind::ALL.map(|kind| (kind, look(kind)));
+        let mut shown = self.shown.lock();
+        for (kind, seen) in first {
+            if !shown.iter().any(|(known, _)| *known == kind) {
+                shown.push((kind, seen));
+            }
+        }
+    }
+
+    /// Something may have changed; true if somebody has to compare soon.
+    pub(crate) fn may_have_changed(&self, kinds: &[Kind]) -> bool {
+        let mut changed = self.changed.lock();
+        let nobody_does = changed.is_empty() && !kinds.is_empty();
+        changed.extend_from_slice(kinds);
+        nobody_does
+    }
+
+    /// Which lists were shown as they no longer are. They count as told of.
+    pub(crate) fn take_outdated(&self, look: impl Fn(Kind) -> Seen) -> Vec<Kind> {
+        let changed = std::mem::take(&mut *self.changed.lock());
+        let mut shown = self.shown.lock();
+        let is_changed = |kind: &Kind| changed.contains(kind);
+        let outdated = Kind::ALL.into_iter().filter(is_changed).filter(|kind| {
+            let now = look(*kind);
+            match shown.iter_mut().find(|(known, _)| known == kind) {
+                Some((_, seen)) if seen.is_same(&now) => false,
+                Some((_, seen)) => {
+                    *seen = now;
+                    true
+                }
+                // The agent has not come yet.
+                None => false,
+            }
+        });
+        outdated.collect()
+    }
+
+    /// Says, once, that a server's name is not shown because another has it.
+    pub(crate) fn report_shadowed(&self, server: &str, winner: &str, name: &str) {
+        if self.shadowed.lock().insert(format!("{server} {name}")) {
+            tracing::warn!(
+                server,
+                winner,
+                name,
+                "a name is taken by a server before this one and is not shown; \
+                 use `names: prefixed` for one of them"
+            );
+        }
+    }
+}
+
+// === impl Seen ===
+
+impl Seen {
+    fn is_same(&self, other: &Self) -> bool {
+        let pairs = self.lists.iter().zip(&other.lists);
+        self.lists.len() == other.lists.len()
+            && self.hidden_by == other.hidden_by
+            && self.of_sessions == other.of_sessions
+            && pairs.into_iter().all(|(one, two)| one.0 == two.0 && one.1.ptr_eq(&two.1))
+    }
+}

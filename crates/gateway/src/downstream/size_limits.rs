@@ -1,0 +1,159 @@
+//! Limits on names: what of a message is too long to be looked at.
+//!
+//! Invariant: what is too long is rejected before it is admitted, kept or sent, and leaves one short
+//! row that does not repeat it.
+
+use std::sync::Arc;
+
+use toolgate_audit::{Draft, Kind};
+use toolgate_mcp::{Refusal, code, members, method, peek, text};
+
+use toolgate_admission::access::Grant;
+use toolgate_admission::admit::Admission;
+use toolgate_admission::store_timeout::written_in_time;
+use toolgate_upstream::names::{server_of_name, server_of_uri};
+
+/// Bytes that the name of a tool, a prompt or a method may have.
+const NAME: usize = 256;
+/// Bytes that a URI may have.
+const URI: usize = 8 * 1024;
+/// Bytes that the `params` of a message on the closed list may have.
+const PARAMS: usize = 16 * 1024;
+
+/// Why a message is rejected unread.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TooLong {
+    what: &'static str,
+    bytes: usize,
+    limit: usize,
+}
+
+impl TooLong {
+    /// What of a message is too long. `mapped` says that names and URIs may begin with a server.
+    pub(crate) fn of(name: &str, params: Option<&str>, mapped: bool) -> Option<Self> {
+        let over =
+            |what, bytes: usize, limit| (bytes > limit).then_some(Self { what, bytes, limit });
+        if let Some(long) = over("the method name", name.len(), NAME) {
+            return Some(long);
+        }
+        let params = params?;
+        if (method::CLOSED.contains(&name) || method::is_notification(name))
+            && let Some(long) = over("`params`", params.len(), PARAMS)
+        {
+            return Some(long);
+        }
+        let (holder, parts) = match name {
+            method::TOOLS_CALL | method::PROMPTS_GET => (Some(params), (true, false)),
+            method::RESOURCES_READ
+            | method::RESOURCES_SUBSCRIBE
+            | method::RESOURCES_UNSUBSCRIBE => (Some(params), (false, true)),
+            // What cannot be read is rejected by whoever decides by it.
+            method::COMPLETION_COMPLETE => (peek(params, &["ref"]).ok().flatten(), (true, true)),
+            _ => (None, (false, false)),
+        };
+        let [named, uri] = members(holder?, ["name", "uri"]).unwrap_or_default();
+        let named = named.filter(|_| parts.0).and_then(text).and_then(|named| {
+            over(
+                "`name`",
+                named.len().saturating_sub(prefix(&named, mapped, server_of_name, 2)),
+                NAME,
+            )
+        });
+        let uri = uri.filter(|_| parts.1).and_then(text).and_then(|uri| {
+            over("`uri`", uri.len().saturating_sub(prefix(&uri, mapped, server_of_uri, 3)), URI)
+        });
+        named.or(uri)
+    }
+
+    /// What its sender is told.
+    pub(crate) fn refusal(&self, id: Option<&str>) -> Refusal {
+        let message = format!("{self}; nothing was sent");
+        Refusal { code: code::INVALID_PARAMS, message, id: id.map(str::to_owned) }
+    }
+
+    /// Records that something was too long, in one short row.
+    pub(crate) async fn record(
+        &self,
+        admission: &Admission,
+        grant: &Arc<Grant>,
+        via: &str,
+        name: &str,
+    ) {
+        let mut draft = Draft::new(Kind::Denied, admission.now());
+        draft.grant = Some(Arc::clone(&grant.label));
+        draft.identity.clone_from(&grant.identity);
+        draft.via = Some(via.into());
+        draft.method = (name.len() <= NAME).then(|| name.into());
+        draft.error_code = Some("too_long".into());
+        draft.message = Some(self.to_string().into());
+        let _place = grant.places.take().await;
+        if let Err(error) = written_in_time(admission.store().deny(draft)).await {
+            tracing::error!(%error, "a message that was too long is not recorded");
+        }
+    }
+}
+
+impl std::fmt::Display for TooLong {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { what, bytes, limit } = self;
+        write!(f, "{what} has {bytes} bytes, and {limit} are the limit")
+    }
+}
+
+/// How many bytes of a name say which server it is of.
+fn prefix(
+    shown: &str,
+    mapped: bool,
+    server: impl FnOnce(&str) -> Option<&str>,
+    separator: usize,
+) -> usize {
+    // No server has a longer name.
+    const SERVER: usize = 32;
+    let server = if mapped { server(shown) } else { None };
+    server.filter(|server| server.len() <= SERVER).map_or(0, |server| server.len() + separator)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(method: &str, params: &str, mapped: bool, what: Option<&str>) {
+        let long = TooLong::of(method, Some(params), mapped);
+        let shown = params.get(..60).unwrap_or(params);
+        assert_eq!(long.map(|long| long.what), what, "{method} {shown}");
+    }
+
+    #[test]
+    fn names_uris_and_params_have_limits() {
+        let name = |bytes: usize| format!(r#"{{"name":"{}"}}"#, "a".repeat(bytes));
+        let uri = |bytes: usize| format!(r#"{{"uri":"{}"}}"#, "a".repeat(bytes));
+        let reference = |inner: String| format!(r#"{{"ref":{inner}}}"#);
+        let params = |bytes: usize| format!(r#"{{"a":"{}"}}"#, "a".repeat(bytes - 8));
+        for mapped in [false, true] {
+            for method in ["tools/call", "prompts/get"] {
+                check(method, &name(256), mapped, None);
+                check(method, &name(257), mapped, Some("`name`"));
+            }
+            for method in ["resources/read", "resources/subscribe", "resources/unsubscribe"] {
+                check(method, &uri(8192), mapped, None);
+                check(method, &uri(8193), mapped, Some("`uri`"));
+            }
+            let complete = "completion/complete";
+            check(complete, &reference(name(256)), mapped, None);
+            check(complete, &reference(name(257)), mapped, Some("`name`"));
+            check(complete, &reference(uri(8193)), mapped, Some("`uri`"));
+            for method in method::CLOSED.into_iter().chain(["notifications/x"]) {
+                check(method, &params(16 * 1024), mapped, None);
+                check(method, &params(16 * 1024 + 1), mapped, Some("`params`"));
+            }
+            check(&"m".repeat(256), "{}", mapped, None);
+            check(&"m".repeat(257), "{}", mapped, Some("the method name"));
+            check("x/y", &params(1_000_000), mapped, None);
+        }
+        // Six bytes each on the wire, one each to whoever reads them.
+        check("tools/call", &format!(r#"{{"name":"{}"}}"#, "\\u0061".repeat(256)), false, None);
+        let shown = format!(r#"{{"name":"files__{}"}}"#, "a".repeat(256));
+        check("tools/call", &shown, true, None);
+        check("tools/call", &shown, false, Some("`name`"));
+    }
+}

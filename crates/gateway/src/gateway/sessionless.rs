@@ -1,0 +1,42 @@
+//! Requests of protocol 2026-07-28: each finds the agent session that stands for its client.
+
+use std::sync::Arc;
+
+use toolgate_mcp::{Refusal, Request};
+
+use super::{Gateway, NotOpened};
+use crate::downstream::endpoint::Endpoint;
+use crate::downstream::size_limits::TooLong;
+use crate::sessionless::{Client, Started, start};
+use toolgate_admission::access::Grant;
+use toolgate_upstream::rewrite::refused;
+
+/// Why a request was not started.
+#[derive(Debug)]
+pub enum NotStarted {
+    /// There is no agent session to stand for its client.
+    NotOpened(NotOpened),
+    /// It cannot be sent.
+    Refused(Refusal),
+}
+
+impl Gateway {
+    /// Starts a request; what comes of it is read from what is returned.
+    pub async fn modern(
+        &self,
+        endpoint: &Endpoint,
+        caller: &Arc<Grant>,
+        client: &Client<'_>,
+        request: &Request<'_>,
+    ) -> Result<Started, NotStarted> {
+        let mapped = !endpoint.is_one();
+        if let Some(long) = TooLong::of(&request.method, request.params, mapped) {
+            let (admission, via) = (self.admission(), endpoint.via());
+            long.record(admission, caller, &via, &request.method).await;
+            return Ok(Started::Answer(refused(&long.refusal(Some(request.id))), 200));
+        }
+        let session =
+            self.standing_session(endpoint, caller, client).map_err(NotStarted::NotOpened)?;
+        start(&session, client, request).await.map_err(NotStarted::Refused)
+    }
+}

@@ -1,0 +1,122 @@
+//! `server/discover`: what a server can do, asked without a handshake.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use toolgate_mcp::modern::{VERSION, key};
+use toolgate_mcp::{
+    Incoming, Limits, Message, Payload, Request, Response, code, entries, members, parse_server,
+    text, write,
+};
+
+use super::Shape;
+use super::call::{Calling, Interest, ModernCall};
+use crate::aggregate;
+use crate::downstream::agent::AgentSession;
+use crate::downstream::endpoint::Endpoint;
+use toolgate_admission::expects::Expects;
+use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::link::Opened;
+use toolgate_upstream::rewrite::with_error;
+
+/// Capabilities that older protocols have under a name that means something else now.
+const NOT_SHOWN: [&str; 1] = ["tasks"];
+
+/// Starts answering.
+pub(super) fn start(session: &Arc<AgentSession>, request: &Request<'_>) -> ModernCall {
+    let outlet = Arc::new(Outlet::expecting(session.next_number(), 1));
+    let work = {
+        let (session, outlet) = (Arc::clone(session), Arc::clone(&outlet));
+        let (raw, id) = (request.raw.to_owned(), request.id.to_owned());
+        async move {
+            let welcome = match session.endpoint() {
+                Endpoint::All | Endpoint::Sessions => welcome_of_all(&session, &raw, &id).await,
+                Endpoint::Server(_) => welcome_of_one(&session, &id).await,
+            };
+            // A server of the same protocol answers for itself.
+            let links = session.links();
+            let link =
+                links.first().filter(|link| session.endpoint().is_one() && link.speaks_modern());
+            if let (Ok(_), Some(_)) = (&welcome, link)
+                && let Ok(asking) = session.start_own(&raw, &outlet)
+            {
+                return asking.await;
+            }
+            let answer = match welcome {
+                Ok(welcome) => discovered(&welcome, &id),
+                Err(answer) => answer,
+            };
+            outlet.answer(answer, None);
+        }
+    };
+    let call = session.call(outlet, Box::pin(work));
+    let interest = Interest::ours(session);
+    ModernCall::new(call, Calling { shape: Shape::Ours, interest, asking: None })
+}
+
+/// The answer of all servers together to the handshake of an older protocol.
+async fn welcome_of_all(session: &Arc<AgentSession>, raw: &str, id: &str) -> Result<Bytes, Bytes> {
+    let links = session.links();
+    for link in links.iter() {
+        link.server().offers.first_hearing().await;
+    }
+    let method = toolgate_mcp::method::DISCOVER.into();
+    let request = Request { raw, id, method, params: None };
+    Ok(aggregate::welcome(&links, &request).1)
+}
+
+/// The answer of one server to the handshake of an older protocol.
+async fn welcome_of_one(session: &Arc<AgentSession>, id: &str) -> Result<Bytes, Bytes> {
+    let links = session.links();
+    let Some(link) = links.first() else {
+        let why = "this server is no longer configured";
+        return Err(write::error(Some(id), code::INTERNAL_ERROR, why, None));
+    };
+    match link.opened().await {
+        Ok(Opened::Yes(welcome)) => Ok(welcome),
+        Ok(Opened::No(refusal)) => Err(match response(&refusal).map(|it| it.payload) {
+            Some(Payload::Error(error)) => with_error(id, error),
+            _ => no_handshake(id),
+        }),
+        Err(failure) => Err(failure.answer(link.server().name(), id, Expects::Other, None)),
+    }
+}
+
+/// What the answer to a handshake says, as the answer to `server/discover`.
+fn discovered(welcome: &Bytes, id: &str) -> Bytes {
+    let Some(Payload::Result(result)) = response(welcome).map(|it| it.payload) else {
+        return no_handshake(id);
+    };
+    let parts = members(result, ["capabilities", "instructions", "serverInfo"]).unwrap_or_default();
+    let [capabilities, instructions, info] = parts;
+    let instructions = instructions.filter(|raw| raw.starts_with('"'));
+    let instructions =
+        instructions.map(|raw| format!(r#","instructions":{raw}"#)).unwrap_or_default();
+    let meta = info.map(|info| format!(r#","_meta":{{"{}":{info}}}"#, key::SERVER_INFO));
+    let result = format!(
+        r#"{{"resultType":"complete","supportedVersions":["{VERSION}"],"capabilities":{}{instructions},"ttlMs":0,"cacheScope":"private"{}}}"#,
+        shown(capabilities.unwrap_or("{}")),
+        meta.unwrap_or_default(),
+    );
+    write::result(id, &result)
+}
+
+fn shown(capabilities: &str) -> String {
+    let is_shown = |raw: &str| text(raw).is_some_and(|key| !NOT_SHOWN.contains(&key.as_ref()));
+    let all = entries(capabilities).ok().flatten().unwrap_or_default();
+    let all = all.into_iter().filter(|(key, _)| is_shown(key));
+    let all: Vec<_> = all.map(|(key, value)| format!("{key}:{value}")).collect();
+    format!("{{{}}}", all.join(","))
+}
+
+fn response(body: &Bytes) -> Option<Response<'_>> {
+    match parse_server(body, &Limits::default()) {
+        Ok(Incoming::One(Message::Response(response))) => Some(response),
+        _ => None,
+    }
+}
+
+fn no_handshake(id: &str) -> Bytes {
+    let why = "the server did not answer the handshake as the protocol demands";
+    write::error(Some(id), code::INTERNAL_ERROR, why, None)
+}

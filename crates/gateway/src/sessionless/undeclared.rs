@@ -1,0 +1,33 @@
+//! Requests about tasks of clients that did not declare the extension for tasks.
+
+use bytes::Bytes;
+use toolgate_mcp::{Request, code, method, peek, text, write};
+
+use super::Client;
+use crate::downstream::agent::AgentSession;
+use toolgate_upstream::tasks::own_id;
+
+/// The extension of protocol 2026-07-28 that has tasks.
+const TASKS: &str = "io.modelcontextprotocol/tasks";
+
+/// The answer to a request about a task that its grant does not have, if the client did not declare
+/// the extension for tasks. A server would miss the extension before it misses the task.
+pub(super) fn undeclared_task(
+    session: &AgentSession,
+    client: &Client<'_>,
+    request: &Request<'_>,
+) -> Option<Bytes> {
+    let tasks = [method::TASKS_GET, method::TASKS_UPDATE, method::TASKS_CANCEL];
+    if !tasks.contains(&&*request.method)
+        || matches!(peek(client.claims.capabilities, &["extensions", TASKS]), Ok(Some(_)))
+    {
+        return None;
+    }
+    let shown = peek(request.params?, &["taskId"]).ok().flatten().and_then(text)?;
+    if own_id(session, &shown).is_some() {
+        return None;
+    }
+    let why = format!("the request does not declare the extension `{TASKS}`");
+    let data = format!(r#"{{"requiredCapabilities":{{"extensions":{{"{TASKS}":{{}}}}}}}}"#);
+    Some(write::error(Some(request.id), code::MISSING_CAPABILITY, &why, Some(&data)))
+}

@@ -1,0 +1,234 @@
+//! Failures: what an agent is told when a server did not answer.
+//!
+//! A failed `tools/call` is answered with a tool result (`isError: true`), so that the model can
+//! read it and adapt; any other request with a JSON-RPC error whose `data` says the same.
+//!
+//! Invariant: every failure says whether the tool may have run ([`Effect`]).
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+use toolgate_audit::CallId;
+use toolgate_mcp::{code, write};
+
+use crate::channel::{SendError, Uncleared};
+use toolgate_admission::expects::Expects;
+
+#[cfg(test)]
+mod tests;
+
+/// Whether the tool may have run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing was sent.
+    NotStarted,
+    /// It was sent, and nobody knows what came of it.
+    Unknown,
+}
+
+/// Why a request had no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Failure {
+    /// The server could not be reached, so nothing was sent.
+    Unavailable {
+        /// For people: what happened.
+        why: String,
+        /// When a new try makes sense, if that is known.
+        retry_after: Option<Duration>,
+    },
+    /// The server has answered that it does not know our session.
+    Forgotten,
+    /// The server answered our HTTP request with a status that is no answer.
+    Refused {
+        /// Its status.
+        status: u16,
+    },
+    /// The server did not answer in time.
+    Timeout {
+        /// How long it had.
+        after: Duration,
+    },
+    /// The connection ended before the answer.
+    Lost {
+        /// For people: what happened.
+        why: String,
+    },
+}
+
+// === impl Effect ===
+
+impl Effect {
+    /// The word used on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotStarted => "not_started",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+// === impl Failure ===
+
+impl Failure {
+    pub(crate) fn unavailable(why: impl Into<String>) -> Self {
+        Self::Unavailable { why: why.into(), retry_after: None }
+    }
+
+    /// The same failure of a request that was written before, or a part of it.
+    pub(crate) fn of_written(self) -> Self {
+        match self {
+            Self::Unavailable { why, .. } => Self::Lost { why },
+            other => other,
+        }
+    }
+
+    /// The same failure if it befell a handshake: nothing that an agent asked for was sent.
+    pub(crate) fn of_handshake(self) -> Self {
+        match self {
+            Self::Lost { why } => Self::unavailable(why),
+            Self::Refused { status } => Self::unavailable(format!("it {}", refused(status))),
+            Self::Forgotten => Self::unavailable("it has forgotten the session of its handshake"),
+            Self::Timeout { after } => {
+                Self::unavailable(format!("it did not answer the handshake within {after:?}"))
+            }
+            unavailable @ Self::Unavailable { .. } => unavailable,
+        }
+    }
+
+    /// Whether the tool may have run.
+    pub fn effect(&self) -> Effect {
+        match self {
+            Self::Unavailable { .. } => Effect::NotStarted,
+            Self::Forgotten | Self::Refused { .. } | Self::Timeout { .. } | Self::Lost { .. } => {
+                Effect::Unknown
+            }
+        }
+    }
+
+    /// The stable name of this failure.
+    pub fn error_code(&self) -> &'static str {
+        match self {
+            Self::Unavailable { .. } | Self::Forgotten => "upstream_unavailable",
+            Self::Timeout { .. } => "upstream_timeout",
+            Self::Refused { .. } | Self::Lost { .. } => "outcome_unknown",
+        }
+    }
+
+    /// What happened, for people.
+    pub fn what(&self, server: &str) -> String {
+        match self {
+            Self::Unavailable { why, .. } => {
+                format!("server `{server}` cannot be reached: {why}")
+            }
+            Self::Forgotten => {
+                format!("server `{server}` has forgotten the session; a new one is opened")
+            }
+            Self::Refused { status } => format!("server `{server}` {}", refused(*status)),
+            Self::Timeout { after } => {
+                format!("server `{server}` did not answer within {after:?}")
+            }
+            Self::Lost { why } => {
+                format!("server `{server}` was lost before it answered: {why}")
+            }
+        }
+    }
+
+    /// The whole text for the agent: what, why, and may it retry.
+    pub fn text(&self, server: &str) -> String {
+        let what = self.what(server);
+        let advice = match (self.effect(), self.retry_after()) {
+            _ if matches!(self, Self::Forgotten) => {
+                "The request was sent, and servers that have forgotten a session usually do \
+                 nothing. Repeat the call; if a second effect would do harm, check first."
+                    .to_owned()
+            }
+            (Effect::NotStarted, Some(wait)) => {
+                format!("Nothing was sent. Try again in {} s.", whole_seconds(wait))
+            }
+            (Effect::NotStarted, None) => {
+                "Nothing was sent. Trying again is safe, and useful once the server is back."
+                    .to_owned()
+            }
+            (Effect::Unknown, _) => {
+                "It may or may not have taken effect: check before you repeat it.".to_owned()
+            }
+        };
+        let stop = if what.ends_with(['?', '.', '!']) { "" } else { "." };
+        format!("[UPSTREAM] {what}{stop} {advice}")
+    }
+
+    /// The message that answers the agent's request `id`.
+    /// `call` is under what the audit has it.
+    pub fn answer(&self, server: &str, id: &str, expects: Expects, call: Option<CallId>) -> Bytes {
+        let text = self.text(server);
+        let mut meta = self.meta();
+        if let Some(call) = call {
+            meta.insert("call_id".into(), call.to_string().into());
+        }
+        let meta = Value::Object(meta);
+        match expects {
+            Expects::ToolResult => {
+                let result = json!({
+                    "content": [{"type": "text", "text": text}],
+                    "isError": true,
+                    "_meta": meta,
+                });
+                write::result(id, &result.to_string())
+            }
+            Expects::Resource | Expects::Tools | Expects::Prompts | Expects::Other => {
+                write::error(Some(id), code::INTERNAL_ERROR, &text, Some(&meta.to_string()))
+            }
+        }
+    }
+
+    fn retry_after(&self) -> Option<Duration> {
+        match self {
+            Self::Unavailable { retry_after, .. } => *retry_after,
+            _ => None,
+        }
+    }
+
+    fn meta(&self) -> Map<String, Value> {
+        let mut meta = Map::new();
+        meta.insert("error_code".into(), self.error_code().into());
+        meta.insert("effect".into(), self.effect().as_str().into());
+        if let Some(wait) = self.retry_after() {
+            meta.insert("retry_after_s".into(), whole_seconds(wait).into());
+        }
+        meta
+    }
+}
+
+impl From<Uncleared> for Failure {
+    fn from(why: Uncleared) -> Self {
+        Self::unavailable(why.to_string())
+    }
+}
+
+impl From<SendError> for Failure {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::NotSent(why) => Self::unavailable(why),
+            SendError::Withheld => Self::unavailable(error.to_string()),
+            SendError::SessionLost => Self::Forgotten,
+            SendError::Refused { status, .. } => Self::Refused { status },
+            SendError::Lost(why) => Self::Lost { why },
+        }
+    }
+}
+
+fn refused(status: u16) -> String {
+    let meaning = match status {
+        401 | 403 => ", so it does not accept our credentials: see `headers` of this server",
+        404 | 405 => ", so there is no MCP endpoint at its `url`",
+        421 => ", so it does not accept the host name in its `url`",
+        300..=399 => ", a redirect, and these are not followed: put the final address into `url`",
+        _ => "",
+    };
+    format!("answered HTTP {status}{meaning}")
+}
+
+fn whole_seconds(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
+}

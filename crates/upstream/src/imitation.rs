@@ -1,0 +1,45 @@
+//! Names that a server does not list, but may take for another: folded, they are the name of
+//! something that it lists, or of what the policy has a rule for.
+//!
+//! Such a name goes no further: the rule, the class or the counter of the real name would not see
+//! it. Every other name that is not listed is passed on, so that the server's own error comes back.
+
+use std::sync::Arc;
+
+use toolgate_mcp::fold;
+
+use crate::link::Link;
+use toolgate_admission::admit::{Admission, Wanted, What};
+use toolgate_admission::list_kind::Kind;
+
+/// Whether the name of what is wanted is such a name. The server is asked for its list if that is
+/// needed to tell and was never heard.
+pub(crate) async fn is_imitation(admission: &Admission, link: &Arc<Link>, wanted: &Wanted) -> bool {
+    let (kind, name) = match &wanted.what {
+        What::Tool(name, _) => (Kind::Tools, name),
+        What::Prompt(name) => (Kind::Prompts, name),
+        _ => return false,
+    };
+    let heard = &link.server().heard;
+    let listed = heard.lists(kind, name);
+    if listed == Some(true) {
+        return false;
+    }
+    let by_policy = imitates_rule(wanted, kind, name);
+    let is_odd = *fold(name) != **name;
+    if listed.is_none() && (by_policy || is_odd) && !admission.refuses_name(wanted) {
+        link.learn_list(kind).await;
+        if heard.lists(kind, name) == Some(true) {
+            return false;
+        }
+    }
+    by_policy || heard.lists_folded(kind, name)
+}
+
+fn imitates_rule(wanted: &Wanted, kind: Kind, name: &str) -> bool {
+    let Some(in_force) = &wanted.sender.grant.policy else { return false };
+    match kind {
+        Kind::Tools => in_force.policy.is_imitated(&wanted.server, name),
+        _ => in_force.policy.is_prompt_imitated(name),
+    }
+}

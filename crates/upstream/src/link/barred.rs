@@ -1,0 +1,80 @@
+//! Which links may start a process: none is started for agents that may not use it.
+//!
+//! A grant that may call nothing, or is frozen, can open agent sessions and list; so can anybody
+//! where a server is frozen. toolgate answers them itself, so that no number of agent sessions
+//! starts a child. Once the grant may call, or the freeze is lifted, the next request starts it.
+//!
+//! Invariant: a channel to a server that is a process comes up only if one of those who speak
+//! through the link may call it.
+
+use bytes::Bytes;
+use serde_json::json;
+use toolgate_mcp::{Request, Version, code, method, peek, text, write};
+
+use super::Link;
+use toolgate_admission::barred::Barred;
+use toolgate_admission::list_kind::Kind;
+
+impl Link {
+    /// Why no process may be started for those who speak through it; none if one may, if there
+    /// is one, or if the server is no process.
+    pub(crate) fn barred(&self) -> Option<Barred> {
+        if self.is_up() || !self.server.settings.backs_off {
+            return None;
+        }
+        let mut barred = None;
+        for session in self.sessions() {
+            let why = session.admission().barred(&session.grant(), self.server.name());
+            barred = Some(why?);
+        }
+        barred
+    }
+
+    /// What toolgate says in place of a server that may not be started: what it was last heard to
+    /// be able to do, or what it may turn out to do.
+    pub(super) fn unstarted_welcome(&self) -> Option<Bytes> {
+        self.barred()?;
+        let opening = String::from_utf8_lossy(&self.opening);
+        let wanted = peek(&opening, &["protocolVersion"]).ok().flatten().and_then(text);
+        let version = wanted.and_then(|version| Version::parse(&version));
+        let version = version.unwrap_or(Version::LATEST);
+        let known = self.server.offers.of(&self.audience);
+        let capabilities = known.as_ref().map_or(ANYTHING, |offer| &offer.capabilities);
+        let result = format!(
+            r#"{{"protocolVersion":"{}","capabilities":{capabilities},"serverInfo":{}}}"#,
+            version.as_str(),
+            json!({"name": "toolgate", "version": env!("CARGO_PKG_VERSION")}),
+        );
+        Some(write::result("0", &result))
+    }
+
+    /// The answer to a request that needs no permit, where the server may not be started for it.
+    pub(crate) fn unstarted_answer(&self, request: &Request<'_>) -> Option<Bytes> {
+        let barred = self.barred()?;
+        let quiet = [method::PING, method::LOGGING_SET_LEVEL, method::RESOURCES_UNSUBSCRIBE];
+        if quiet.contains(&request.method.as_ref()) {
+            return Some(write::result(request.id, "{}"));
+        }
+        let kind = Kind::listed_by(&request.method)?;
+        Some(match barred {
+            Barred::MayNothing => {
+                write::result(request.id, &format!(r#"{{"{}":[]}}"#, kind.member()))
+            }
+            Barred::Frozen(what) => {
+                let text = format!(
+                    "[FROZEN] {what} by a person, so nothing was sent. Do not retry; ask the \
+                     operator when it is lifted"
+                );
+                let data = json!({"error_code": "frozen", "effect": "not_started"});
+                let data = data.to_string();
+                write::error(Some(request.id), code::INVALID_PARAMS, &text, Some(&data))
+            }
+        })
+    }
+}
+
+/// Of a server that was never heard nothing is known.
+const ANYTHING: &str = concat!(
+    r#"{"tools":{"listChanged":true},"prompts":{"listChanged":true},"#,
+    r#""resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}}"#
+);

@@ -1,0 +1,193 @@
+//! The tasks that a client of protocol 2026-07-28 follows at a server of the same protocol: a stream
+//! of its own.
+//!
+//! Invariant: what is said over such a stream reaches its client and nobody else.
+
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use toolgate_mcp::modern::key;
+use toolgate_mcp::{Incoming, Limits, Message, Notification, items, method, parse_server, peek};
+
+use super::{FIRST_PAUSE, HEARING, LONGEST_PAUSE, Link, Listening};
+use crate::era::Era;
+use crate::event_buffer::Outlet;
+use crate::link::Agent;
+use crate::rewrite::{error_in, push};
+use crate::tasks::{Named, shown_if_own};
+
+/// A stream of one client.
+pub struct More {
+    /// Whose it is, and the name of the server.
+    session: Weak<dyn Agent>,
+    server: String,
+    /// The members of the filter, raw JSON.
+    wanted: String,
+    /// The id of the client's own request, under which it is told.
+    id: Box<str>,
+    outlet: Arc<Outlet>,
+    /// The members of the filter that the server has agreed to, raw JSON.
+    agreed: watch::Sender<Option<String>>,
+    /// Messages are told once the client has been told that they will be.
+    begun: Mutex<Begun>,
+    over: CancellationToken,
+}
+
+#[derive(Default)]
+struct Begun {
+    yes: bool,
+    before: Vec<String>,
+}
+
+/// How many messages wait for the client to hear that it is heard.
+const MAX_BEFORE: usize = 100;
+
+impl More {
+    /// A stream of these tasks, under the server's own ids.
+    pub fn new(
+        (session, server): (Weak<dyn Agent>, &str),
+        tasks: &[String],
+        id: &str,
+        outlet: &Arc<Outlet>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            session,
+            server: server.to_owned(),
+            wanted: format!(r#""taskIds":{}"#, json!(tasks)),
+            id: id.into(),
+            outlet: Arc::clone(outlet),
+            agreed: watch::Sender::new(None),
+            begun: Mutex::default(),
+            over: CancellationToken::new(),
+        })
+    }
+
+    /// The client has been told what it will hear.
+    pub fn begin(&self) {
+        let mut begun = self.begun.lock();
+        begun.yes = true;
+        for raw in begun.before.drain(..) {
+            self.push(&raw);
+        }
+    }
+
+    /// Nobody listens any more.
+    pub fn end(&self) {
+        self.over.cancel();
+    }
+
+    fn tell(&self, notification: &Notification<'_>) {
+        let mut begun = self.begun.lock();
+        if begun.yes {
+            self.push(notification.raw);
+        } else if begun.before.len() < MAX_BEFORE {
+            begun.before.push(notification.raw.to_owned());
+        }
+    }
+
+    /// Tells of a task of the client's own; what is about anything else was not asked for.
+    fn push(&self, raw: &str) {
+        let Some(session) = self.session.upgrade() else { return };
+        let Ok(Incoming::One(Message::Notification(told))) =
+            parse_server(raw.as_bytes(), &Limits::default())
+        else {
+            return;
+        };
+        let named = Named::of(&told.method, told.params);
+        let Some(named) = named.filter(|named| named.is_of(&session, &self.server)) else { return };
+        let Some(heard) = &named.heard else { return };
+        let who = (&*session.grant().label, session.key());
+        session.admission().tasks.hear(who, &self.server, &named.own, heard);
+        let Some((id, shown)) = named.change(&session, &self.server) else { return };
+        let tag = peek(raw, &["params", "_meta", key::SUBSCRIPTION_ID]).ok().flatten();
+        let mut changes = vec![(id, shown.as_str())];
+        changes.extend(tag.map(|tag| (tag, &*self.id)));
+        push(&self.outlet, raw, &changes);
+    }
+
+    /// What of the filter the server has agreed to, as the client knows it: members in raw JSON.
+    fn agreed_to(&self, filter: &str) -> String {
+        let tasks = peek(filter, &["taskIds"]).ok().flatten();
+        let tasks = tasks.and_then(|raw| items(raw).ok().flatten()).unwrap_or_default();
+        let Some(session) = self.session.upgrade() else { return String::new() };
+        let shown = tasks.into_iter().filter_map(|raw| shown_if_own(&session, &self.server, raw));
+        let shown: Vec<_> = shown.collect();
+        if shown.is_empty() { String::new() } else { format!(r#""taskIds":[{}]"#, shown.join(",")) }
+    }
+}
+
+impl Link {
+    /// Hears more for a client; what of it the server agrees to tell, members in raw JSON.
+    pub async fn listen_for_more(&self, more: &Arc<More>) -> String {
+        let mut agreed = more.agreed.subscribe();
+        tokio::spawn(keep(Weak::clone(&self.me), Arc::clone(more)));
+        let known = timeout(HEARING, agreed.wait_for(Option::is_some)).await;
+        known.ok().and_then(Result::ok).and_then(|known| known.clone()).unwrap_or_default()
+    }
+
+    /// A notification over such a stream; false if it is none.
+    pub(in crate::link) fn hear_more(
+        &self,
+        notification: &Notification<'_>,
+        call: Option<u64>,
+    ) -> bool {
+        let state = self.changes.0.lock();
+        if state.more.is_empty() {
+            return false;
+        }
+        let params = notification.params.unwrap_or("{}");
+        let tag = || peek(params, &["_meta", key::SUBSCRIPTION_ID]).ok().flatten()?.parse().ok();
+        let more = call.or_else(tag).and_then(|number| state.more.get(&number)).cloned();
+        drop(state);
+        let Some(more) = more else { return false };
+        match notification.method.as_ref() {
+            method::LISTEN_ACKNOWLEDGED => {
+                let filter = peek(params, &["notifications"]).ok().flatten().unwrap_or("{}");
+                more.agreed.send_replace(Some(more.agreed_to(filter)));
+            }
+            method::CANCELLED => return false,
+            _ => more.tell(notification),
+        }
+        true
+    }
+
+    fn prepare_more(&self, more: &Arc<More>) -> Option<Listening> {
+        let up = self.up.load_full().filter(|up| up.era == Era::Modern)?;
+        let params = format!(r#"{{"notifications":{{{}}}}}"#, more.wanted);
+        let listening = self.listening(&up, &params).ok()?;
+        self.changes.0.lock().more.insert(listening.number, Arc::clone(more));
+        Some(listening)
+    }
+}
+
+/// Keeps a stream open for as long as its client listens.
+async fn keep(link: Weak<Link>, more: Arc<More>) {
+    let mut pause = FIRST_PAUSE;
+    while let Some(here) = link.upgrade() {
+        let listening = here.prepare_more(&more);
+        drop(here);
+        if let Some(listening) = listening {
+            let number = listening.number;
+            let heard = more.over.run_until_cancelled(listening.hear()).await;
+            let Some(here) = link.upgrade() else { return };
+            drop(here.waiting.take(number));
+            here.changes.0.lock().more.remove(&number);
+            let Some(heard) = heard else { return here.end_listening(number).await };
+            if heard.is_ok_and(|answer| error_in(&answer).is_some()) {
+                break;
+            }
+        }
+        tokio::select! {
+            () = more.over.cancelled() => return,
+            () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+        }
+    }
+    // Whoever waits for the server to agree waits no longer.
+    more.agreed.send_modify(|agreed| {
+        agreed.get_or_insert_default();
+    });
+}

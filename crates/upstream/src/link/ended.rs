@@ -1,0 +1,98 @@
+//! How a request ended, for the record.
+
+use std::sync::Arc;
+
+use toolgate_audit::{Effect, Outcome};
+use toolgate_mcp::{Payload, peek};
+
+use super::input_required::Asks;
+use crate::failure::{self, Failure};
+use crate::withheld::Withheld;
+use toolgate_admission::refused::Refused;
+use toolgate_admission::task_call::Made;
+
+/// How a request ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) outcome: Outcome,
+    pub(crate) effect: Effect,
+    /// The `error_code` that the agent was given.
+    pub(crate) code: Option<&'static str>,
+    /// The answer, if it must be written down before the agent may have it.
+    pub(crate) withheld: Option<Withheld>,
+    /// It has not ended: the server asks for something first.
+    pub(crate) asks: Option<Box<Asks>>,
+    /// Why it was not written after all, for the row.
+    pub(crate) message: Option<Arc<str>>,
+    /// A part of it was written before, so that it stays counted whatever its effect.
+    pub(crate) stays_counted: bool,
+    /// The task that goes on after it.
+    pub(crate) task: Option<Box<Made>>,
+}
+
+impl Ended {
+    /// The server answered. `said` is whether it said that the tool failed, if that is known.
+    pub(crate) fn answered(payload: Payload<'_>, said: Option<bool>) -> Self {
+        let (outcome, effect) = match payload {
+            Payload::Result(result) if said.unwrap_or_else(|| is_error(result)) => {
+                (Outcome::ToolError, Effect::Done)
+            }
+            Payload::Result(_) => (Outcome::Ok, Effect::Done),
+            Payload::Error(_) => (Outcome::ProtocolError, Effect::Unknown),
+        };
+        Self::new(outcome, effect)
+    }
+
+    /// The server did not answer.
+    pub(crate) fn failed(failure: &Failure) -> Self {
+        let effect = match failure.effect() {
+            failure::Effect::NotStarted => Effect::NotStarted,
+            failure::Effect::Unknown => Effect::Unknown,
+        };
+        let outcome = match failure {
+            Failure::Timeout { .. } => Outcome::Timeout,
+            _ if effect == Effect::NotStarted => Outcome::Unavailable,
+            _ => Outcome::Unknown,
+        };
+        Self { code: Some(failure.error_code()), ..Self::new(outcome, effect) }
+    }
+
+    /// The agent did not want it any more.
+    pub(crate) fn cancelled(effect: Effect) -> Self {
+        Self::new(Outcome::Cancelled, effect)
+    }
+
+    /// It, or the rest of it, was not written after all: it is not allowed any more.
+    pub(crate) fn refused(refused: &Refused, was_written: bool) -> Self {
+        Self {
+            code: Some(refused.code()),
+            message: Some(refused.said().into()),
+            stays_counted: was_written,
+            ..Self::new(Outcome::Unavailable, Effect::NotStarted)
+        }
+    }
+
+    /// The server asks for something before it goes on.
+    pub(crate) fn asking(asks: Asks) -> Self {
+        let asks = Some(Box::new(asks));
+        Self { asks, ..Self::new(Outcome::InputRequired, Effect::Unknown) }
+    }
+
+    fn new(outcome: Outcome, effect: Effect) -> Self {
+        Self {
+            outcome,
+            effect,
+            code: None,
+            withheld: None,
+            asks: None,
+            message: None,
+            stays_counted: false,
+            task: None,
+        }
+    }
+}
+
+/// Whether a tool says that it failed.
+fn is_error(result: &str) -> bool {
+    peek(result, &["isError"]).is_ok_and(|value| value == Some("true"))
+}

@@ -1,0 +1,58 @@
+//! Requests that toolgate writes itself on behalf of an agent, and that need a permit: they are
+//! admitted and recorded like the agent's own.
+//!
+//! Invariant: the outcome row follows whatever comes of the request.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use toolgate_mcp::{Incoming, Limits, Message, Request, method, parse_server, write};
+use toolgate_store::Ending;
+
+use super::Link;
+use super::agent::Agent;
+use super::ended::Ended;
+use toolgate_admission::clearance::Clearance;
+use toolgate_admission::wanted::wanted;
+
+/// Asks the server at the other end of `link`; its answer, if the request was admitted and
+/// answered.
+pub(crate) async fn ask(
+    session: &Arc<dyn Agent>,
+    link: &Arc<Link>,
+    method: &str,
+    params: Option<&str>,
+) -> Option<Bytes> {
+    let request = Request { raw: "{}", id: "0", method: method.into(), params };
+    let server = link.server();
+    let wanted = wanted(session, server.name(), &request, None, |tool| server.class(tool));
+    let wanted = Arc::new(wanted.ok()?);
+    let admission = Arc::clone(session.admission());
+    let (permit, ticket) = match admission.admit(&wanted).await {
+        Ok(admitted) => admitted.split(),
+        Err(refused) => {
+            tracing::debug!(method, code = refused.code(), "not asked on behalf of an agent");
+            return None;
+        }
+    };
+    let answered = link.ask(method, params, Clearance::Permit(permit)).await;
+    let ended = match &answered {
+        Ok(answer) => match parse_server(answer, &Limits::default()) {
+            Ok(Incoming::One(Message::Response(response))) => {
+                Ended::answered(response.payload, response.is_error)
+            }
+            _ => Ended::cancelled(toolgate_audit::Effect::Unknown),
+        },
+        Err(failure) => Ended::failed(failure),
+    };
+    let mut ending = Ending::new(ended.outcome, ended.effect, admission.now());
+    ending.error_code = ended.code.map(Into::into);
+    ticket.finish(ending);
+    answered.ok()
+}
+
+/// Follows a resource again, on a server that has forgotten who follows what.
+pub(crate) async fn follow(session: &Arc<dyn Agent>, link: &Arc<Link>, uri: &str) -> bool {
+    let params = format!(r#"{{"uri":{}}}"#, write::quote(uri));
+    ask(session, link, method::RESOURCES_SUBSCRIBE, Some(&params)).await.is_some()
+}

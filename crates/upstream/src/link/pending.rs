@@ -1,0 +1,401 @@
+//! Pending requests: an agent's request from the moment it has a number to its end.
+//!
+//! Invariant: a message is sent once, with a clearance, whatever the server answers. Only what needs
+//! no permit (lists, pings) is sent again to a server that has forgotten its session.
+//! Invariant: what a permit was given for is judged again immediately before it is written.
+//! Invariant: however this ends, a panic too, nobody is left waiting.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use bytes::Bytes;
+use jiff::Timestamp;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
+use toolgate_audit::{CallId, Effect};
+use toolgate_mcp::modern::without_claims;
+use toolgate_mcp::{Payload, Refusal, Request, code, method, peek, text, write};
+
+use super::ended::Ended;
+use super::handshake::Up;
+use super::sessionless::Delivered;
+use super::waiting::{AgentWaiting, Hides, Waiting};
+use super::{Link, Unanswered};
+use crate::channel::{Heads, LastLook, Outbound, SendError, Uncleared};
+use crate::era::Era;
+use crate::event_buffer::Outlet;
+use crate::failure::Failure;
+use crate::rewrite::{error_in, rewrite, with_error};
+use crate::tasks::Role;
+use toolgate_admission::access::Grant;
+use toolgate_admission::clearance::{Clearance, Closed};
+use toolgate_admission::expects::Expects;
+use toolgate_admission::list_kind::Kind;
+use toolgate_admission::multi_round::Newer;
+use toolgate_admission::recheck::Recheck;
+use toolgate_admission::refused::Refused;
+
+/// How long the questions of a server may keep the time of a request standing still, in all.
+const QUESTIONS: Duration = Duration::from_hours(1);
+
+/// An agent's request on its way into a link.
+#[derive(Clone, Copy)]
+pub struct Ask<'a> {
+    /// Key of the agent session.
+    pub session: u64,
+    /// The request.
+    pub request: &'a Request<'a>,
+    /// Parts of the request that the server knows under other names.
+    pub changes: &'a [(&'a str, &'a str)],
+    /// The task that it is about, under the server's own id.
+    pub task: Option<&'a str>,
+    /// Whether URIs in the answer are to be shown as on `/mcp`.
+    pub mapped: bool,
+    /// Whether the answer is to be written down before the agent may have it.
+    pub withheld: bool,
+    /// Under what the audit has it, if it does.
+    pub call_id: Option<CallId>,
+    /// Whether the request is of protocol 2026-07-28.
+    pub newer: bool,
+    /// From whom some of the entries of a list are hidden.
+    pub hides: Option<(&'a Arc<Grant>, Timestamp)>,
+}
+
+/// A request that has a number and was not sent yet.
+pub(crate) struct Pending {
+    pub(super) unanswered: Unanswered,
+    pub(super) body: Bytes,
+    limit: Duration,
+    pub(super) answer: oneshot::Receiver<Ended>,
+    /// Whether it is of protocol 2026-07-28.
+    pub(super) is_newer: bool,
+    /// What only such a request has.
+    pub(super) newer: Option<Box<Newer>>,
+    arrived: Instant,
+    /// Judges it again before it is written, if it was admitted.
+    recheck: Option<Arc<Recheck>>,
+    /// It, or a request before it that it goes on with, may have been written.
+    pub(super) written: bool,
+    /// Time has passed since it was admitted.
+    pub(super) waited: bool,
+}
+
+// === impl Link ===
+
+impl Link {
+    /// Gives an agent's request its number. From now on it can be cancelled, and it is answered.
+    pub(crate) fn pending(
+        self: &Arc<Self>,
+        ask: &Ask<'_>,
+        outlet: &Arc<Outlet>,
+    ) -> Result<Pending, Refusal> {
+        let request = ask.request;
+        let limit = self.limit_of(ask)?;
+        let token = match request.params {
+            Some(params) => peek(params, &["_meta", "progressToken"])?,
+            None => None,
+        };
+        let number = self.waiting.number();
+        let mut digits = itoa::Buffer::new();
+        let digits = digits.format(number);
+        let mut changes = vec![(request.id, digits)];
+        changes.extend(token.map(|token| (token, digits)));
+        changes.extend_from_slice(ask.changes);
+        let body = rewrite(request.raw, &changes)?;
+        let (answered, answer) = oneshot::channel();
+        let waiting = AgentWaiting {
+            session: ask.session,
+            mapped: ask.mapped,
+            withheld: ask.withheld,
+            role: Role::of(&request.method, ask.task),
+            list: Kind::listed_by(&request.method),
+            hides: ask.hides.and_then(|(grant, now)| Hides::of(&request.method, grant, now)),
+            outlet: Arc::clone(outlet),
+            id: request.id.into(),
+            token: token.map(Into::into),
+            expects: Expects::of(&request.method),
+            call_id: ask.call_id,
+            epoch: None,
+            cancelled: false,
+            newer: None,
+            answered,
+        };
+        self.waiting.insert(number, Waiting::Agent(waiting));
+        let unanswered = Unanswered { link: Arc::clone(self), number };
+        Ok(Pending {
+            unanswered,
+            body,
+            limit,
+            answer,
+            is_newer: ask.newer,
+            newer: None,
+            arrived: Instant::now(),
+            recheck: None,
+            written: false,
+            waited: false,
+        })
+    }
+
+    /// How long the request may take.
+    fn limit_of(&self, ask: &Ask<'_>) -> Result<Duration, Refusal> {
+        let request = ask.request;
+        let tool = match request.params {
+            Some(params)
+                if request.method == method::TOOLS_CALL
+                    && !self.server.settings.tool_timeouts.is_empty() =>
+            {
+                peek(params, &["name"])?.and_then(text)
+            }
+            _ => None,
+        };
+        let tool = tool.as_deref().and_then(|tool| {
+            if ask.mapped { self.server.naming.own_name(tool) } else { Some(tool) }
+        });
+        Ok(self.server.timeout(tool))
+    }
+
+    async fn deliver(
+        self: &Arc<Self>,
+        pending: &mut Pending,
+        clearance: Clearance,
+    ) -> Result<Ended, Failure> {
+        let _room = self.server.room()?;
+        // An answer of whatever kind may come of what was done.
+        let mut second_chance = clearance.may_repeat();
+        let mut next = clearance;
+        loop {
+            let up = self.come_up_for(pending).await?;
+            if let Some(ended) = self.no_longer(pending).await {
+                return Ok(ended);
+            }
+            let spare = next.once_more();
+            let clearance = std::mem::replace(&mut next, spare);
+            if up.era == Era::Modern {
+                let delivered = self.deliver_newer(pending, &up, second_chance, clearance);
+                match delivered.await? {
+                    Delivered::Ended(ended) => return Ok(ended),
+                    Delivered::Refused => {
+                        second_chance = false;
+                        continue;
+                    }
+                }
+            }
+            let number = pending.unanswered.number;
+            if !self.waiting.mark_sent(number, up.epoch) {
+                return Ok(pending.taken_out());
+            }
+            let message = pending.outbound(pending.older_body(), Heads::new(), clearance)?;
+            pending.written = true;
+            let sent = tokio::select! {
+                biased;
+                sent = up.channel.send(message, self.ear(up.epoch, Some(number))) => sent,
+                // Somebody has said how it ended: nobody waits for the server any more.
+                ended = &mut pending.answer => {
+                    return Ok(ended.unwrap_or(Ended::cancelled(Effect::Unknown)));
+                }
+            };
+            match sent {
+                Ok(()) => {
+                    let ended = (&mut pending.answer).await;
+                    return Ok(ended.unwrap_or(Ended::cancelled(Effect::Unknown)));
+                }
+                Err(SendError::Withheld) => {
+                    pending.written = false;
+                    self.waiting.mark_unsent(number, None);
+                }
+                Err(SendError::SessionLost) => {
+                    self.forget(up.epoch);
+                    if !std::mem::take(&mut second_chance) {
+                        self.reopen();
+                        return Err(Failure::Forgotten);
+                    }
+                }
+                Err(SendError::Refused { status, body }) => {
+                    // It speaks another protocol by now.
+                    if status == 400 && is_newer_only(&body) {
+                        self.server.eras.refuses(Era::Legacy);
+                        self.forget(up.epoch);
+                        if std::mem::take(&mut second_chance) {
+                            continue;
+                        }
+                    }
+                    return self.refused(number, status, &body);
+                }
+                Err(error) => {
+                    pending.written = !matches!(error, SendError::NotSent(_));
+                    return Err(error.into());
+                }
+            }
+        }
+    }
+
+    /// The channel for a request, which may have to wait for it.
+    pub(super) async fn come_up_for(
+        self: &Arc<Self>,
+        pending: &mut Pending,
+    ) -> Result<Arc<Up>, Failure> {
+        if let Some(up) = self.up.load_full() {
+            return Ok(up);
+        }
+        pending.waited = true;
+        self.come_up(pending.arrived).await
+    }
+
+    /// Judges a request again that is about to be written; if it is not allowed any more, the
+    /// agent is told, and this is how it ended.
+    pub(super) async fn no_longer(&self, pending: &mut Pending) -> Option<Ended> {
+        let recheck = pending.recheck.as_ref()?;
+        let refused = match recheck.check_fresh().await {
+            Err(refused) => refused,
+            Ok(()) if pending.waited && self.server.is_retired() => {
+                Refused::retired(recheck.call_id(), self.server.name())
+            }
+            Ok(()) => return None,
+        };
+        let refused = if pending.written { refused.of_further_round() } else { refused };
+        let Some(Waiting::Agent(waiting)) = self.waiting.take(pending.unanswered.number) else {
+            return Some(pending.taken_out());
+        };
+        waiting.outlet.answer(refused.answer(&waiting.id, waiting.expects), None);
+        Some(Ended::refused(&refused, pending.written))
+    }
+
+    /// Opens a new session in the background: the server has forgotten the one before.
+    fn reopen(self: &Arc<Self>) {
+        let me = Arc::clone(self);
+        tokio::spawn(async move {
+            if let Err(failure) = me.come_up(Instant::now()).await {
+                let why = failure.what(me.server.name());
+                tracing::debug!(server = me.server.name(), why, "no new session was opened");
+            }
+        });
+    }
+
+    /// A refusal that is itself a JSON-RPC error is the server's answer, with its status.
+    pub(super) fn refused(&self, number: u64, status: u16, body: &Bytes) -> Result<Ended, Failure> {
+        let Some(error) = error_in(body) else { return Err(Failure::Refused { status }) };
+        if let Some(Waiting::Agent(waiting)) = self.waiting.take(number) {
+            let error = waiting.error_for_agent(error);
+            let answer = with_error(&waiting.id, &error);
+            waiting.outlet.answer(answer, (status == 400).then_some(status));
+            self.server.metrics.answered.inc();
+        }
+        Ok(Ended::answered(Payload::Error(error), None))
+    }
+
+    /// Time is up, unless the server waits for the agent (a person may be typing an answer). Where
+    /// agents share the server, those who are not asked do not wait for it.
+    async fn expiry(&self, limit: Duration, session: Option<u64>) {
+        let longest = Instant::now() + QUESTIONS;
+        loop {
+            sleep(limit).await;
+            let asked = self.asked.load(Ordering::Relaxed) > 0;
+            let asks_it = || session.is_some_and(|session| self.waiting.asks(session));
+            if !asked || (self.is_shared() && !asks_it()) || Instant::now() >= longest {
+                return;
+            }
+        }
+    }
+
+    fn too_late(&self, number: u64, limit: Duration) -> Failure {
+        if self.waiting.is_sent(number) {
+            Failure::Timeout { after: limit }
+        } else {
+            Failure::unavailable(format!("it was not ready within {limit:?}"))
+        }
+    }
+}
+
+// === impl Pending ===
+
+impl Pending {
+    /// It goes no further; the agent is told.
+    pub(crate) fn refuse(self, refused: &Refused) {
+        let Unanswered { link, number } = &self.unanswered;
+        if let Some(Waiting::Agent(waiting)) = link.waiting.take(*number) {
+            waiting.outlet.answer(refused.answer(&waiting.id, waiting.expects), None);
+        }
+    }
+
+    /// It goes no further, because of how it was sent; the agent is told.
+    pub(crate) fn object(self, refusal: &Refusal) {
+        let Unanswered { link, number } = &self.unanswered;
+        if let Some(Waiting::Agent(waiting)) = link.waiting.take(*number) {
+            let answer = write::error(Some(&waiting.id), refusal.code, &refusal.message, None);
+            waiting.outlet.answer(answer, Some(400));
+        }
+    }
+
+    /// It is of protocol 2026-07-28 and has what only such a request has.
+    pub(crate) fn with_newer(self, newer: Newer) -> Self {
+        Self { newer: Some(Box::new(newer)), ..self }
+    }
+
+    /// It was admitted, and is judged again before it is written.
+    pub(crate) fn with_recheck(self, recheck: Arc<Recheck>) -> Self {
+        Self { recheck: Some(recheck), ..self }
+    }
+
+    /// The message that carries `body`.
+    pub(super) fn outbound(
+        &self,
+        body: Bytes,
+        heads: Heads,
+        clearance: Clearance,
+    ) -> Result<Outbound, Uncleared> {
+        let last_look = self.recheck.as_ref().map(|recheck| {
+            let recheck = Arc::clone(recheck);
+            LastLook::new(move || recheck.check().is_ok())
+        });
+        Ok(Outbound::request(body, heads, clearance)?.with_last_look(last_look))
+    }
+
+    /// How it ended: whoever took it out has said so, or it was cancelled before it left.
+    pub(super) fn taken_out(&mut self) -> Ended {
+        let effect = if self.written { Effect::Unknown } else { Effect::NotStarted };
+        self.answer.try_recv().unwrap_or(Ended::cancelled(effect))
+    }
+
+    /// The body for a server of an older protocol.
+    fn older_body(&self) -> Bytes {
+        if !self.is_newer {
+            return self.body.clone();
+        }
+        let raw = String::from_utf8_lossy(&self.body);
+        without_claims(&raw).ok().flatten().unwrap_or_else(|| self.body.clone())
+    }
+
+    /// Sends it and waits for its end; everything that the agent is to see of it, at the latest a
+    /// failure, is in its outlet by then.
+    pub(crate) async fn run(mut self, clearance: Clearance) -> Ended {
+        let (link, limit) = (Arc::clone(&self.unanswered.link), self.limit);
+        let session = link.waiting.session_of(self.unanswered.number);
+        let delivered = tokio::select! {
+            biased;
+            delivered = link.deliver(&mut self, clearance) => delivered.map_err(Some),
+            () = link.expiry(limit, session) => Err(None),
+        };
+        let number = self.unanswered.number;
+        let failure = match delivered {
+            Ok(ended) => return ended,
+            Err(failure) => failure.unwrap_or_else(|| link.too_late(number, limit)),
+        };
+        let failure = if self.written { failure.of_written() } else { failure };
+        let timed_out = matches!(failure, Failure::Timeout { .. });
+        let still_runs = link.waiting.fail(number, &failure, &link.server);
+        if timed_out && still_runs {
+            let params = format!(r#"{{"requestId":{number},"reason":"timeout"}}"#);
+            let body = write::notification(method::CANCELLED, Some(&params));
+            link.tell(body, Closed::CANCELLED).await;
+        }
+        self.answer.try_recv().unwrap_or_else(|_| Ended::failed(&failure))
+    }
+}
+
+/// Whether a refusal is one that only servers of protocol 2026-07-28 give.
+fn is_newer_only(body: &Bytes) -> bool {
+    let code = error_in(body).and_then(|error| peek(error, &["code"]).ok().flatten());
+    let code = code.and_then(|code| code.parse().ok());
+    matches!(code, Some(code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION))
+}

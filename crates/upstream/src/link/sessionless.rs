@@ -1,0 +1,323 @@
+//! Requests to servers of protocol 2026-07-28: each describes itself, and has headers that repeat it.
+//!
+//! What the protocol no longer has is answered here for agents of older ones; what such a server
+//! wants to know before it goes on is asked for in `link/input_required.rs`.
+//!
+//! Invariant: every leg of a request has a number of its own.
+
+use std::sync::{Arc, Weak};
+
+use bytes::Bytes;
+use tokio::time::Instant;
+use toolgate_audit::Effect;
+use toolgate_mcp::modern::{About, described, heads_of};
+use toolgate_mcp::{
+    Incoming, Limits, Message, Payload, code, members, method, parse_server, peek, text, write,
+};
+
+use super::agent::Agent;
+use super::ended::Ended;
+use super::handshake::Up;
+use super::input_required::Next;
+use super::pending::Pending;
+use super::waiting::{Bridge, Waiting};
+use super::{Link, Parties};
+use crate::channel::{Heads, Outbound, SendError, Uncleared};
+use crate::era::Era;
+use crate::failure::Failure;
+use crate::rewrite::error_in;
+use toolgate_admission::clearance::{Clearance, Closed};
+use toolgate_admission::list_kind::Kind;
+
+/// What became of a request.
+pub(super) enum Delivered {
+    Ended(Ended),
+    /// The server refused it unread: it does not speak this protocol any more.
+    Refused,
+}
+
+/// A notification as a server of the newer protocol may have it; none if it is not to.
+pub(super) fn word(up: &Up, body: Bytes, closed: Closed) -> Option<Outbound> {
+    let heads = {
+        let Ok(Incoming::One(Message::Notification(word))) =
+            parse_server(&body, &Limits::default())
+        else {
+            return None;
+        };
+        match word.method.as_ref() {
+            method::INITIALIZED | method::ROOTS_LIST_CHANGED | method::PROGRESS => return None,
+            method::CANCELLED if up.channel.hangs_up() => return None,
+            _ => heads_of(word.raw),
+        }
+    };
+    Outbound::word(body, heads, closed).ok()
+}
+
+impl Link {
+    /// Sends a request, leg by leg, and waits for its end.
+    pub(super) async fn deliver_newer(
+        self: &Arc<Self>,
+        pending: &mut Pending,
+        up: &Arc<Up>,
+        second_chance: bool,
+        clearance: Clearance,
+    ) -> Result<Delivered, Failure> {
+        if let Some(ended) = self.answer_here(pending, up).await? {
+            clearance.spend();
+            return Ok(Delivered::Ended(ended));
+        }
+        let bridge = if pending.is_newer { Bridge::Same } else { Bridge::Older };
+        let (mut body, mut up) = (pending.body.clone(), Arc::clone(up));
+        let mut chance = second_chance;
+        let mut next = clearance;
+        loop {
+            let number = pending.unanswered.number;
+            let spare = next.once_more();
+            let clearance = std::mem::replace(&mut next, spare);
+            let message = self.outbound(pending, &body, &up, clearance).await?;
+            if let Some(ended) = self.no_longer(pending).await {
+                return Ok(Delivered::Ended(ended));
+            }
+            if !self.waiting.mark_sent_newer(number, up.epoch, bridge) {
+                return Ok(Delivered::Ended(pending.taken_out()));
+            }
+            let was_written = std::mem::replace(&mut pending.written, true);
+            let sending = up.channel.send(message, self.ear(up.epoch, Some(number)));
+            let sent = tokio::select! {
+                biased;
+                sent = sending => sent,
+                // Nobody wants it any more; whoever drops the exchange has hung up.
+                ended = &mut pending.answer => {
+                    let ended = ended.unwrap_or(Ended::cancelled(Effect::Unknown));
+                    return Ok(Delivered::Ended(ended));
+                }
+            };
+            let ended = match sent {
+                Ok(()) => {
+                    let ended = (&mut pending.answer).await;
+                    ended.unwrap_or(Ended::cancelled(Effect::Unknown))
+                }
+                Err(SendError::Withheld) => {
+                    pending.written = was_written;
+                    self.waiting.mark_unsent(number, was_written.then_some(Bridge::Asking));
+                    continue;
+                }
+                Err(SendError::Refused { status, body: why }) => {
+                    let older = is_older(status, &why);
+                    if older {
+                        self.forget(up.epoch);
+                    }
+                    let misled = bridge == Bridge::Older && misses_headers(&why);
+                    match std::mem::take(&mut chance) {
+                        true if older => return Ok(Delivered::Refused),
+                        true if misled => {
+                            // What is known of its tools is no longer true.
+                            self.learn_tools().await?;
+                            continue;
+                        }
+                        _ => {}
+                    }
+                    if misled {
+                        self.learn_tools_soon();
+                    }
+                    self.refused(number, status, &why)?
+                }
+                Err(error) => {
+                    pending.written = was_written || !matches!(error, SendError::NotSent(_));
+                    if error == SendError::SessionLost {
+                        self.forget(up.epoch);
+                    }
+                    return Err(error.into());
+                }
+            };
+            let Some(asks) = ended.asks else { return Ok(Delivered::Ended(ended)) };
+            match self.next_leg(pending, *asks).await? {
+                Next::Over(ended) => return Ok(Delivered::Ended(ended)),
+                Next::Leg(leg, permit) => {
+                    body = leg;
+                    next = permit.map_or(next, Clearance::Permit);
+                }
+            }
+            (chance, pending.waited) = (false, true);
+            up = self.come_up(Instant::now()).await?;
+            if up.era != Era::Modern {
+                return Err(Failure::Lost { why: "it speaks an older protocol by now".into() });
+            }
+        }
+    }
+
+    /// The message to send for a request that was written before.
+    async fn outbound(
+        self: &Arc<Self>,
+        pending: &Pending,
+        body: &Bytes,
+        up: &Up,
+        clearance: Clearance,
+    ) -> Result<Outbound, Failure> {
+        let speaker = self.speaker(pending.unanswered.number);
+        let level = speaker.as_ref().and_then(|speaker| speaker.wishes().level());
+        let raw = String::from_utf8_lossy(body);
+        let about = |about: &About<'_>| described(&raw, about);
+        let body = self.with_about(speaker.as_deref(), level, about);
+        let body = body.map_err(|refusal| Failure::unavailable(refusal.message))?;
+        let mut heads = heads_of(&raw);
+        match &pending.newer {
+            // Those of the client agree with the arguments, or it would not have come this far.
+            Some(_) if up.channel.hangs_up() => heads.extend(self.known_parameters(&raw)),
+            None if !pending.is_newer && up.channel.hangs_up() => {
+                heads.extend(self.parameters(&raw).await);
+            }
+            _ => {}
+        }
+        Ok(pending.outbound(body, heads, clearance)?)
+    }
+
+    /// A request of our own.
+    pub(super) fn own_outbound(
+        &self,
+        body: Bytes,
+        up: &Up,
+        clearance: Clearance,
+    ) -> Result<Outbound, Uncleared> {
+        if up.era == Era::Legacy {
+            return Outbound::request(body, Heads::new(), clearance);
+        }
+        let raw = String::from_utf8_lossy(&body);
+        let heads = heads_of(&raw);
+        let told = self.with_about(None, None, |about| described(&raw, about));
+        let body = told.unwrap_or_else(|_| body.clone());
+        Outbound::request(body, heads, clearance)
+    }
+
+    /// The headers that repeat arguments of a tool.
+    async fn parameters(self: &Arc<Self>, raw: &str) -> Heads {
+        let method = peek(raw, &["method"]).ok().flatten().and_then(text);
+        if method.as_deref() == Some(method::TOOLS_CALL) && !self.server.annotations.is_whole() {
+            self.learn_tools_or_not().await;
+        }
+        self.known_parameters(raw)
+    }
+
+    /// Asks for the server's tools; if that fails, less is known of them.
+    pub(crate) async fn learn_tools_or_not(self: &Arc<Self>) {
+        if let Err(failure) = self.learn_tools().await {
+            let why = failure.what(self.server.name());
+            tracing::debug!(server = self.server.name(), why, "its tools are not known");
+        }
+    }
+
+    /// The headers that repeat arguments of a tool, as far as its server has said which.
+    fn known_parameters(&self, raw: &str) -> Heads {
+        let Ok([method, params]) = members(raw, ["method", "params"]) else { return Heads::new() };
+        if method.and_then(text).as_deref() != Some(method::TOOLS_CALL) {
+            return Heads::new();
+        }
+        let [name, arguments] =
+            members(params.unwrap_or("{}"), ["name", "arguments"]).unwrap_or_default();
+        let annotations = &self.server.annotations;
+        let known = name.and_then(text).and_then(|name| annotations.of(&name));
+        let heads = known.iter().flat_map(|known| known.iter());
+        let heads = heads.filter_map(|one| one.head(arguments.unwrap_or("{}")));
+        heads.map(|(name, value)| (name.into(), value)).collect()
+    }
+
+    /// Asks for the server's tools, and remembers which arguments are repeated in headers.
+    async fn learn_tools(self: &Arc<Self>) -> Result<(), Failure> {
+        self.fetch(Kind::Tools).await.map(drop)
+    }
+
+    /// The same in the background, for the next call.
+    fn learn_tools_soon(self: &Arc<Self>) {
+        let me = Arc::clone(self);
+        tokio::spawn(async move { me.learn_tools_or_not().await });
+    }
+
+    /// Whose the request `number` is.
+    pub(super) fn speaker(&self, number: u64) -> Option<Arc<dyn Agent>> {
+        match &self.parties {
+            Parties::One(session) => session.upgrade(),
+            Parties::Many(_) => self.party(self.waiting.session_of(number)?),
+        }
+    }
+
+    /// The agent session of that key.
+    pub(super) fn party(&self, key: u64) -> Option<Arc<dyn Agent>> {
+        match &self.parties {
+            Parties::One(session) => session.upgrade().filter(|session| session.key() == key),
+            Parties::Many(sessions) => {
+                let sessions = sessions.lock();
+                sessions.iter().filter_map(Weak::upgrade).find(|session| session.key() == key)
+            }
+        }
+    }
+
+    /// Answers what the newer protocol no longer has.
+    async fn answer_here(
+        self: &Arc<Self>,
+        pending: &Pending,
+        up: &Arc<Up>,
+    ) -> Result<Option<Ended>, Failure> {
+        let number = pending.unanswered.number;
+        let raw = String::from_utf8_lossy(&pending.body);
+        let [method, params] = members(&raw, ["method", "params"]).unwrap_or_default();
+        let (method, params) = (method.and_then(text).unwrap_or_default(), params.unwrap_or("{}"));
+        let uri = || peek(params, &["uri"]).ok().flatten().and_then(text).unwrap_or_default();
+        let answer = match method.as_ref() {
+            method::PING | method::LOGGING_SET_LEVEL => Ok(()),
+            method::RESOURCES_SUBSCRIBE => {
+                let session = self.waiting.session_of(number);
+                self.follow(session, &uri(), up).await?
+            }
+            method::RESOURCES_UNSUBSCRIBE => {
+                self.unfollow(self.waiting.session_of(number), &uri());
+                Ok(())
+            }
+            _ if !pending.is_newer && is_forged(params) => {
+                Err("`requestState` and `inputResponses` are not of your protocol".to_owned())
+            }
+            _ => return Ok(None),
+        };
+        let Some(Waiting::Agent(waiting)) = self.waiting.take(number) else {
+            return Ok(Some(Ended::cancelled(Effect::Unknown)));
+        };
+        let (answer, ended) = match answer {
+            Ok(()) => {
+                (write::result(&waiting.id, "{}"), Ended::answered(Payload::Result("{}"), None))
+            }
+            Err(why) => {
+                let answer = write::error(Some(&waiting.id), code::INVALID_PARAMS, &why, None);
+                let mut ended = Ended::answered(Payload::Error("{}"), None);
+                if is_forged(params) {
+                    // Nothing of it was written.
+                    ended.effect = Effect::NotStarted;
+                }
+                (answer, ended)
+            }
+        };
+        self.server.metrics.answered.inc();
+        waiting.outlet.answer(answer, None);
+        Ok(Some(ended))
+    }
+}
+
+/// Whether a request of an older protocol pretends to go on with something.
+fn is_forged(params: &str) -> bool {
+    let parts = members(params, ["requestState", "inputResponses"]);
+    parts.is_ok_and(|parts| parts.iter().any(Option::is_some))
+}
+
+/// Whether a refusal is one that only servers of older protocols give.
+fn is_older(status: u16, body: &Bytes) -> bool {
+    match error_in(body) {
+        Some(error) => matches!(code_of(error), Some(-32019..=-32000)),
+        None => matches!(status, 400 | 404 | 405),
+    }
+}
+
+fn misses_headers(body: &Bytes) -> bool {
+    error_in(body).and_then(code_of) == Some(code::HEADER_MISMATCH)
+}
+
+fn code_of(error: &str) -> Option<i32> {
+    peek(error, &["code"]).ok()??.parse().ok()
+}

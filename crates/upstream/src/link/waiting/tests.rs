@@ -1,0 +1,153 @@
+use std::collections::HashMap;
+use std::time::Duration;
+
+use super::*;
+use crate::channel::{BoxFuture, Channel, Connector, Inbox, SendError};
+use crate::event_buffer::First;
+use crate::link::{Instances, ServerSettings};
+use crate::metrics::Metrics;
+
+/// A server that is never connected to; failures are told in its name.
+fn server() -> Server {
+    struct Nowhere;
+    impl Connector for Nowhere {
+        fn connect(&self, _: Arc<dyn Inbox>) -> BoxFuture<'_, Result<Arc<dyn Channel>, SendError>> {
+            Box::pin(std::future::ready(Err(SendError::NotSent("nowhere".to_owned()))))
+        }
+    }
+    let settings = ServerSettings {
+        name: "files".to_owned(),
+        instances: Instances::PerAgent,
+        timeout: Duration::from_secs(1),
+        start_timeout: Duration::from_secs(1),
+        reconnect_timeout: Duration::from_secs(1),
+        tool_timeouts: HashMap::new(),
+        tool_classes: HashMap::new(),
+        bare_names: false,
+        max_requests: 1000,
+        backs_off: false,
+    };
+    Server::new(settings, Arc::new(Nowhere), Metrics::default().of_server("files"))
+}
+
+/// Lets a request `id` of the agent session `session` wait.
+fn wait(room: &WaitingRoom, session: u64, id: &str) -> (u64, Arc<Outlet>) {
+    let number = room.number();
+    let outlet = Arc::new(Outlet::expecting(number, 1));
+    let waiting = AgentWaiting {
+        session,
+        outlet: Arc::clone(&outlet),
+        id: id.into(),
+        token: Some("\"t\"".into()),
+        call_id: None,
+        expects: Expects::Other,
+        mapped: false,
+        withheld: false,
+        role: Role::Call,
+        list: None,
+        hides: None,
+        epoch: None,
+        cancelled: false,
+        newer: None,
+        answered: oneshot::channel().0,
+    };
+    room.insert(number, Waiting::Agent(waiting));
+    (number, outlet)
+}
+
+fn lost() -> Failure {
+    Failure::Lost { why: "it broke".to_owned() }
+}
+
+#[test]
+fn numbers_are_given_once_and_whoever_waits_is_taken_once() {
+    let room = WaitingRoom::new();
+    let (first, _) = wait(&room, 1, "7");
+    let (second, _) = wait(&room, 2, "7");
+    assert_ne!(first, second);
+    assert!(matches!(room.take(first), Some(Waiting::Agent(agent)) if agent.session == 1));
+    assert!(room.take(first).is_none());
+    assert_ne!(room.number(), first, "a number that is free again is not given again");
+}
+
+#[test]
+fn a_request_that_was_not_sent_never_is_once_withdrawn() {
+    let room = WaitingRoom::new();
+    let (number, outlet) = wait(&room, 1, "7");
+    assert_eq!(room.withdraw(1, "7"), None);
+    assert!(outlet.ended());
+    assert!(!room.mark_sent(number, 1));
+}
+
+#[test]
+fn only_the_agent_itself_can_withdraw_and_only_by_its_own_spelling() {
+    let room = WaitingRoom::new();
+    let (number, _) = wait(&room, 1, "7");
+    let (others, _) = wait(&room, 2, "7");
+    assert!(room.mark_sent(number, 1) && room.mark_sent(others, 1));
+    assert_eq!(room.withdraw(3, "7"), None);
+    assert_eq!(room.withdraw(1, "\"7\""), None);
+    assert_eq!(room.withdraw(1, "7.0"), None);
+    assert_eq!(room.withdraw(1, "7"), Some(number));
+    assert_eq!(room.withdraw(2, "7"), Some(others));
+    assert!(room.take(number).is_some(), "one that was sent still waits: the server may answer");
+}
+
+#[tokio::test]
+async fn a_lost_channel_fails_what_was_sent_over_it_and_nothing_else() {
+    let (room, server) = (WaitingRoom::new(), server());
+    let (sent, sent_outlet) = wait(&room, 1, "1");
+    let (newer, newer_outlet) = wait(&room, 1, "2");
+    let (_, unsent_outlet) = wait(&room, 1, "3");
+    let (tell, mut handshake) = oneshot::channel();
+    room.insert(room.number(), Waiting::Own(tell, 2));
+    room.mark_sent(sent, 1);
+    room.mark_sent(newer, 2);
+
+    room.fail_epoch(1, &lost(), &server);
+    let First::Answer(answer, _) = sent_outlet.first().await else { panic!("no answer") };
+    assert!(String::from_utf8_lossy(&answer.into_bytes()).contains("it broke"));
+    assert!(!newer_outlet.ended() && !unsent_outlet.ended());
+    assert!(handshake.try_recv().is_err());
+
+    room.fail_all(&lost(), &server);
+    assert!(newer_outlet.ended() && unsent_outlet.ended());
+    assert_eq!(handshake.try_recv(), Ok(Err(lost())));
+    assert!(!room.fail(sent, &lost(), &server), "nobody is told twice");
+}
+
+#[test]
+fn failing_says_whether_the_request_was_sent() {
+    let (room, server) = (WaitingRoom::new(), server());
+    let (sent, _) = wait(&room, 1, "1");
+    let (unsent, _) = wait(&room, 1, "2");
+    room.mark_sent(sent, 1);
+    assert!(room.fail(sent, &lost(), &server));
+    assert!(!room.fail(unsent, &lost(), &server));
+}
+
+#[test]
+fn outlets_are_found_by_number_and_by_what_runs() {
+    let room = WaitingRoom::new();
+    let number_of = |outlet: Option<Arc<Outlet>>| outlet.map(|outlet| outlet.number());
+    let (first, _) = wait(&room, 1, "1");
+    let (second, _) = wait(&room, 1, "2");
+    let (unsent, _) = wait(&room, 1, "3");
+    let (tell, _heard) = oneshot::channel();
+    let handshake = room.number();
+    room.insert(handshake, Waiting::Own(tell, 1));
+    assert_eq!(number_of(room.only_outlet()), None, "nothing runs");
+
+    room.mark_sent(first, 1);
+    assert_eq!(number_of(room.only_outlet()), Some(first));
+    room.mark_sent(second, 1);
+    assert_eq!(number_of(room.only_outlet()), None, "two run");
+    assert_eq!(number_of(room.newest_outlet()), Some(second));
+    assert_eq!(number_of(room.outlet_of(unsent)), Some(unsent));
+    assert_eq!(number_of(room.outlet_of(handshake)), None);
+
+    let (outlet, token) = room.progress_of(first).unwrap();
+    assert_eq!((outlet.number(), &*token), (first, "\"t\""));
+    room.take(first);
+    assert!(room.progress_of(first).is_none(), "what is answered makes no more progress");
+}

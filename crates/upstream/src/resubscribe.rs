@@ -1,0 +1,116 @@
+//! Wishes: what an agent asked of servers that they forget when they are lost.
+//!
+//! Invariant: at most [`MAX_SUBSCRIPTIONS`] subscriptions are remembered, and only such as were
+//! admitted.
+
+use std::collections::BTreeSet;
+
+use parking_lot::Mutex;
+use toolgate_mcp::{Request, method, peek, text};
+use toolgate_policy::normal_uri;
+use unicode_normalization::UnicodeNormalization;
+
+use crate::log_level::Level;
+
+/// How many subscriptions of one agent session are remembered.
+const MAX_SUBSCRIPTIONS: usize = 10_000;
+
+/// What one agent wants to hear.
+#[derive(Default)]
+pub struct Wishes(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    /// Servers and the URIs of their resources, as the servers know them.
+    subscriptions: BTreeSet<(String, String)>,
+    /// The level of the last `logging/setLevel`, and nothing else of it.
+    level: Option<Level>,
+}
+
+impl Wishes {
+    /// Remembers a subscription that was admitted. `uri` is the server's own.
+    pub(crate) fn follow(&self, server: &str, uri: &str) {
+        let mut state = self.0.lock();
+        if state.subscriptions.len() < MAX_SUBSCRIPTIONS {
+            state.subscriptions.insert((server.to_owned(), uri.to_owned()));
+        }
+    }
+
+    /// Follows a resource no longer; whether it was followed. `uri` is the server's own.
+    pub(crate) fn unfollow(&self, server: &str, uri: &str) -> bool {
+        self.0.lock().subscriptions.remove(&(server.to_owned(), uri.to_owned()))
+    }
+
+    /// Remembers the log level, which a server forgets when it is lost.
+    pub fn note(&self, request: &Request<'_>) {
+        if request.method != method::LOGGING_SET_LEVEL {
+            return;
+        }
+        let named = request.params.and_then(|params| peek(params, &["level"]).ok()?);
+        if let Some(level) = named.and_then(text).and_then(|level| Level::parse(&level)) {
+            self.0.lock().level = Some(level);
+        }
+    }
+
+    /// Whether the agent follows a resource that a server may take for this one.
+    pub(crate) fn follows_alike(&self, server: &str, uri: &str) -> bool {
+        let like = alike(uri);
+        let state = self.0.lock();
+        let mut uris = state.subscriptions.iter().filter(|(whose, _)| whose == server);
+        uris.any(|(_, other)| other == uri || alike(other) == like)
+    }
+
+    /// Whether the agent wants to hear of that resource.
+    pub(crate) fn subscribed(&self, server: &str, uri: &str) -> bool {
+        let key = (server.to_owned(), uri.to_owned());
+        self.0.lock().subscriptions.contains(&key)
+    }
+
+    /// Which log messages the agent wants.
+    pub(crate) fn level(&self) -> Option<&'static str> {
+        self.0.lock().level.map(Level::as_str)
+    }
+
+    /// The resources of a server that the agent wants to hear of.
+    pub(crate) fn followed(&self, server: &str) -> Vec<String> {
+        let state = self.0.lock();
+        let its = state.subscriptions.iter().filter(|(whose, _)| whose == server);
+        its.map(|(_, uri)| uri.clone()).collect()
+    }
+}
+
+/// What is left of a URI where servers may disagree on the rest: the letters and digits of its
+/// normal form, without case, query and fragment. Different resources may come out alike.
+fn alike(uri: &str) -> String {
+    let uri = normal_uri(uri);
+    let uri = uri.split(['?', '#']).next().unwrap_or_default();
+    uri.nfkc().flat_map(char::to_lowercase).filter(|c| c.is_alphanumeric()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spellings_of_one_resource_are_alike() {
+        for other in [
+            "FILE:///tmp/a",
+            "file:/tmp/a",
+            "file:////tmp//a/",
+            "file://localhost/tmp/a",
+            "file:///tmp/%61",
+            "file:///tmp/%2561",
+            "file:///tmp/./x/../a",
+            "file:///tmp/a?x=1",
+            "file:///tmp/a#f",
+            "file:///TMP/A",
+            "file:///tmp/\u{ff41}",
+            "file:\\tmp\\a",
+        ] {
+            assert_eq!(alike(other), alike("file:///tmp/a"), "{other}");
+        }
+        for other in ["file:///tmp/b", "demo://tmp/a", "", "file:///tmp", "file:///tmp/aa"] {
+            assert_ne!(alike(other), alike("file:///tmp/a"), "{other}");
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Tasks: calls that go on at their server after they were answered.
+//!
+//! An agent knows a task by an id that names its server and its grant, sealed; the same task has
+//! the same id on every endpoint. Both kinds are meant: those of 2025-11-25, which can be listed,
+//! and those of the extension of 2026-07-28. [`Book`](toolgate_admission::task_book::Book) remembers which grant's calls created which
+//! tasks; the call itself stays open until its task ends (`task_call.rs`).
+//!
+//! Invariant: a task is reached, listed and heard of by the grant whose call created it, and by no
+//! other, also where agents share a server.
+//!
+//! Start at [`own_id`] and `tasks/show.rs`.
+
+use serde_json::json;
+use toolgate_mcp::{Refusal, Request, code, method, peek, text, write};
+
+use toolgate_admission::caller::Caller;
+use toolgate_admission::sealed_token::{Seal, TASKS};
+use toolgate_admission::task_book::Whose;
+
+mod show;
+
+pub(crate) use show::{Answer, Named, may_name};
+
+/// Where a message names the task it belongs to.
+const RELATED: [&str; 3] = ["_meta", "io.modelcontextprotocol/related-task", "taskId"];
+/// The same id comes out each time; the cipher allows for it.
+const ALWAYS: [u8; 10] = [0; 10];
+
+/// What the answer to a request may say of tasks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// It may create a task.
+    Call,
+    /// It is about this task.
+    Task {
+        /// The server's own id.
+        own: Box<str>,
+        /// Whether the result of its call was asked for.
+        result: bool,
+    },
+    /// It lists tasks.
+    List,
+}
+
+impl Role {
+    /// `task` is the server's own id of the task that the request is about.
+    pub(crate) fn of(method: &str, task: Option<&str>) -> Self {
+        match (method, task) {
+            (method::TASKS_LIST, _) => Self::List,
+            (_, Some(task)) => {
+                Self::Task { own: task.into(), result: method == method::TASKS_RESULT }
+            }
+            _ => Self::Call,
+        }
+    }
+}
+
+/// Whether the request is about one task.
+pub fn is_about_one(method: &str) -> bool {
+    matches!(
+        method,
+        method::TASKS_GET | method::TASKS_RESULT | method::TASKS_UPDATE | method::TASKS_CANCEL
+    )
+}
+
+/// A part of a request that names a task, and the server's own id of it.
+pub type Part<'a> = (&'a str, String);
+
+/// The task that a `tasks/*` request is about: its server, the part of the request, its own id.
+pub fn subject<'a>(
+    session: &dyn Caller,
+    request: &Request<'a>,
+) -> Result<(String, Part<'a>), Refusal> {
+    let part = request.params.map(|params| peek(params, &["taskId"])).transpose()?.flatten();
+    let part = part.filter(|raw| raw.starts_with('"'));
+    let part = part.ok_or_else(|| refusal("`params.taskId` must be a string"))?;
+    let found = text(part).and_then(|shown| own_id(session, &shown));
+    let (server, own) = found.ok_or_else(no_such_task)?;
+    Ok((server, (part, own)))
+}
+
+/// The task of `server` that a request says it belongs to. One that this grant does not know is
+/// refused: the server could take the request for a part of another grant's task.
+pub fn related<'a>(
+    session: &dyn Caller,
+    server: &str,
+    params: Option<&'a str>,
+) -> Result<Option<Part<'a>>, Refusal> {
+    let Some(params) = params else { return Ok(None) };
+    let Some(part) = peek(params, &RELATED)? else { return Ok(None) };
+    let found = text(part).and_then(|shown| own_id(session, &shown));
+    let own = found.filter(|(of, _)| of == server).ok_or_else(no_such_task)?.1;
+    Ok(Some((part, own)))
+}
+
+/// The same of an agent's answer or notification, which may also belong to a task of its own: such
+/// an id passes as it is.
+pub fn related_if_known<'a>(session: &dyn Caller, server: &str, json: &'a str) -> Option<Part<'a>> {
+    related(session, server, Some(json)).ok().flatten()
+}
+
+/// The answer to whoever names a task that its grant does not have.
+pub fn no_such_task() -> Refusal {
+    refusal("there is no such task")
+}
+
+fn refusal(message: &str) -> Refusal {
+    Refusal { code: code::INVALID_PARAMS, message: message.to_owned(), id: None }
+}
+
+/// The server of a task, and the id it has there; none if it was not shown to this grant.
+pub fn own_id(session: &dyn Caller, shown: &str) -> Option<(String, String)> {
+    let opened = Seal::new(&session.admission().secret(), TASKS)?.open(shown)?;
+    let [grant, server, own] = serde_json::from_str::<[String; 3]>(&opened).ok()?;
+    let label = &session.grant().label;
+    if **label != *grant {
+        return None;
+    }
+    session.admission().tasks.remember(label, &server, &own, session.key());
+    Some((server, own))
+}
+
+/// The id under which this grant knows a task whose own id is `raw`, both raw JSON; none if the
+/// task is not this grant's.
+pub(crate) fn shown_if_own(session: &dyn Caller, server: &str, raw: &str) -> Option<String> {
+    let own = text(raw)?;
+    let book = &session.admission().tasks;
+    let is_own = book.whose(&session.grant().label, server, &own) == Whose::Mine;
+    is_own.then(|| shown_id(session, server, &own)).flatten()
+}
+
+/// The id under which this grant knows a task, as raw JSON.
+fn shown_id(session: &dyn Caller, server: &str, own: &str) -> Option<String> {
+    let what = json!([&*session.grant().label, server, own]).to_string();
+    let shown = Seal::new(&session.admission().secret(), TASKS)?.close(&what, ALWAYS)?;
+    Some(write::quote(&shown))
+}
