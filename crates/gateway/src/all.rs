@@ -35,7 +35,7 @@ use crate::server::Server;
 use crate::sessions;
 use crate::tasks;
 
-mod cursor;
+pub(crate) mod cursor;
 mod listed_tasks;
 mod listing;
 mod route;

@@ -26,6 +26,8 @@ mod era;
 mod failure;
 mod foresee;
 mod forward;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod gateway;
 mod heard;
 mod imitation;
