@@ -9,19 +9,10 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use serde::de::IgnoredAny;
 use toolgate_session::{
-    Call, CallId, CheckArguments, Input, Millis, Output, Reach, Schema, Sessions, Settings,
-    SocketId, Token, ViewId,
+    Asked, Call, CallId, Input, Millis, Output, Reach, Sessions, Settings, SocketId, Token, ViewId,
 };
 
 const LINES: usize = 64;
-
-struct Unchecked;
-
-impl CheckArguments for Unchecked {
-    fn check(&self, _: &Schema, _: &str) -> Result<(), String> {
-        Ok(())
-    }
-}
 
 fuzz_target!(|input: &str| {
     let mut gate = Sessions::new(Settings::default(), [], Millis(0));
@@ -35,7 +26,9 @@ fuzz_target!(|input: &str| {
         let outputs = gate.handle(Input::Frame { socket: SocketId(n % 2), text: line }, now);
         check(&outputs.list);
         for name in ["find", "execute_query"] {
-            if let Ok(target) = gate.resolve(name, Some(line), &reach, &Unchecked) {
+            if let Ok(target) = gate.resolve(name, &Asked::read(Some(line)), &reach)
+                && target.check_keys(line).is_ok()
+            {
                 assert!(target.arguments.starts_with('{') && is_json(&target.arguments));
                 let call = Call { call: CallId(n), target, random: 0 };
                 check(&gate.handle(Input::Call(call), now).list);

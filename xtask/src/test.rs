@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 use crate::clients;
 use crate::closing;
 use crate::conformance;
+use crate::fuzz;
 use crate::peers;
 use crate::process::{output, run as run_command};
 use crate::readers;
@@ -57,6 +58,13 @@ const PARTS: &[Part] = &[
         needs: &[],
         quick: false,
         run: readers::compare,
+    },
+    Part {
+        name: "fuzz",
+        what: "every fuzz target for a few seconds, from its committed inputs",
+        needs: &[],
+        quick: false,
+        run: fuzz::short,
     },
     Part { name: "build", what: "the release binary", needs: &[], quick: false, run: build },
     Part {

@@ -35,7 +35,7 @@ use toolgate_upstream::tasks;
 use toolgate_upstream::work::Work;
 
 pub(crate) mod builtin;
-mod cursor;
+pub(crate) mod cursor;
 mod listed_tasks;
 mod listing;
 mod route;

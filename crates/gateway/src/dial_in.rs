@@ -18,7 +18,7 @@ mod desk;
 mod gate;
 mod record;
 mod running;
-mod schema;
+pub(crate) mod schema;
 mod showing;
 
 use std::sync::Arc;

@@ -13,6 +13,8 @@
 mod aggregate;
 mod dial_in;
 mod downstream;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod gateway;
 mod inspect;
 mod sessionless;

@@ -94,8 +94,9 @@ pub fn entries(json: &str) -> Result<Option<Vec<(&str, &str)>>, Refusal> {
         return Ok(None);
     }
     let mut reader = serde_json::Deserializer::from_str(json);
-    let entries = reader.deserialize_map(Entries).map_err(|error| Refusal::syntax(&error))?;
-    Ok(Some(entries))
+    let entries =
+        reader.deserialize_map(Entries).and_then(|entries| reader.end().map(|()| entries));
+    entries.map(Some).map_err(|error| Refusal::syntax(&error))
 }
 
 /// The text of a raw JSON string, borrowed if it has no escapes; `None` if it is no string or has

@@ -88,14 +88,14 @@ impl Glob {
         Self::of(parts)
     }
 
-    /// The glob for URIs in their normal form ([`uri::normal_uri`]): its literal text is normalised, up
+    /// The glob for URIs in their normal form ([`uri::literal_uri`]): its literal text is normalised, up
     /// to the last whole segment before a wildcard.
     pub(crate) fn of_uris(&self) -> Self {
         let text: String = self.parts.iter().map_while(Part::literal).collect();
         let mut rest = self.parts.get(text.chars().count()..).unwrap_or_default();
         let end = if rest.is_empty() { text.len() } else { text.rfind('/').map_or(0, |at| at + 1) };
         let (head, tail) = text.split_at_checked(end).unwrap_or((&text, ""));
-        let head = uri::normal_uri(head);
+        let head = uri::literal_uri(head);
         let mut tail = uri::decoded(tail);
         // Scheme and authority are in lower case.
         if head.is_empty() || (head.ends_with("//") && head != "file:///") {

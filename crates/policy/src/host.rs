@@ -25,7 +25,10 @@ pub(crate) fn of_url(text: &str) -> Option<String> {
         Host::Domain(name) if raw.is_ascii() => name.eq_ignore_ascii_case(raw),
         Host::Domain(name) => is_plain_name(raw) && dots(name) == dots(raw),
     };
-    let host = undotted(host.to_string()).to_lowercase();
+    let host = host.to_string().to_lowercase();
+    // Schemes that WHATWG does not know keep their hosts as they are written: `svn://0x7f.1/`.
+    let same = same && Host::parse(raw).is_ok_and(|known| known.to_string() == host);
+    let host = undotted(host);
     (same && !host.is_empty()).then_some(host)
 }
 
@@ -157,6 +160,10 @@ mod tests {
             "http://127.0.0.01/",
             "http://127.1/",
             "http://0x7f000001/",
+            "svn://0x7f.1/",
+            "svn://2130706433/",
+            "svn://пример.рф/",
+            "svn://xn--/",
             "https://allowed.com:x/",
             "https://allowed.com:80:90/",
             "https://allowed.com:99999/",

@@ -19,6 +19,8 @@ mod code;
 mod decide;
 mod explain;
 mod format;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod glob;
 mod hash;
 mod host;

@@ -20,9 +20,10 @@ pub(crate) struct Readings {
 impl Readings {
     pub(crate) fn of(uri: &str) -> Self {
         let mut same = vec![uri.to_owned()];
-        add(&mut same, normal_uri(uri));
-        if let Ok(url) = Url::parse(uri) {
-            add(&mut same, normal_uri(url.as_str()));
+        let whatwg = Url::parse(uri).map(String::from).ok();
+        for uri in [Some(uri), whatwg.as_deref()].into_iter().flatten() {
+            add(&mut same, literal_uri(uri));
+            add(&mut same, normal_uri(uri));
         }
         let mut careless: Vec<String> = Vec::new();
         for reading in same.iter().flat_map(|uri| careless_readings(uri)) {
@@ -52,9 +53,19 @@ fn add(readings: &mut Vec<String>, reading: String) {
 
 /// The form that all spellings of one URI have in common: white space and control characters away,
 /// percent signs decoded to the end, `/` for `\`, scheme and authority in lower case, no dot
-/// segments, no empty segments, and `file:///` for every local file.
+/// segments, no empty segments, and `file:///` for every local file. The form of a form is itself.
 pub fn normal_uri(uri: &str) -> String {
-    let text = decoded(&stripped(uri)).replace('\\', "/");
+    normalised(trimmed(&decode(uri, is_skipped)))
+}
+
+/// The same for those who take an escaped blank for a character of the name: `%20` at the end, `%09`
+/// anywhere.
+pub(crate) fn literal_uri(uri: &str) -> String {
+    normalised(&decoded(&trimmed(uri).replace(['\t', '\n', '\r'], "")))
+}
+
+fn normalised(text: &str) -> String {
+    let text = text.replace('\\', "/");
     let Some((scheme, rest)) = scheme(&text) else {
         return text;
     };
@@ -101,16 +112,24 @@ fn scheme(text: &str) -> Option<(&str, &str)> {
     fits.then_some((scheme, rest))
 }
 
-/// Without what WHATWG ignores: control characters and spaces at the ends, and line breaks and tabs
-/// anywhere.
-fn stripped(uri: &str) -> String {
-    let ends = |c: char| c <= ' ' || c.is_whitespace() || c == '\u{feff}';
-    uri.trim_matches(ends).chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect()
+/// Without the control characters and spaces that WHATWG ignores at the ends.
+fn trimmed(uri: &str) -> &str {
+    uri.trim_matches(|c: char| c <= ' ' || c.is_whitespace() || c == '\u{feff}')
+}
+
+/// What WHATWG ignores anywhere: line breaks and tabs.
+fn is_skipped(byte: u8) -> bool {
+    matches!(byte, b'\t' | b'\n' | b'\r')
 }
 
 /// Percent signs decoded until there is nothing left to decode (`%2565` is `%65` is `e`), also where
 /// a byte stands in the two bytes of a form that is too long.
 pub(crate) fn decoded(text: &str) -> String {
+    decode(text, |_| false)
+}
+
+/// The same without bytes that are `skipped`, also where they were escaped.
+fn decode(text: &str, skipped: impl Fn(u8) -> bool) -> String {
     let mut out: Vec<u8> = Vec::with_capacity(text.len());
     for byte in text.bytes() {
         out.push(byte);
@@ -125,6 +144,9 @@ pub(crate) fn decoded(text: &str) -> String {
                 out.truncate(out.len() - 2);
                 out.push(byte);
             }
+        }
+        if out.last().is_some_and(|byte| skipped(*byte)) {
+            out.pop();
         }
     }
     String::from_utf8(out)
@@ -199,7 +221,7 @@ fn careless_readings(uri: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Readings, normal_uri};
+    use super::{Readings, literal_uri, normal_uri};
 
     #[test]
     fn one_file_has_one_form() {
@@ -246,6 +268,26 @@ mod tests {
         ] {
             assert_eq!(normal_uri(uri), expected, "{uri:?}");
             assert_eq!(normal_uri(expected), expected, "{uri:?}");
+            assert_eq!(literal_uri(uri), expected, "{uri:?}");
+        }
+    }
+
+    #[test]
+    fn blanks_that_were_escaped_do_not_keep_two_spellings_apart() {
+        for uri in [
+            "file:///etc/passwd%20",
+            "%20file:///etc/passwd",
+            "file:///et%09c/pas%0Aswd",
+            "file:///%%0965tc/passwd",
+            "file:///%%0%0939%%096%%30935tc/passwd",
+        ] {
+            assert_eq!(normal_uri(uri), "file:///etc/passwd", "{uri:?}");
+        }
+        // Who takes them for characters of a name has another resource, and rules see it too.
+        for (uri, literal) in [("file:///a%20", "file:///a "), ("file:///a%09b", "file:///a\tb")] {
+            assert_eq!(literal_uri(uri), literal);
+            assert!(Readings::of(uri).any(|one| one == literal));
+            assert!(!Readings::of(uri).all(|one| one == normal_uri(uri)));
         }
     }
 

@@ -6,9 +6,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use memchr::memmem;
 use parking_lot::RwLock;
-use toolgate_mcp::modern::annotations::{Annotation, of_tool};
+use toolgate_mcp::modern::annotations::{Annotation, may_annotate, of_tool};
 use toolgate_mcp::{items, peek, text};
 
 /// What is known of one server.
@@ -23,8 +22,7 @@ impl Annotations {
     /// Learns from a page of the server's tools. Which of them have annotations that break a rule:
     /// they cannot be called as their server wants.
     pub(crate) fn learn(&self, result: &str) -> HashSet<String> {
-        let annotated = memmem::find(result.as_bytes(), b"x-mcp-header").is_some();
-        if !annotated && self.tools.read().is_empty() {
+        if !may_annotate(result) && self.tools.read().is_empty() {
             return HashSet::new();
         }
         let list = peek(result, &["tools"]).ok().flatten();

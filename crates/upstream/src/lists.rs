@@ -336,6 +336,7 @@ mod tests {
             r#"{"tools":[{"name":"a","name":"secret"}]}"#,
             r#"{"tools":[{"name":"a","NAME":"secret"}]}"#,
             r#"{"tools":[{"name":"a","\ud800":1}]}"#,
+            r#"{"tools":[{"name":"a"}]},{"name":"secret"}"#,
         ] {
             assert_eq!(tools(result), Err(Unreadable), "{result}");
         }

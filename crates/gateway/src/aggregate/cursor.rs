@@ -6,15 +6,15 @@ use toolgate_admission::list_kind::Kind;
 
 /// The place where a page begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Cursor {
-    pub(super) server: String,
+pub(crate) struct Cursor {
+    pub(crate) server: String,
     /// Which of the server's entries.
-    pub(super) entry: usize,
+    pub(crate) entry: usize,
 }
 
 impl Cursor {
     /// As the agent is given it; good for lists of that kind only.
-    pub(super) fn encode(&self, kind: Kind) -> String {
+    pub(crate) fn encode(&self, kind: Kind) -> String {
         let plain = format!("{}/{}/{}", kind.member(), self.entry, self.server);
         plain.bytes().fold(String::new(), |mut hex, byte| {
             // Writing to a String cannot fail.
@@ -24,7 +24,7 @@ impl Cursor {
     }
 
     /// What the agent gives back.
-    pub(super) fn decode(kind: Kind, given: &str) -> Option<Self> {
+    pub(crate) fn decode(kind: Kind, given: &str) -> Option<Self> {
         let digits: Vec<u8> = given
             .chars()
             .map(|digit| digit.to_digit(16).and_then(|value| u8::try_from(value).ok()))

@@ -160,6 +160,13 @@ fn compile(schema: &str) -> Result<Ready, String> {
     Ok(Ready { schema, validator })
 }
 
+/// The check alone, for the fuzz targets.
+#[cfg(fuzzing)]
+pub(crate) fn checker() -> impl Fn(&Schema, &str, bool) -> Result<(), String> {
+    let compiled = Compiled::default();
+    move |schema, arguments, exact_keys| compiled.fits(schema, arguments, exact_keys)
+}
+
 fn invalid(what: &str) -> Failure {
     Failure::InvalidArguments { what: what.to_owned() }
 }

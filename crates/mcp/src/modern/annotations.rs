@@ -29,12 +29,21 @@ pub struct Annotation {
     pub path: Vec<String>,
 }
 
+/// Whether raw JSON can have annotations: their key occurs in it, or escapes that may spell the key.
+pub fn may_annotate(json: &str) -> bool {
+    let has = |text: &str| memmem::find(json.as_bytes(), text.as_bytes()).is_some();
+    has(KEY) || has("\\u")
+}
+
 /// The annotations of a tool, raw JSON as it is listed. None if they break a rule.
 pub fn of_tool(tool: &str) -> Option<Vec<Annotation>> {
-    if memmem::find(tool.as_bytes(), KEY.as_bytes()).is_none() {
+    if !may_annotate(tool) {
         return Some(Vec::new());
     }
     let schema = peek(tool, &["inputSchema"]).ok()?.unwrap_or("{}");
+    if !may_annotate(schema) {
+        return Some(Vec::new());
+    }
     let schema: Value = serde_json::from_str(schema).ok()?;
     if schema.get(KEY).is_some() {
         return None;
@@ -150,6 +159,7 @@ mod tests {
         let cases: &[(&str, Option<&[&str]>)] = &[
             (r#"{"a":{"type":"string"}}"#, Some(&[])),
             (r#"{"a":{"type":"string","x-mcp-header":"Region"}}"#, Some(&["region=a"])),
+            (r#"{"a":{"type":"string","x\u002dmcp-header":"Region"}}"#, Some(&["region=a"])),
             (
                 r#"{"o":{"type":"object","properties":{"b":{"type":"boolean","x-mcp-header":"B"}}}}"#,
                 Some(&["b=o.b"]),

@@ -45,8 +45,15 @@ pub fn described(raw: &str, about: &About<'_>) -> Result<Bytes, Refusal> {
     );
     let edit = Edit::new(raw);
     let edit = match (params, meta) {
-        (_, Some(meta)) if meta.starts_with('{') => edit.insert_raw(meta, &claims),
-        (_, Some(meta)) => edit.replace(meta, format!("{{{claims}}}")),
+        (_, Some(meta)) => match entries(meta)? {
+            Some(all) if all.iter().any(|(key, _)| is_claim(key)) => {
+                // A client of an older protocol speaks of itself elsewhere; of two claims a server
+                // would take one.
+                edit.replace(meta, object(std::iter::once(claims).chain(unclaimed(all))))
+            }
+            Some(_) => edit.insert_raw(meta, &claims),
+            None => edit.replace(meta, format!("{{{claims}}}")),
+        },
         (Some(params), None) => edit.insert_raw(params, &format!(r#""_meta":{{{claims}}}"#)),
         (None, None) => {
             let object = raw.trim_start_matches([' ', '\t', '\n', '\r']);
@@ -60,15 +67,27 @@ pub fn described(raw: &str, about: &About<'_>) -> Result<Bytes, Refusal> {
 /// None if it says nothing.
 pub fn without_claims(raw: &str) -> Result<Option<Bytes>, Refusal> {
     let Some(meta) = peek(raw, &["params", "_meta"])? else { return Ok(None) };
-    let is_claim = |raw: &str| text(raw).is_some_and(|key| CLAIMS.contains(&key.as_ref()));
     let all = entries(meta)?.unwrap_or_default();
     if !all.iter().any(|(key, _)| is_claim(key)) {
         return Ok(None);
     }
-    let kept = all.into_iter().filter(|(key, _)| !is_claim(key));
-    let kept: Vec<_> = kept.map(|(key, value)| format!("{key}:{value}")).collect();
-    let edit = Edit::new(raw).replace(meta, format!("{{{}}}", kept.join(","))).map_err(cannot)?;
+    let edit = Edit::new(raw).replace(meta, object(unclaimed(all))).map_err(cannot)?;
     Ok(Some(edit.finish()))
+}
+
+/// Whether a raw key of `_meta` is one of [`CLAIMS`].
+fn is_claim(raw: &str) -> bool {
+    text(raw).is_some_and(|key| CLAIMS.contains(&key.as_ref()))
+}
+
+/// The members of `_meta` that are no claims, as they came.
+fn unclaimed<'a>(all: Vec<(&'a str, &'a str)>) -> impl Iterator<Item = String> + 'a {
+    let kept = all.into_iter().filter(|(key, _)| !is_claim(key));
+    kept.map(|(key, value)| format!("{key}:{value}"))
+}
+
+fn object(members: impl Iterator<Item = String>) -> String {
+    format!("{{{}}}", members.collect::<Vec<_>>().join(","))
 }
 
 /// The headers that repeat what the message `raw` says.
@@ -120,6 +139,10 @@ mod tests {
             (
                 r#"{"params":{"a":1.0,"_meta":{"progressToken":7}}}"#,
                 format!(r#"{{"params":{{"a":1.0,"_meta":{{{claims},"progressToken":7}}}}}}"#),
+            ),
+            (
+                r#"{"params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"x":1},"k":1.0,"io.modelcontextprotocol/clientInfo":{}}}}"#,
+                format!(r#"{{"params":{{"_meta":{{{claims},"k":1.0}}}}}}"#),
             ),
         ];
         for (raw, expected) in cases {
