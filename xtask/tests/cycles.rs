@@ -7,7 +7,7 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
+    clippy::string_slice,
     clippy::indexing_slicing,
     reason = "helpers of tests"
 )]

@@ -73,7 +73,7 @@ pub enum Cleared {
 pub struct Uncleared;
 
 /// Whether a message may still be written as it was decided. If not, it fails with
-/// [`SendError::Withheld`](crate::upstream::channel::SendError::Withheld).
+/// `SendError::Withheld`.
 #[derive(Clone)]
 pub struct LastLook(Arc<dyn Fn() -> bool + Send + Sync>);
 

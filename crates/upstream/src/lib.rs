@@ -9,27 +9,27 @@
 //!
 //! Start at [`forward::forward`] and [`link::Link`].
 
-pub mod annotations;
-pub mod backoff;
+mod annotations;
+mod backoff;
 pub mod channel;
 pub mod era;
 pub mod event_buffer;
 pub mod failure;
 pub mod forward;
-pub mod imitation;
-pub mod label;
+mod imitation;
+mod label;
 pub mod link;
 pub mod list_cache;
-pub mod listed;
+mod listed;
 pub mod lists;
 pub mod log_level;
-pub mod log_limit;
+mod log_limit;
 pub mod metrics;
 pub mod names;
 pub mod relay;
 pub mod resubscribe;
 pub mod rewrite;
-pub mod shown;
+mod shown;
 pub mod tasks;
 pub mod withheld;
 pub mod work;
