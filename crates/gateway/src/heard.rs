@@ -68,6 +68,24 @@ impl Heard {
         self.of(kind).is_some_and(|names| names.read().folded.contains(&*fold(name)))
     }
 
+    /// Whether something holds of any name that it has listed; none if no list was heard, or more
+    /// names than `most`.
+    pub(crate) fn any(
+        &self,
+        kind: Kind,
+        most: usize,
+        holds: impl FnMut(&str) -> bool,
+    ) -> Option<bool> {
+        let names: Vec<Box<str>> = {
+            let names = self.of(kind)?.read();
+            if !names.any || names.exact.len() > most {
+                return None;
+            }
+            names.exact.iter().cloned().collect()
+        };
+        Some(names.iter().map(|name| &**name).any(holds))
+    }
+
     /// The class that its server's own words give a tool at least.
     pub(crate) fn class(&self, tool: &str) -> Option<Class> {
         self.classes.read().get(tool).copied()

@@ -1,16 +1,23 @@
-//! Sight: what an agent that sees all servers was shown, and whether it still is so.
+//! Sight: what an agent was shown, and whether it still is so.
+//!
+//! Of all servers at once the lists are compared; of one server (`sight/one.rs`) what is hidden in
+//! them, because that server tells of its own lists itself.
 //!
 //! Invariant: an agent is told of every change of what it sees, also of what it has never asked for,
 //! and of nothing else: what it was last shown, or told of, is what the next change is one of.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use toolgate_audit::Hash;
+use toolgate_policy::Class;
 
+use self::one::One;
 use crate::agent::AgentSession;
 use crate::lists::{Kind, List};
+
+mod one;
 
 /// What one agent was shown.
 #[derive(Default)]
@@ -18,6 +25,8 @@ pub(crate) struct Sight {
     /// What the agent was last shown, or told that it has changed; before that, what there was to
     /// see when it came.
     shown: Mutex<Vec<(Kind, Seen)>>,
+    /// The same of an agent of one server.
+    one: Mutex<Option<One>>,
     /// Lists that may have changed and were not compared yet.
     changed: Mutex<Vec<Kind>>,
     /// Names that another server has taken, as far as that was reported.
@@ -30,6 +39,8 @@ pub(crate) struct Seen {
     lists: Vec<(String, Weak<List>)>,
     /// The policy that may hide some of it.
     hidden_by: Option<Hash>,
+    /// The classes by which it may, of each server that the operator gave any.
+    classes: Vec<(String, HashMap<String, Class>)>,
     /// Equal for equal lists of sessions' tools.
     of_sessions: Option<[u8; 32]>,
 }
@@ -46,6 +57,10 @@ impl Sight {
 
     /// Remembers what there is to see for an agent that has just come.
     pub(crate) fn note_first(&self, session: &AgentSession) {
+        if session.endpoint().is_one() {
+            self.one.lock().get_or_insert_with(|| One::by(session));
+            return;
+        }
         let first = Kind::ALL.map(|kind| (kind, Seen::by(session, kind)));
         let mut shown = self.shown.lock();
         for (kind, seen) in first {
@@ -66,6 +81,10 @@ impl Sight {
     /// Which lists were shown as they no longer are. They count as told of.
     pub(crate) fn take_outdated(&self, session: &AgentSession) -> Vec<Kind> {
         let changed = std::mem::take(&mut *self.changed.lock());
+        if session.endpoint().is_one() {
+            let mut one = self.one.lock();
+            return one.as_mut().map(|one| one.take_outdated(session)).unwrap_or_default();
+        }
         let mut shown = self.shown.lock();
         let is_changed = |kind: &Kind| changed.contains(kind);
         let outdated = Kind::ALL.into_iter().filter(is_changed).filter(|kind| {
@@ -114,14 +133,20 @@ impl Seen {
             let showing = desk.sessions.showing(&grant.sessions);
             showing.digest(desk, &grant, session.admission().now())
         });
-        let hidden_by = policy.and_then(|policy| policy.hash);
-        Self { lists: seen.collect(), hidden_by, of_sessions }
+        let hidden_by = grant.hidden_by();
+        let classes = links.iter().filter(|_| policy.is_some() && kind == Kind::Tools);
+        let classes = classes.map(|link| link.server()).filter_map(|server| {
+            let classes = &server.settings.tool_classes;
+            (!classes.is_empty()).then(|| (server.name().to_owned(), classes.clone()))
+        });
+        Self { lists: seen.collect(), hidden_by, classes: classes.collect(), of_sessions }
     }
 
     fn is_same(&self, other: &Self) -> bool {
         let pairs = self.lists.iter().zip(&other.lists);
         self.lists.len() == other.lists.len()
             && self.hidden_by == other.hidden_by
+            && self.classes == other.classes
             && self.of_sessions == other.of_sessions
             && pairs.into_iter().all(|(one, two)| one.0 == two.0 && one.1.ptr_eq(&two.1))
     }
