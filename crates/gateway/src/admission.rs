@@ -493,7 +493,7 @@ impl Wanted {
     }
 
     /// What a result gives or ends.
-    pub(crate) fn ownership(&self, result: &str) -> Outcome {
+    fn ownership(&self, result: &str) -> Outcome {
         match (&self.sender.grant.policy, &self.what) {
             (Some(in_force), What::Tool(tool, class)) => {
                 let call = self.call(tool, *class, Some(&self.arguments));

@@ -130,7 +130,7 @@ impl Heard {
 }
 
 /// What the annotations of a tool say of its class.
-fn class_of(tool: &str) -> Option<Class> {
+pub(crate) fn class_of(tool: &str) -> Option<Class> {
     let hint = |name| peek(tool, &["annotations", name]).ok().flatten();
     if hint("destructiveHint") == Some("true") {
         return Some(Class::Destructive);

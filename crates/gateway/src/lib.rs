@@ -68,11 +68,13 @@ pub use call::Call;
 pub use endpoint::Endpoint;
 pub use failure::{Effect, Failure};
 pub use gateway::{AgentSessions, Gateway, Ids, NotOpened};
-pub use known::{KnownServer, KnownTool};
+pub use known::{KnownServer, KnownTool, Named};
 pub use metrics::{Metrics, ServerMetrics};
 pub use passage::{BrokenOff, Held, Onward, Passage};
 pub use rewrite::refused;
 pub use server::{Instances, Server, ServerSettings};
-pub use sessions::{Gate, Note, Records, Sending, Sent, Sessions, Showing, Unresolved};
+pub use sessions::{
+    Gate, Note, Records, Sending, Sent, SessionClasses, Sessions, Showing, Unresolved,
+};
 pub use strangers::{Listener, Peer, Stranger, Strangers};
 pub use streams::EventId;

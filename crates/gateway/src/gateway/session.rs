@@ -1,15 +1,14 @@
 //! Sessions of programs that dial in, as the gateway is wired to them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use toolgate_policy::Class;
 use toolgate_session::Reach;
 
 use super::Gateway;
 use crate::lists::Kind;
 use crate::server::Server;
-use crate::sessions::{Desk, SESSIONS, Sessions};
+use crate::sessions::{Desk, SESSIONS, SessionClasses, Sessions};
 
 impl Gateway {
     /// Programs can dial in from now on; to be said once, before the first agent comes.
@@ -32,7 +31,7 @@ impl Gateway {
     }
 
     /// The operator's word about the risk of single session tools.
-    pub fn set_session_classes(&self, classes: HashMap<String, Class>) {
+    pub fn set_session_classes(&self, classes: SessionClasses) {
         if let Some(desk) = self.desk.get() {
             desk.set_classes(classes);
         }

@@ -64,7 +64,7 @@ impl Link {
         if let Some(welcome) = self.unstarted_welcome() {
             return Ok(Opened::Yes(welcome));
         }
-        self.bring_up(self.left_until(deadline, self.server.settings.start_timeout)).await
+        self.bring_up(left_until(deadline, self.server.settings.start_timeout)).await
     }
 
     /// The server's answer to the `initialize` of this link, which is opened if it has to be, for a
@@ -85,7 +85,7 @@ impl Link {
         if let Some(failure) = self.failed_since(failed) {
             return Err(failure);
         }
-        let limit = self.left_until(deadline, self.server.settings.start_timeout);
+        let limit = left_until(deadline, self.server.settings.start_timeout);
         let opened = self.bring_up(limit).await?;
         if let Opened::Yes(_) = &opened {
             self.settle_in(deadline).await;
@@ -116,7 +116,7 @@ impl Link {
         if let Some(failure) = self.failed_since(failed) {
             return Err(failure);
         }
-        let limit = self.left_until(deadline, self.server.settings.reconnect_timeout);
+        let limit = left_until(deadline, self.server.settings.reconnect_timeout);
         match self.bring_up(limit).await? {
             Opened::Yes(_) => {}
             Opened::No(_) => return Err(Failure::unavailable("it refuses a new session")),
@@ -130,11 +130,6 @@ impl Link {
     fn deadline(&self, since: Instant) -> Option<Instant> {
         let settings = &self.server.settings;
         (!settings.backs_off).then(|| since + settings.reconnect_timeout)
-    }
-
-    /// How long an attempt may take.
-    fn left_until(&self, deadline: Option<Instant>, of_child: Duration) -> Duration {
-        deadline.map_or(of_child, |deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
     /// How the last attempt failed, if one has failed since there were so many.
@@ -401,6 +396,11 @@ impl Drop for Up {
             self.tasks.spawn(async move { channel.close().await });
         }
     }
+}
+
+/// How long an attempt may take.
+fn left_until(deadline: Option<Instant>, of_child: Duration) -> Duration {
+    deadline.map_or(of_child, |deadline| deadline.saturating_duration_since(Instant::now()))
 }
 
 /// None if it is not done by then.
