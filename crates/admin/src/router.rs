@@ -71,6 +71,8 @@ async fn answer(
         return Err(Fault::unauthorized());
     };
     if !who.may(route.role) {
+        let strangers = admin.given.gateway.admission().strangers();
+        strangers.refused(Listener::Admin, Stranger::Role, request.extensions().get().copied());
         let needed = route.role.as_str();
         return Err(Fault::forbidden(format!("this needs the role `{needed}`")));
     }

@@ -219,6 +219,11 @@ impl Grant {
         self.policy.as_ref().is_some_and(|policy| policy.policy.may_hide())
     }
 
+    /// The policy that may hide some of what there is from it.
+    pub fn hidden_by(&self) -> Option<Hash> {
+        self.policy.as_ref().filter(|policy| policy.policy.may_hide())?.hash
+    }
+
     /// Whether it must not see this tool of `server`.
     pub fn hides_tool(&self, server: &str, tool: &str, class: Class, now: Timestamp) -> bool {
         let in_force = self.policy.as_ref();

@@ -1,4 +1,4 @@
-//! Those who were not let in: no valid token, a foreign Host or Origin. Each leaves a count, and,
+//! Those who were not let in: no valid token, a role that is missing, a foreign Host or Origin. Each leaves a count, and,
 //! within limits, a line in the log and a row of the audit.
 //!
 //! Invariant: nothing that they have sent is written anywhere; only their address is.
@@ -43,6 +43,8 @@ pub enum Stranger {
     NoToken,
     /// A token that is not known, has expired or was revoked, or a header that is no token.
     BadToken,
+    /// The token of a person whose roles do not allow the request.
+    Role,
     /// A Host that is not ours.
     Host,
     /// A page of somewhere else.
@@ -77,12 +79,13 @@ impl Listener {
 }
 
 impl Stranger {
-    const ALL: [Self; 4] = [Self::NoToken, Self::BadToken, Self::Host, Self::Origin];
+    const ALL: [Self; 5] = [Self::NoToken, Self::BadToken, Self::Role, Self::Host, Self::Origin];
 
     fn as_str(self) -> &'static str {
         match self {
             Self::NoToken => "no_token",
             Self::BadToken => "bad_token",
+            Self::Role => "role",
             Self::Host => "host",
             Self::Origin => "origin",
         }
@@ -103,8 +106,7 @@ impl Strangers {
 
     /// Puts what is counted into `registry`.
     pub fn register(&self, registry: &mut Registry) {
-        let help =
-            "Requests refused before anything was done: no valid token, a foreign Host or Origin";
+        let help = "Requests refused before anything was done: no valid token, no role, a foreign Host or Origin";
         registry.register("refused", help, self.counts.clone());
     }
 

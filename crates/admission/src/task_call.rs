@@ -135,7 +135,7 @@ impl Open {
         ending.upstream_ms = ending.total_ms;
         match &news.result {
             Some(result) if self.watched => {
-                ending.ownership = self.wanted.ownership(result);
+                ending.ownership = self.admission.ownership_of(&self.wanted, result).await;
                 if let Err(error) = finish_in_time(self.ticket, ending).await {
                     tracing::error!(%error, "who owns what a task gave is not recorded yet");
                 }

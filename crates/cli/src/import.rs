@@ -3,28 +3,29 @@
 //! A `v8project.yaml` becomes a `toolgate.yaml`; the `tools_cache.json` that belongs to it, or one
 //! that is named itself, goes into the showcase of the data folder.
 //!
+//! Invariant: a file that another user can have written is refused, as configuration is.
 //! Invariant: what is not understood is refused, never left out silently; nothing is written then.
 
-use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
-use toolgate_config::{Config, Process, render};
+use toolgate_config::{Config, render};
 use toolgate_session::{Entry, import};
 
 use crate::args::ImportArgs;
 use crate::exit::Done;
 use crate::policy::{number, replace, visible};
 use crate::print;
-use crate::serve::take_over;
+use crate::serve::{Here, take_over};
+use crate::trusted;
 
 pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Done> {
     if let Some(entries) = tools_cache(&args.file) {
         let entries = entries.with_context(|| cannot(&args.file))?;
         return keep(args, &Config::default(), &entries);
     }
-    let imported = match Config::import(&args.file, &Process) {
+    let imported = match Config::import(&args.file, &Here) {
         Ok(imported) => imported,
         Err(problems) => {
             print::err(&render(&problems));
@@ -51,12 +52,12 @@ fn cannot(file: &Path) -> String {
 /// The entries of a file that is a tools cache; none if it is something else.
 fn tools_cache(file: &Path) -> Option<anyhow::Result<Vec<Entry>>> {
     let is_json = file.extension().is_some_and(|end| end.eq_ignore_ascii_case("json"));
-    is_json.then(|| Ok(import(&fs::read_to_string(file)?)?))
+    is_json.then(|| Ok(import(&trusted::read_text(file)?)?))
 }
 
 /// The tools that the other program knew, if it has written any down.
 fn read_cache(file: &Path) -> anyhow::Result<Vec<Entry>> {
-    match fs::read_to_string(file) {
+    match trusted::read_text(file) {
         Ok(text) => import(&text).with_context(|| cannot(file)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => Err(error).with_context(|| cannot(file)),

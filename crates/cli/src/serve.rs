@@ -56,7 +56,9 @@ pub(crate) use certificate::Here;
 pub(crate) use checkpoints::read as read_checkpoints;
 use data::DataFolder;
 pub(crate) use data::{announced, check_folder, client_of, is_announced, read_token};
-pub(crate) use folder::{config_file, errors_of, file_side, grant as grant_of_folder, said_class};
+pub(crate) use folder::{
+    config_file, errors_of, file_side, grant as grant_of_folder, said_class, session_tool,
+};
 use listeners::{Behind, Bound, Listeners};
 pub(crate) use random::token as new_token;
 use reload::{Active, Reload};

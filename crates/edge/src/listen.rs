@@ -4,7 +4,8 @@
 //! limit, heads a size limit, connections a number. Over that number a connection is told 503 and
 //! closed, and one from where none may come is told 403 and closed.
 //! Invariant: one address that is not on loopback holds at most half of the connections.
-//! Invariant: `/healthz` is answered by a thread of its own ([`Front`]), whatever the others do.
+//! Invariant: `/healthz` is answered by a thread of its own ([`Front`]), whatever the others do,
+//! under TLS too.
 //! Invariant: a stop closes idle connections at once and lets the others finish their response.
 
 use std::convert::Infallible;
@@ -32,7 +33,7 @@ use toolgate_gateway::Peer;
 
 use crate::linger::Lingering;
 use crate::repoll::Repoll;
-use crate::tls::{Stream, Tls};
+use crate::tls::{Moving, Stream, Tls};
 
 mod front;
 mod places;
@@ -117,7 +118,7 @@ pub async fn serve<S, B>(
     }
     let connections = TaskTracker::new();
     while let Some(Accepted { stream, place }) = handed.recv().await {
-        match TcpStream::from_std(stream) {
+        match stream.arrive() {
             Ok(stream) => {
                 connections.spawn(Repoll::new(serving.clone().connection(stream, place)));
             }
@@ -131,7 +132,7 @@ pub async fn serve<S, B>(
 /// A connection on its way to where it is served. The channel needs no bound: who is in it has a
 /// place.
 struct Accepted {
-    stream: std::net::TcpStream,
+    stream: Moving,
     place: Place,
 }
 
@@ -212,17 +213,13 @@ async fn accept<S, B>(
             tracing::debug!(%error, "a connection ended before it began");
             continue;
         }
-        if entrance.front.is_some() && entrance.tls.is_none() {
-            tokio::spawn(serving.clone().look_at(stream, place, hand_on.clone()));
-        } else {
-            hand(stream, place, &hand_on);
-        }
+        tokio::spawn(serving.clone().look_at(stream, place, hand_on.clone()));
     }
 }
 
 /// Hands a connection on; whoever serves it may be gone.
-fn hand(stream: TcpStream, place: Place, hand_on: &mpsc::UnboundedSender<Accepted>) {
-    match stream.into_std() {
+fn hand(stream: Stream, place: Place, hand_on: &mpsc::UnboundedSender<Accepted>) {
+    match stream.leave() {
         Ok(stream) => drop(hand_on.send(Accepted { stream, place })),
         Err(error) => tracing::debug!(%error, "a connection ended before it began"),
     }
@@ -236,24 +233,29 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    /// Answers `/healthz` on this thread, once, and hands on anything else.
+    /// Makes the handshake, answers `/healthz` on this thread, once, and hands on anything else.
     async fn look_at(
         mut self,
         stream: TcpStream,
         place: Place,
         hand_on: mpsc::UnboundedSender<Accepted>,
     ) {
-        let health = tokio::select! {
-            health = asks_for_health(&stream, self.limits.header_read) => health,
-            () = self.stop.cancelled() => return,
-        };
-        match health {
-            Some(true) => {}
-            Some(false) => return hand(stream, place, &hand_on),
-            None => {
+        let patience = self.limits.header_read;
+        let looking = async {
+            let mut stream = shake_hands(stream, self.tls.take(), patience).await?;
+            let health = asks_for_health(&mut stream, patience).await;
+            if health.is_none() {
                 tracing::debug!("the head of a request took too long");
-                return;
             }
+            Some((stream, health?))
+        };
+        let looked = tokio::select! {
+            looked = looking => looked,
+            () = self.stop.cancelled() => None,
+        };
+        let Some((stream, is_health)) = looked else { return };
+        if !is_health {
+            return hand(stream, place, &hand_on);
         }
         drop(hand_on);
         self.http.keep_alive(false);
@@ -261,13 +263,8 @@ where
     }
 
     /// Serves one connection to its end.
-    async fn connection(self, stream: TcpStream, place: Place) {
-        let Self { http, service, limits, tls, stop } = self;
-        let shaken = tokio::select! {
-            shaken = shake_hands(stream, tls, limits.header_read) => shaken,
-            () = stop.cancelled() => None,
-        };
-        let Some(stream) = shaken else { return };
+    async fn connection(self, stream: Stream, place: Place) {
+        let Self { http, service, limits, stop, .. } = self;
         let stream = TokioIo::new(Lingering::new(stream, stop.clone()));
         let header_bytes = limits.header_bytes;
         let (share, peer) = (place.share.clone(), Peer(place.peer));

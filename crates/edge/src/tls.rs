@@ -20,7 +20,8 @@ use tokio_rustls::TlsAcceptor;
 
 mod stream;
 
-pub(crate) use stream::Stream;
+use stream::Lent;
+pub(crate) use stream::{Moving, Secure, Stream};
 
 /// All that is spoken under it.
 const HTTP_1_1: &[u8] = b"http/1.1";
@@ -118,7 +119,7 @@ impl Tls {
     /// The handshake.
     pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<Stream> {
         let config = Arc::clone(&self.0.load().config);
-        let secured = TlsAcceptor::from(config).accept(stream).await?;
-        Ok(Stream::Secure(Box::new(secured)))
+        let secured = TlsAcceptor::from(config).accept(Lent::new(stream)).await?;
+        Ok(Stream::Secure(Box::new(Secure::new(secured))))
     }
 }

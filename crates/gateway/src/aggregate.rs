@@ -43,7 +43,7 @@ mod seen;
 mod welcome;
 
 pub(crate) use listing::{Listed, tools};
-pub(crate) use seen::seen;
+pub(crate) use seen::{one, seen};
 pub(crate) use welcome::welcome;
 
 use builtin::BuiltIn;
@@ -177,7 +177,11 @@ fn tell_changed(session: &Arc<AgentSession>) {
     tokio::spawn(async move {
         sleep(GATHER).await;
         let Some(session) = session.upgrade() else { return };
-        let outdated = session.sight.take_outdated(|kind| seen(&session, kind));
+        let outdated = if session.endpoint().is_one() {
+            session.sight.take_outdated_of_one(one(&session))
+        } else {
+            session.sight.take_outdated(|kind| seen(&session, kind))
+        };
         let mut told: Vec<_> = outdated.into_iter().map(Kind::changed).collect();
         told.dedup();
         for method in told {

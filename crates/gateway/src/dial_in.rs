@@ -29,6 +29,7 @@ use toolgate_session::{Answer, Failure, Known, Reach, Target};
 use toolgate_store::Permit;
 
 pub(crate) use self::call::start;
+pub use self::class::SessionClasses;
 pub(crate) use self::desk::Desk;
 pub use self::gate::Gate;
 pub use self::record::{Note, Records};

@@ -212,10 +212,16 @@ impl Gateway {
                 continue;
             };
             session.set_grant(&grant);
-            if !session.endpoint().is_one() {
-                self.attach_all(&session);
-                session.lists_changed(&Kind::ALL);
+            match session.endpoint() {
+                // The server's own words on an open stream are not for this grant any more.
+                Endpoint::Server(name) if !grant.may_reach(name) => {
+                    self.end(&session);
+                    continue;
+                }
+                Endpoint::Server(_) => {}
+                Endpoint::All | Endpoint::Sessions => self.attach_all(&session),
             }
+            session.lists_changed(&Kind::ALL);
         }
         self.watch_sessions();
     }
@@ -292,6 +298,7 @@ impl Gateway {
     fn move_sessions(&self, name: &str, new: &Arc<Server>) {
         for session in self.sessions_on(&Endpoint::Server(name.to_owned())) {
             self.attach_one(new, &session);
+            session.lists_changed(&Kind::ALL);
         }
     }
 

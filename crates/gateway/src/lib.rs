@@ -19,13 +19,15 @@ mod gateway;
 mod inspect;
 mod sessionless;
 
-pub use dial_in::{Gate, Note, Records, Sending, Sent, Sessions, Showing, Unresolved};
+pub use dial_in::{
+    Gate, Note, Records, Sending, Sent, SessionClasses, Sessions, Showing, Unresolved,
+};
 pub use downstream::agent::{AgentSession, Attached};
 pub use downstream::call::Call;
 pub use downstream::endpoint::Endpoint;
 pub use downstream::streams::EventId;
 pub use gateway::{AgentSessions, Gateway, NotOpened};
-pub use inspect::known::{KnownServer, KnownTool};
+pub use inspect::known::{KnownServer, KnownTool, Named};
 pub use toolgate_admission::access::{Access, Frozen, Grant, InForce, LastTold};
 pub use toolgate_admission::admit::{Admission, Refresh, Sender, Writing};
 pub use toolgate_admission::denials::{Listener, Peer, Stranger, Strangers};

@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use toolgate_mcp::write;
 
 use crate::machine::Sessions;
+use crate::names::{Offered, offer};
 use crate::reach::Reach;
 use crate::schema::{Variant, compose};
 use crate::tool::{Tool, Tools};
@@ -40,21 +41,29 @@ pub struct PublishedTool {
     pub sessions: usize,
     /// The definitions behind it, all of them different, as their clients sent them.
     pub definitions: Vec<Arc<Tool>>,
+    /// The same by kind, remembered ones too.
+    pub offered: Arc<[Offered]>,
 }
 
 impl Sessions {
     /// The list for a grant. It may be kept for as long as [`Sessions::revision`] stays.
     pub fn published(&self, reach: &Reach) -> Published {
         let groups = self.groups(reach);
-        let live = groups.iter().map(|group| (group.sessions.as_slice(), group.tools));
-        let kept = self.showcase.visible(reach).map(|entry| (&[][..], &*entry.tools));
+        let live = groups.iter().map(|group| (group.sessions.as_slice(), group.kind, group.tools));
+        let kept = self.showcase.visible(reach);
+        let kept = kept.map(|entry| (&[][..], entry.key.kind.as_str(), &*entry.tools));
         let (live, kept) = (by_name(live), by_name(kept));
         let tools: Vec<PublishedTool> = self
             .names(reach)
             .into_iter()
             .map(|(name, original)| {
-                let servers = live.get(&*original).or_else(|| kept.get(&*original));
-                self.publish(name, original, servers.map(Vec::as_slice).unwrap_or_default())
+                let (live, kept) = (live.get(&*original), kept.get(&*original));
+                let servers = live.or(kept).map(Vec::as_slice).unwrap_or_default();
+                let mut offered = Vec::new();
+                for (_, kind, tool) in live.into_iter().chain(kept).flatten() {
+                    offer(&mut offered, kind, tool);
+                }
+                self.publish((name, original), servers, offered)
             })
             .collect();
         let mut digest = Sha256::new();
@@ -74,13 +83,14 @@ impl Sessions {
         tools.any(|tool| tool.has_output_schema())
     }
 
-    /// The sessions that a grant sees, those with the same list of tools together.
+    /// The sessions that a grant sees, those of one kind with the same list of tools together.
     fn groups(&self, reach: &Reach) -> Vec<Group<'_>> {
         let mut groups: Vec<Group<'_>> = Vec::new();
-        let mut known: HashMap<*const Tools, usize> = HashMap::new();
+        let mut known: HashMap<(*const Tools, &str), usize> = HashMap::new();
         for (uid, session) in self.by_uid.iter().filter(|(uid, _)| self.serves(uid, reach)) {
-            let at = *known.entry(Arc::as_ptr(&session.tools)).or_insert_with(|| {
-                groups.push(Group { tools: &session.tools, sessions: Vec::new() });
+            let kind = session.card.kind.as_str();
+            let at = *known.entry((Arc::as_ptr(&session.tools), kind)).or_insert_with(|| {
+                groups.push(Group { tools: &session.tools, kind, sessions: Vec::new() });
                 groups.len() - 1
             });
             if let Some(group) = groups.get_mut(at) {
@@ -90,11 +100,16 @@ impl Sessions {
         groups
     }
 
-    fn publish(&self, name: String, original: Arc<str>, servers: &[Server<'_>]) -> PublishedTool {
-        let sessions = servers.iter().map(|(sessions, _)| sessions.len()).sum();
-        let definitions = different(servers.iter().map(|(_, tool)| *tool));
+    fn publish(
+        &self,
+        (name, original): (String, Arc<str>),
+        servers: &[Server<'_>],
+        offered: Vec<Offered>,
+    ) -> PublishedTool {
+        let sessions = servers.iter().map(|(sessions, ..)| sessions.len()).sum();
+        let definitions = different(servers.iter().map(|(.., tool)| *tool));
         let mut variants: BTreeMap<[u8; 32], Variant<'_>> = BTreeMap::new();
-        for (uids, tool) in servers {
+        for (uids, _, tool) in servers {
             let schema = &tool.input_schema;
             let variant = variants
                 .entry(schema.hash)
@@ -108,27 +123,29 @@ impl Sessions {
         let schema = compose(&variants, self.settings.conflict);
         let json = item(&name, &original, self.settings.ascii_names, &schema, &definitions);
         let aliases = self.aliases(&original, &name);
-        PublishedTool { name, original, aliases, json, sessions, definitions }
+        let offered = offered.into();
+        PublishedTool { name, original, aliases, json, sessions, definitions, offered }
     }
 }
 
-/// Sessions with the same list of tools.
+/// Sessions of one kind with the same list of tools.
 struct Group<'a> {
     tools: &'a Tools,
+    kind: &'a str,
     sessions: Vec<&'a str>,
 }
 
-/// The sessions that serve a tool as it is; none if the showcase alone has it.
-type Server<'a> = (&'a [&'a str], &'a Arc<Tool>);
+/// The sessions that serve a tool as it is, none if the showcase alone has it; and their kind.
+type Server<'a> = (&'a [&'a str], &'a str, &'a Arc<Tool>);
 
 /// Who has a tool of which name: looked up once for each name, however many there are.
 fn by_name<'a>(
-    lists: impl Iterator<Item = (&'a [&'a str], &'a Tools)>,
+    lists: impl Iterator<Item = (&'a [&'a str], &'a str, &'a Tools)>,
 ) -> HashMap<&'a str, Vec<Server<'a>>> {
     let mut named: HashMap<&str, Vec<Server<'_>>> = HashMap::new();
-    for (sessions, tools) in lists {
+    for (sessions, kind, tools) in lists {
         for (name, tool) in tools {
-            named.entry(name).or_default().push((sessions, tool));
+            named.entry(name).or_default().push((sessions, kind, tool));
         }
     }
     named

@@ -8,6 +8,7 @@ use crate::failure::{Effect, Failure};
 use crate::outcome::ToolResult;
 use crate::reach::{Reach, Token};
 use crate::showcase::{Entry, Key};
+use crate::spoken::Spoken;
 use crate::target::Target;
 use crate::time::Millis;
 
@@ -32,6 +33,13 @@ pub enum Input<'a> {
         socket: SocketId,
         /// With which token it came.
         token: Arc<Token>,
+    },
+    /// A text frame has come that was read already, by [`crate::Reader`].
+    Spoken {
+        /// On which socket.
+        socket: SocketId,
+        /// What it says.
+        spoken: Spoken<'a>,
     },
     /// A text frame has come.
     Frame {
@@ -221,6 +229,8 @@ pub enum What {
     LateAnswer,
     /// A frame could not be read.
     BadFrame,
+    /// A register was refused: too many sessions of its token have left.
+    TooManyAway,
     /// A register was refused.
     RegisterRefused,
     /// A socket did not register in time.
@@ -264,6 +274,7 @@ impl What {
             Self::AnswerDropped => "answer_dropped",
             Self::LateAnswer => "late_answer",
             Self::BadFrame => "bad_frame",
+            Self::TooManyAway => "too_many_away",
             Self::RegisterRefused => "register_refused",
             Self::NotRegistered => "not_registered",
             Self::Unresponsive => "unresponsive",

@@ -30,6 +30,7 @@ use crate::pool::Pool;
 use crate::reach::Reach;
 use crate::settings::Settings;
 use crate::showcase::{Entry, Showcase};
+use crate::spoken::Reader;
 use crate::time::Millis;
 use crate::timers::{Timer, Timers};
 
@@ -69,7 +70,7 @@ struct View {
 impl Sessions {
     /// With the showcase as the store has it.
     pub fn new(settings: Settings, showcase: impl IntoIterator<Item = Entry>, now: Millis) -> Self {
-        let mut pool = Pool::default();
+        let pool = Pool::default();
         let showcase =
             showcase.into_iter().map(|entry| Entry { tools: pool.share(&entry.tools), ..entry });
         let showcase = Showcase::new(showcase);
@@ -94,6 +95,11 @@ impl Sessions {
         sessions
     }
 
+    /// Reads frames for [`Input::Spoken`], without the machine.
+    pub fn reader(&self) -> Reader {
+        Reader { pool: self.pool.clone(), max_tools: self.settings.max_tools }
+    }
+
     /// Something has happened; what is to be done now.
     pub fn handle(&mut self, input: Input<'_>, now: Millis) -> Outputs {
         self.now = self.now.max(now);
@@ -102,7 +108,11 @@ impl Sessions {
         }
         match input {
             Input::Opened { socket, token } => self.opened(socket, token),
-            Input::Frame { socket, text } => self.frame(socket, text),
+            Input::Frame { socket, text } => {
+                let spoken = self.reader().read(text);
+                self.spoken(socket, spoken);
+            }
+            Input::Spoken { socket, spoken } => self.spoken(socket, spoken),
             Input::Alive { socket } => self.alive(socket),
             Input::Closed { socket } => self.closed(socket),
             Input::Call(call) => self.admit(call),

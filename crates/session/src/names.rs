@@ -15,6 +15,7 @@ use toolgate_mcp::fold;
 use crate::machine::Sessions;
 use crate::reach::Reach;
 use crate::settings::Settings;
+use crate::tool::Tool;
 
 const PREFIX: &str = "session__";
 
@@ -22,12 +23,30 @@ const PREFIX: &str = "session__";
 const MAX_NAME: usize = 256;
 
 /// A tool that a grant knows by a published name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Known {
     /// What clients call it.
     pub original: Arc<str>,
     /// Every other name that policies match: see [`Sessions::known`].
     pub aliases: Arc<[Arc<str>]>,
+    /// What the kinds of sessions that have it say of it: each different definition once per kind.
+    pub offered: Arc<[Offered]>,
+}
+
+/// A tool as the sessions of one kind define it.
+#[derive(Debug, Clone)]
+pub struct Offered {
+    /// The kind.
+    pub kind: String,
+    /// The definition.
+    pub tool: Arc<Tool>,
+}
+
+/// Adds a definition of a kind, if it is not there yet.
+pub(crate) fn offer(offered: &mut Vec<Offered>, kind: &str, tool: &Arc<Tool>) {
+    if !offered.iter().any(|known| known.kind == kind && Arc::ptr_eq(&known.tool, tool)) {
+        offered.push(Offered { kind: kind.to_owned(), tool: Arc::clone(tool) });
+    }
 }
 
 impl Sessions {

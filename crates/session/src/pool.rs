@@ -1,19 +1,24 @@
 //! Tools and lists of tools that were read, held once however many sessions publish them.
 //!
+//! Invariant: its lock is held to look something up and to put it in, never while something is read.
+//!
 //! A thousand equal clients send a thousand equal lists: the first is read, the others are known by
 //! their hash, and whoever makes lists for agents sees at a glance that they are one.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use sha2::{Digest, Sha256};
 use toolgate_mcp::{fold, items};
 
 use crate::tool::{Tool, Tools, read_tool};
 
-/// What is known by the hash of its text.
+/// What is known by the hash of its text; clones share it.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Pool(Arc<Mutex<Held>>);
+
 #[derive(Debug, Default)]
-pub(crate) struct Pool {
+struct Held {
     tools: HashMap<[u8; 32], Weak<Tool>>,
     lists: HashMap<[u8; 32], (Weak<Tools>, Vec<String>)>,
     /// Dead entries are swept out when there are this many.
@@ -30,12 +35,10 @@ pub(crate) struct ReadTools {
 
 impl Pool {
     /// Reads `tools` of a register or of `tools_changed`. The error names what is wrong.
-    pub(crate) fn read(&mut self, raw: &str, max: usize) -> Result<ReadTools, String> {
+    pub(crate) fn read(&self, raw: &str, max: usize) -> Result<ReadTools, String> {
         let key: [u8; 32] = Sha256::digest(raw.as_bytes()).into();
-        if let Some((list, doubled)) = self.lists.get(&key)
-            && let Some(tools) = list.upgrade()
-        {
-            return Ok(ReadTools { tools, doubled: doubled.clone() });
+        if let Some(known) = self.held().list(&key) {
+            return Ok(known);
         }
         let wrong = || "`tools` must be an array".to_owned();
         let items = items(raw).map_err(|refusal| refusal.message)?.ok_or_else(wrong)?;
@@ -55,32 +58,53 @@ impl Pool {
             }
         }
         let tools = Arc::new(tools);
-        self.sweep();
-        self.lists.insert(key, (Arc::downgrade(&tools), doubled.clone()));
+        let mut held = self.held();
+        held.sweep();
+        // Another socket may have read the same list meanwhile.
+        if let Some(known) = held.list(&key) {
+            return Ok(known);
+        }
+        held.lists.insert(key, (Arc::downgrade(&tools), doubled.clone()));
         Ok(ReadTools { tools, doubled })
     }
 
     /// Tools that were read elsewhere, those that are known held once.
-    pub(crate) fn share(&mut self, tools: &Tools) -> Arc<Tools> {
+    pub(crate) fn share(&self, tools: &Tools) -> Arc<Tools> {
         let shared = tools.values().map(|tool| {
             let key: [u8; 32] = Sha256::digest(tool.raw.get().as_bytes()).into();
-            let known = self.tools.get(&key).and_then(Weak::upgrade);
-            let tool = known.unwrap_or_else(|| Arc::clone(tool));
-            self.tools.insert(key, Arc::downgrade(&tool));
+            let tool = self.held().share(key, Arc::clone(tool));
             (Arc::clone(&tool.name), tool)
         });
         Arc::new(shared.collect())
     }
 
-    fn tool(&mut self, raw: &str) -> Result<Option<Arc<Tool>>, String> {
+    fn tool(&self, raw: &str) -> Result<Option<Arc<Tool>>, String> {
         let key: [u8; 32] = Sha256::digest(raw.as_bytes()).into();
-        if let Some(tool) = self.tools.get(&key).and_then(Weak::upgrade) {
+        if let Some(tool) = self.held().tools.get(&key).and_then(Weak::upgrade) {
             return Ok(Some(tool));
         }
-        let Some(tool) = read_tool(raw)? else { return Ok(None) };
-        let tool = Arc::new(tool);
+        let tool = read_tool(raw)?;
+        Ok(tool.map(|tool| self.held().share(key, Arc::new(tool))))
+    }
+
+    fn held(&self) -> MutexGuard<'_, Held> {
+        // Whoever panicked has left it whole: each entry is put in at once.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Held {
+    fn list(&self, key: &[u8; 32]) -> Option<ReadTools> {
+        let (list, doubled) = self.lists.get(key)?;
+        Some(ReadTools { tools: list.upgrade()?, doubled: doubled.clone() })
+    }
+
+    /// The tool that is known by this key, or else this one, which is known from now on.
+    fn share(&mut self, key: [u8; 32], tool: Arc<Tool>) -> Arc<Tool> {
+        let known = self.tools.get(&key).and_then(Weak::upgrade);
+        let tool = known.unwrap_or(tool);
         self.tools.insert(key, Arc::downgrade(&tool));
-        Ok(Some(tool))
+        tool
     }
 
     fn sweep(&mut self) {

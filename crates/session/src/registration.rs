@@ -35,7 +35,7 @@ const MAX_FIELD: usize = 512;
 
 impl Registration {
     /// Reads raw params; the error is a message for the client.
-    pub(crate) fn read(raw: Option<&str>, pool: &mut Pool, max: usize) -> Result<Self, String> {
+    pub(crate) fn read(raw: Option<&str>, pool: &Pool, max: usize) -> Result<Self, String> {
         let params = raw.ok_or("`params` is missing")?;
         let members = members(params).map_err(|_| "`params` must be an object")?;
         let required = |key: &str| string(&members, key)?.ok_or(format!("`{key}` is missing"));
@@ -69,7 +69,7 @@ impl Registration {
 /// The tools in the params of `session.tools_changed`.
 pub(crate) fn changed_tools(
     raw: Option<&str>,
-    pool: &mut Pool,
+    pool: &Pool,
     max: usize,
 ) -> Result<ReadTools, String> {
     let params = raw.ok_or("`params` is missing")?;

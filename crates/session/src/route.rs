@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::machine::Session;
 use crate::machine::Sessions;
 use crate::mutant::{self, Mutant};
-use crate::names::Known;
+use crate::names::{Known, Offered, offer};
 use crate::reach::Reach;
 use crate::target::Target;
 use crate::tool::Tool;
@@ -61,7 +61,25 @@ impl Sessions {
         let original = self.original(name, reach)?;
         let known = self.is_served(&original, reach) || self.is_known(&original, reach);
         let aliases = self.aliases(&original, name);
-        known.then_some(Known { original, aliases })
+        known.then(|| Known { offered: self.offered(&original, reach).into(), original, aliases })
+    }
+
+    /// What the kinds of sessions that a grant may reach say of a tool; of those that are there, also
+    /// if they are idle, and of those that are remembered.
+    fn offered(&self, original: &str, reach: &Reach) -> Vec<Offered> {
+        let mut offered = Vec::new();
+        let uids = self.serving.get(original).into_iter().flatten();
+        for session in uids.filter_map(|uid| self.reachable(uid, reach)) {
+            if let Some(tool) = session.tools.get(original) {
+                offer(&mut offered, &session.card.kind, tool);
+            }
+        }
+        for entry in self.showcase.visible(reach) {
+            if let Some(tool) = entry.tools.get(original) {
+                offer(&mut offered, &entry.key.kind, tool);
+            }
+        }
+        offered
     }
 
     fn target(

@@ -42,6 +42,9 @@ pub struct Settings {
     pub coalesce: Duration,
     /// The most tools that one session may publish.
     pub max_tools: usize,
+    /// How many sessions of one token are kept after they have left, and how many bytes their
+    /// different lists of tools may have, before a new one is refused.
+    pub away: Room,
     /// Names that session tools may not take.
     pub built_ins: Vec<String>,
     /// Names of the servers in force: tools called `<server>__…` get another name. Kept up to date
@@ -156,6 +159,7 @@ impl Default for Settings {
             room: Room::default(),
             coalesce: Duration::from_millis(200),
             max_tools: 2000,
+            away: Room { entries: 4_096, bytes: 64 * 1024 * 1024 },
             built_ins: ["session_list", "tools_cache_reset", "my_permissions"]
                 .map(str::to_owned)
                 .to_vec(),

@@ -235,7 +235,7 @@ async fn guarded(
     ending.upstream_ms = u64::try_from(sent.elapsed().as_millis()).ok();
     ending.total_ms = u64::try_from(began.elapsed().as_millis()).ok();
     let Some(withheld) = ended.withheld else { return ticket.finish(ending) };
-    ending.ownership = wanted.ownership(&withheld.result);
+    ending.ownership = admission.ownership_of(&wanted, &withheld.result).await;
     record_first(ticket, ending, withheld).await;
 }
 

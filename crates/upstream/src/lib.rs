@@ -29,7 +29,9 @@ pub mod names;
 pub mod relay;
 pub mod resubscribe;
 pub mod rewrite;
-mod shown;
+pub mod shown;
 pub mod tasks;
 pub mod withheld;
 pub mod work;
+
+pub use listed::class_of_definition;

@@ -69,6 +69,24 @@ impl Heard {
         self.of(kind).is_some_and(|names| names.read().folded.contains(&*fold(name)))
     }
 
+    /// Whether something holds of any name that it has listed; none if no list was heard, or more
+    /// names than `most`.
+    pub(crate) fn any(
+        &self,
+        kind: Kind,
+        most: usize,
+        holds: impl FnMut(&str) -> bool,
+    ) -> Option<bool> {
+        let names: Vec<Box<str>> = {
+            let names = self.of(kind)?.read();
+            if !names.any || names.exact.len() > most {
+                return None;
+            }
+            names.exact.iter().cloned().collect()
+        };
+        Some(names.iter().map(|name| &**name).any(holds))
+    }
+
     /// The class that its server's own words give a tool at least.
     pub(crate) fn class(&self, tool: &str) -> Option<Class> {
         self.classes.read().get(tool).copied()
@@ -91,7 +109,7 @@ impl Heard {
     fn add(&self, kind: Kind, name: &str, entry: &str) {
         let Some(names) = self.of(kind) else { return };
         if kind == Kind::Tools {
-            match class_of(entry) {
+            match class_of_definition(entry) {
                 Some(class) => {
                     let mut classes = self.classes.write();
                     if classes.len() < MAX_NAMES || classes.contains_key(name) {
@@ -113,7 +131,7 @@ impl Heard {
 }
 
 /// What the annotations of a tool say of its class.
-fn class_of(tool: &str) -> Option<Class> {
+pub fn class_of_definition(tool: &str) -> Option<Class> {
     let hint = |name| peek(tool, &["annotations", name]).ok().flatten();
     if hint("destructiveHint") == Some("true") {
         return Some(Class::Destructive);

@@ -125,15 +125,15 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
     }
     let at = asked.at.as_deref().map(str::parse::<Timestamp>).transpose();
     let at = at.map_err(|_| Fault::bad_request("`at` must be a time (2026-01-05T12:00:00Z)"))?;
-    let server = asked.server.as_deref().unwrap_or_default();
-    let (tool, aliases) = ask.admin.given.gateway.names_of(server, &asked.tool);
+    let grant =
+        asked.grant.as_deref().map(|grant| grants::find(&view, grant).cloned()).transpose()?;
+    let label = grant.as_ref().map(|grant| &*grant.label);
+    let named = ask.admin.given.gateway.named(asked.server.as_deref(), &asked.tool, label);
     let class = match asked.class.as_deref() {
         Some(word) => Class::parse(word)
             .ok_or_else(|| Fault::bad_request(format!("`{word}` is no risk class")))?,
-        None => ask.admin.given.gateway.class_of(server, &tool),
+        None => named.class,
     };
-    let grant =
-        asked.grant.as_deref().map(|grant| grants::find(&view, grant).cloned()).transpose()?;
     let call = move |policy: &InForce, usage: &dyn toolgate_policy::Usage, now: Timestamp| {
         let identity = grant.as_ref().and_then(|grant| {
             let name = grant.identity.as_deref()?;
@@ -149,8 +149,8 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
                 infobase_name: asked.session.infobase_name.as_deref(),
                 host_id: asked.session.host_id.as_deref(),
             }),
-            aliases: &aliases,
-            ..Call::new(asked.server.as_deref().unwrap_or_default(), &tool, class, arguments)
+            aliases: &named.aliases,
+            ..Call::new(&named.server, &named.tool, class, arguments)
         };
         let explanation = explain(&policy.policy, &call, usage, now);
         Explained { explanation, limits: limits(&policy.policy, &call, usage, now) }

@@ -8,13 +8,17 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use toolgate_audit::Draft;
-use toolgate_policy::{Examined, UNUSED, Usage, Verdict, conclude, examine};
+use toolgate_policy::{Examined, Outcome, UNUSED, Usage, Verdict, conclude, examine};
 
 use super::{Admission, Wanted, What, draft};
 use crate::refused::Refused;
+use crate::turns::NoTurn;
 
 /// Arguments of more bytes than this are looked at off the runtime's threads.
 const LARGE: usize = 32 * 1024;
+
+/// The same of results, of calls that give or end what somebody owns.
+const LARGE_RESULT: usize = 256 * 1024;
 
 /// A request, as far as it can be judged by itself.
 pub(super) struct Judged {
@@ -42,6 +46,25 @@ impl Admission {
         let judge = move || Judged { draft: draft(&writing, &held), so_far: held.judge(now) };
         let judged = self.turns.run(&wanted.sender.grant.label, judge).await;
         judged.map_err(|no| Refused::not_audited(wanted.call_id, no.why()))
+    }
+
+    /// What the result of a call gives or ends. A large one is read off the runtime's threads, in
+    /// turn with other grants, as long as the grant has room for it there.
+    pub async fn ownership_of(&self, wanted: &Arc<Wanted>, result: &str) -> Outcome {
+        if result.len() <= LARGE_RESULT {
+            return wanted.ownership(result);
+        }
+        let (held, text) = (Arc::clone(wanted), result.to_owned());
+        let read = move || held.ownership(&text);
+        let read = self.turns.run(&wanted.sender.grant.label, read).await;
+        match read {
+            Ok(outcome) => outcome,
+            Err(NoTurn::TooMany) => wanted.ownership(result),
+            Err(NoTurn::Failed) => {
+                tracing::error!("a large result could not be read; what it gave has no owner");
+                Outcome::default()
+            }
+        }
     }
 
     /// The draft of a row about a request that goes nowhere.

@@ -12,6 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolgate_admin::SERVERS;
+use toolgate_gateway::Records;
 use toolgate_policy::{
     Amount, Call, Class, Effect, ExplainedRule, Explanation, Identity, Known, LimitState, Policy,
     SessionFacts, UNUSED, Usage, Verdict, explain, limits,
@@ -22,6 +23,9 @@ use super::source::Source;
 use crate::admin_client::{AdminClient, part};
 use crate::args::ExplainArgs;
 use crate::serve::{self, find_data};
+
+/// The word for sessions where servers have their name.
+const SESSIONS: &str = "sessions";
 
 /// An explanation, and the document it is of.
 pub(super) struct Granted {
@@ -117,10 +121,12 @@ impl Asked<'_> {
         let shown = folder.display();
         let unreadable = || format!("the data folder `{shown}` cannot be read");
         let mut outside = Outside::open(folder).with_context(unreadable)?;
-        let (mut snapshot, mut kept) = (toolgate_store::Snapshot::default(), Vec::new());
+        let mut snapshot = toolgate_store::Snapshot::default();
+        let (mut kept, mut showcase) = (Vec::new(), Vec::new());
         if let Some(outside) = &mut outside {
             snapshot = outside.snapshot().with_context(unreadable)?;
             kept = outside.kept(SERVERS).with_context(unreadable)?;
+            showcase = outside.kept(Records::SPACE).with_context(unreadable)?;
         }
         let file = serve::file_side(self.args.admin.data.config.as_deref())?;
         let servers = file.config.servers.iter().map(|server| server.name.clone());
@@ -137,17 +143,30 @@ impl Asked<'_> {
             infobase_name: self.args.session_infobase.as_deref(),
             host_id: self.args.session_host.as_deref(),
         };
+        let of_sessions = self.server == Some(SESSIONS);
+        let session_tool = (of_sessions || self.server.is_none()).then(|| {
+            let tool = (self.tool, of_sessions);
+            serve::session_tool((&file.config, &servers), &showcase, &known.sessions, tool)
+        });
+        let session_tool = session_tool.flatten();
         let mut configured = file.config.servers.iter();
         let server = configured.find(|one| Some(&*one.name) == self.server);
-        let said = || server.and_then(|one| serve::said_class(one, self.tool));
-        let class = self.args.class.or_else(said).unwrap_or_else(|| Class::by_name(self.tool));
+        let said = server.and_then(|one| serve::said_class(one, self.tool));
+        let of_session = session_tool.as_ref().map(|(_, class)| *class);
+        let class = self.args.class.or(said).or(of_session);
+        let class = class.unwrap_or_else(|| Class::by_name(self.tool));
+        let (server, tool, aliases) = match &session_tool {
+            Some((known, _)) => (SESSIONS, &*known.original, &*known.aliases),
+            None => (self.server.unwrap_or_default(), self.tool, &[][..]),
+        };
         let identity = known.identity.as_deref();
         let call = Call {
             grant: &known.label,
             identity: identity.map(|name| Identity { name, groups: &known.groups }),
             client: self.args.client.as_deref(),
             session: Some(facts),
-            ..Call::new(self.server.unwrap_or_default(), self.tool, class, &self.args.args)
+            aliases,
+            ..Call::new(server, tool, class, &self.args.args)
         };
         let policy = &in_force.policy;
         let told = |usage: &dyn Usage, now: Timestamp| {

@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolgate_admin::Tried;
-use toolgate_config::{ServerConfig, Severity};
-use toolgate_gateway::InForce;
+use toolgate_config::{Config, ServerConfig, Severity};
+use toolgate_gateway::{InForce, Records};
 use toolgate_policy::Class;
-use toolgate_store::Snapshot;
+use toolgate_session::{self as session, Reach};
+use toolgate_store::{Kept, Snapshot};
 
 use super::access::{Compiled, FileSide, Policies, PolicyFiles, Tests, policies};
 use super::source::Source;
-use super::wire;
+use super::{sessions, wire};
 
 /// A grant and its policy.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub(crate) struct KnownGrant {
     pub(crate) label: String,
     pub(crate) identity: Option<String>,
     pub(crate) groups: Vec<String>,
+    /// The sessions it may reach.
+    pub(crate) sessions: Arc<Reach>,
     pub(crate) revoked: bool,
     /// What decides its calls, and the document it was made of.
     pub(crate) policy: Option<(Arc<InForce>, String)>,
@@ -59,6 +62,7 @@ pub(crate) fn grant(
             label: grant.label.clone(),
             identity: grant.identity.clone(),
             groups: grant.groups.clone(),
+            sessions: sessions::reach(&grant.sessions),
             // A stored revocation wins over the file.
             revoked: kept.any(|kept| *kept.label == *named && kept.revoked.is_some()),
             policy: policy(grant.policy.as_deref()),
@@ -69,9 +73,32 @@ pub(crate) fn grant(
         label: grant.label.to_string(),
         identity: grant.identity.as_deref().map(str::to_owned),
         groups: grant.groups.clone(),
+        sessions: grant.sessions.as_deref().map(sessions::kept_reach).unwrap_or_default(),
         revoked: grant.revoked.is_some(),
         policy: policy(grant.policy.as_deref()),
     }))
+}
+
+/// The session tool that a grant knows by this name, from the showcase of the folder: as a gateway
+/// would find it while no session is there. With `by_original` also by what its clients call it.
+pub(crate) fn session_tool(
+    (config, servers): (&Config, &[String]),
+    showcase: &[Kept],
+    reach: &Reach,
+    (tool, by_original): (&str, bool),
+) -> Option<(session::Known, Class)> {
+    let entries = Records::entries(showcase);
+    let mut settings = sessions::settings(config);
+    settings.servers = servers.to_vec();
+    let machine = session::Sessions::new(settings, entries, session::Millis(0));
+    let published = || {
+        let published = machine.published(reach).tools.into_iter();
+        let mut named = published.filter(|it| by_original && *it.original == *tool);
+        machine.known(&named.next()?.name, reach)
+    };
+    let known = machine.known(tool, reach).or_else(published)?;
+    let class = sessions::classes(config).of(&known);
+    Some((known, class))
 }
 
 /// The operator's word about the class of a tool.

@@ -113,7 +113,7 @@ impl Listeners {
         let watch = watch(gateway);
         let agents = self.mcp.map(|listener| {
             let bound_to = ip_of(&listener);
-            let rules = wire::agent_rules(config, bound_to);
+            let rules = wire::agent_rules(config, bound_to, bound.tls.is_some());
             let agents = Agents::new(Arc::clone(gateway), rules, Arc::clone(ready));
             serving.spawn(listen::serve(
                 listener,
@@ -128,7 +128,7 @@ impl Listeners {
         let mut serve = |listener, entrance, service: &dyn Fn(SharedGuard, Metrics) -> Service| {
             let Some(listener) = listener else { return };
             let bound_to = ip_of(&listener);
-            let guard = wire::guard(config, bound_to, Browsers::OwnPages);
+            let guard = wire::guard(config, bound_to, Browsers::OwnPages, bound.tls.is_some());
             let guard = SharedGuard::new(Arc::new(guard).into());
             guards.push(Arc::clone(&guard));
             let metrics = Metrics { text: Arc::clone(&text), asks: asks(bound_to, admin) };
@@ -144,7 +144,7 @@ impl Listeners {
         });
         let door = self.sessions.zip(board).map(|(listener, board)| {
             let bound_to = ip_of(&listener);
-            let rules = sessions::rules(config, bound_to);
+            let rules = sessions::rules(config, bound_to, bound.tls.is_some());
             let (board, sockets) = (Arc::clone(board), serving.clone());
             let door = Door::new(Arc::clone(&board), rules, limits.connections, sockets, watch);
             let (service, limits, stop) = (door.clone(), limits.clone(), stop.clone());
@@ -184,16 +184,18 @@ impl Served {
 
     /// Other rules from the next request on.
     pub(crate) fn set_rules(&self, config: &Config) {
+        // A certificate that is new in the file needs a restart, so that what is bound decides.
+        let https = self.tls.is_some();
         if let Some((agents, bound_to)) = &self.agents {
-            agents.set_rules(wire::agent_rules(config, *bound_to));
+            agents.set_rules(wire::agent_rules(config, *bound_to, https));
         }
         if let Some((door, board, bound_to)) = &self.door {
-            door.set_rules(sessions::rules(config, *bound_to));
+            door.set_rules(sessions::rules(config, *bound_to, https));
             board.reconfigure(sessions::settings(config));
         }
         for guard in &self.guards {
             let old = guard.load();
-            guard.store(Arc::new(wire::guard(config, old.bound_to, old.browsers)));
+            guard.store(Arc::new(wire::guard(config, old.bound_to, old.browsers, https)));
         }
     }
 }

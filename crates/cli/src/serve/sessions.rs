@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use toolgate_config::{Config, Glob, Idle, KindSettings, SchemaConflict, SessionFilter};
 use toolgate_edge::guard::Browsers;
 use toolgate_edge::sessions::{DoorRules, KnownToken, Outside, Switchboard, Tokens};
-use toolgate_gateway::{Clock, Note, Records};
+use toolgate_gateway::{Clock, Note, Records, SessionClasses};
 use toolgate_policy::Class;
 use toolgate_session::{self as session, Entry, Millis, Reach, Settings, ToolSettings};
 use toolgate_store::Store;
@@ -145,12 +145,20 @@ fn kind(config: &KindSettings) -> session::KindSettings {
     }
 }
 
-/// The operator's word about the risk of single tools; the first that is said counts.
-pub(crate) fn classes(config: &Config) -> HashMap<String, Class> {
+/// The operator's word about the risk of single tools, of each kind its own.
+pub(crate) fn classes(config: &Config) -> SessionClasses {
     let sessions = &config.sessions;
-    let of_kinds = sessions.kinds.iter().flat_map(|(_, kind)| &kind.tools);
+    let kinds = sessions.kinds.iter();
+    SessionClasses {
+        common: classes_of(&sessions.common),
+        kinds: kinds.map(|(name, kind)| (name.clone(), classes_of(kind))).collect(),
+    }
+}
+
+/// The kind's own word comes first, before that about all kinds.
+fn classes_of(kind: &KindSettings) -> HashMap<String, Class> {
     let mut classes = HashMap::new();
-    for tool in of_kinds.chain(&sessions.common.tools) {
+    for tool in &kind.tools {
         if let Some(class) = tool.class {
             classes.entry(tool.name.clone()).or_insert(wire::class(class));
         }
@@ -159,14 +167,14 @@ pub(crate) fn classes(config: &Config) -> HashMap<String, Class> {
 }
 
 /// Who may dial in, and how.
-pub(crate) fn rules(config: &Config, bound_to: IpAddr) -> DoorRules {
+pub(crate) fn rules(config: &Config, bound_to: IpAddr, https: bool) -> DoorRules {
     let tokens = config.sessions.tokens.iter().map(|token| {
         let bounds = [&token.kinds, &token.infobases, &token.uids];
         let [kinds, infobases, uids] = bounds.map(|bound| bound.as_deref().map(globs));
         KnownToken::new(*token.token.as_bytes(), kinds, infobases, uids)
     });
     DoorRules {
-        guard: wire::guard(config, bound_to, Browsers::Local),
+        guard: wire::guard(config, bound_to, Browsers::Local, https),
         path: config.sessions.path.clone(),
         tokens: Tokens::new(tokens.collect()),
         frame: wire::bytes(config.sessions.frame),

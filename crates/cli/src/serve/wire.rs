@@ -138,19 +138,18 @@ pub(crate) fn agent_sessions(config: &Config) -> AgentSessions {
 }
 
 /// Who may reach the agents' listener, and with how much.
-pub(crate) fn agent_rules(config: &Config, bound_to: IpAddr) -> Rules {
+pub(crate) fn agent_rules(config: &Config, bound_to: IpAddr, https: bool) -> Rules {
     let limits = AgentLimits {
         body: bytes(config.limits.body),
         body_read: config.limits.body_read,
         depth: bytes(config.limits.depth),
     };
-    Rules { guard: guard(config, bound_to, Browsers::Local), limits }
+    Rules { guard: guard(config, bound_to, Browsers::Local, https), limits }
 }
 
-/// Who may reach a listener.
-pub(crate) fn guard(config: &Config, bound_to: IpAddr, browsers: Browsers) -> Guard {
+/// Who may reach a listener that speaks TLS, or does not.
+pub(crate) fn guard(config: &Config, bound_to: IpAddr, browsers: Browsers, https: bool) -> Guard {
     let origins = config.origins.iter().map(|origin| origin.as_str().to_owned()).collect();
-    let https = config.tls.is_some();
     Guard { bound_to, hosts: config.hosts.clone(), origins, browsers, https }
 }
 

@@ -99,6 +99,21 @@ fn files_of_another_user_are_refused_with_what_to_type() {
 }
 
 #[test]
+fn nothing_is_imported_that_others_can_write() {
+    let home = Home::new();
+    for (name, text) in [("v8project.yaml", "mcp: {}\n"), ("tools_cache.json", "{}")] {
+        let path = home.path(name);
+        fs::write(&path, text).unwrap();
+        mode(&path, 0o666);
+        let output = home.run(&["import", path.to_str().unwrap()]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(&format!("chmod o-w {}", path.display())), "{said}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
 fn a_link_of_ones_own_is_judged_by_its_target() {
     let home = furnished();
     fs::rename(home.file(), home.path("real.yaml")).unwrap();

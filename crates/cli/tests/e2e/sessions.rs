@@ -9,6 +9,8 @@ use crate::gate::{Gate, Home, eventually};
 mod bounded;
 #[path = "sessions/calls.rs"]
 mod calls;
+#[path = "sessions/classes.rs"]
+mod classes;
 #[path = "sessions/dropin.rs"]
 mod dropin;
 #[path = "sessions/flapping.rs"]

@@ -90,6 +90,28 @@ fn each_way_to_fail_is_told() {
 }
 
 #[test]
+fn a_person_without_the_role_is_told_of() {
+    let config = "people: [{ name: duty, token: 'env:T', roles: [viewer] }]";
+    let gate = Gate::start_as(Home::new(), config, |command| {
+        command.env("T", CANARY);
+    });
+    assert_eq!(count(&gate, "admin", "role"), 0, "there from the start");
+    let duty = Api::with(&gate, CANARY);
+    assert_eq!(duty.ask("GET", "status", "").status, 200);
+    for _ in 0..30 {
+        assert_eq!(duty.ask("POST", "freeze", r#"{"all":true}"#).status, 403);
+    }
+    assert_eq!(count(&gate, "admin", "role"), 30);
+    let rows = eventually("it is in the audit", || {
+        let rows = rows(&gate, "admin", "role");
+        (!rows.is_empty()).then_some(rows)
+    });
+    assert!(rows.len() <= 10, "{rows:?}");
+    assert!(rows.iter().all(|row| row["kind"] == "refused"), "{rows:?}");
+    assert!(!gate.log.text().contains(CANARY));
+}
+
+#[test]
 fn a_storm_of_strangers_is_few_rows() {
     let mut gate = guarded();
     for _ in 0..300 {

@@ -287,3 +287,69 @@ fn metrics_for_other_machines_need_a_viewer() {
     assert_eq!(asked(&token).status, 200);
     assert_eq!(get(&gate.admin(), "/metrics").status, 200, "none is needed on loopback");
 }
+
+#[test]
+fn health_is_answered_under_tls_while_every_other_thread_is_blocked() {
+    let (home, pair) = (Home::new(), Pair::new());
+    pair.write(&home);
+    let peer = Peer::new(&home, "peer");
+    let config = format!("hosts: [{NAME}]\n{TLS}\nservers:\n{}", peer.entry("", ""));
+    let mut gate = Gate::start_as(home, &config, |command| {
+        command.env("TOKIO_WORKER_THREADS", "2").env("TOOLGATE_FAILPOINT", "before-send:block");
+    });
+    let body = r#"{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"pid","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+    let call = format!(
+        "POST /mcp/peer HTTP/1.1\r\nHost: {NAME}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nMCP-Protocol-Version: 2026-07-28\r\n\
+         Mcp-Method: tools/call\r\nMcp-Name: pid\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let mut waiting = Vec::new();
+    eventually("both workers are blocked", || {
+        if gate.log.text().matches("a thread is blocked").count() >= 2 {
+            return Some(());
+        }
+        if waiting.len() < 8 {
+            let mut connection = pair.connect(&gate, "mcp").unwrap();
+            connection.send(call.as_bytes());
+            waiting.push(connection);
+        }
+        None
+    });
+    // Neither do handshakes that do not end hold it up.
+    let begun: Vec<_> = (0..50)
+        .map(|_| {
+            let mut connection = Connection::open(&local(&gate, "admin"));
+            connection.send(&[0x16, 3, 1]);
+            connection
+        })
+        .collect();
+    for listener in ["mcp", "admin"] {
+        for _ in 0..3 {
+            let reply = pair.get(&gate, listener, "/healthz", &format!("Host: {NAME}"));
+            assert_eq!((reply.status, reply.body.as_str()), (200, "ok\n"));
+        }
+    }
+    drop(begun);
+    gate.signal(rustix::process::Signal::KILL);
+    gate.wait();
+}
+
+#[test]
+fn pages_are_judged_by_the_tls_that_is_bound() {
+    let pair = Pair::new();
+    let gate = Gate::start(&format!("hosts: [{NAME}]"));
+    let asks = || {
+        let head = format!("GET /readyz HTTP/1.1\r\nHost: {NAME}\r\nOrigin: http://{NAME}\r\n\r\n");
+        crate::wire::ask(&gate.admin(), &head).status
+    };
+    assert_eq!(asks(), 200);
+    // The certificate is for the next start; until then the listeners speak as they do.
+    pair.write(&gate.home);
+    gate.configure(&format!("hosts: [{NAME}, other.example.com]\n{TLS}"));
+    eventually("the file is in force", || {
+        let head = "GET /readyz HTTP/1.1\r\nHost: other.example.com\r\n\r\n";
+        (crate::wire::ask(&gate.admin(), head).status == 200).then_some(())
+    });
+    assert_eq!(asks(), 200);
+}

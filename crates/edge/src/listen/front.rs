@@ -1,11 +1,11 @@
 //! The front: a thread of its own that accepts connections and answers `/healthz`.
 //!
 //! Whatever keeps the other threads busy, the front does nothing but look at what a connection
-//! begins with. `/healthz` is answered here; any other connection is handed on and served by the
-//! runtime that everything else runs on. Under TLS the beginning cannot be seen, so that such a
-//! connection is handed on unseen.
+//! begins with; under TLS it makes the handshake first (decision 50). `/healthz` is answered here;
+//! any other connection is handed on and served by the runtime that everything else runs on.
 //!
-//! Invariant: nothing is done on this thread that can take long.
+//! Invariant: nothing is done on this thread that can take long. A handshake is about a millisecond
+//! of work and waits for its client without holding the thread.
 
 use std::io;
 use std::thread;
@@ -15,6 +15,8 @@ use tokio::net::TcpStream;
 use tokio::runtime::{Builder, Handle};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
+
+use crate::tls::{Secure, Stream};
 
 /// The thread; it ends with the last of these.
 #[derive(Debug, Clone)]
@@ -44,29 +46,56 @@ impl Front {
 /// What a request for `/healthz` begins with.
 const HEALTH: [&[u8]; 4] =
     [b"GET /healthz ", b"GET /healthz?", b"HEAD /healthz ", b"HEAD /healthz?"];
+/// How much of a connection is looked at.
+const LOOKED_AT: usize = 16;
 /// How often a beginning that has not come whole is looked at again.
 const AGAIN: Duration = Duration::from_millis(5);
 
 /// Whether the connection begins with a request for `/healthz`; none if it says too little for too
 /// long. Takes nothing off it.
-pub(super) async fn asks_for_health(stream: &TcpStream, patience: Duration) -> Option<bool> {
-    timeout(patience, begins_with_health(stream)).await.ok()
+pub(super) async fn asks_for_health(stream: &mut Stream, patience: Duration) -> Option<bool> {
+    let looking = async {
+        match stream {
+            Stream::Plain(stream) => begins_with_health(stream).await,
+            Stream::Secure(secure) => secretly_begins_with_health(secure).await,
+        }
+    };
+    timeout(patience, looking).await.ok()
 }
 
 async fn begins_with_health(stream: &TcpStream) -> bool {
-    let mut beginning = [0; 16];
+    let mut beginning = [0; LOOKED_AT];
     loop {
         let Ok(count) = stream.peek(&mut beginning).await else { return false };
         let begun = beginning.get(..count).unwrap_or_default();
-        if HEALTH.iter().any(|health| begun.starts_with(health)) {
-            return true;
+        match is_health(begun) {
+            Some(is_health) => return is_health,
+            None if count == 0 => return false,
+            None => sleep(AGAIN).await,
         }
-        let may_become = HEALTH.iter().any(|health| health.starts_with(begun));
-        if count == 0 || !may_become {
-            return false;
-        }
-        sleep(AGAIN).await;
     }
+}
+
+async fn secretly_begins_with_health(secure: &mut Secure) -> bool {
+    let mut known = 0;
+    loop {
+        let Ok(begun) = secure.look(known, LOOKED_AT).await else { return false };
+        match is_health(begun) {
+            Some(is_health) => return is_health,
+            // It has ended.
+            None if begun.len() == known => return false,
+            None => known = begun.len(),
+        }
+    }
+}
+
+/// Whether a request that begins like this is for `/healthz`; none if it may become one.
+fn is_health(begun: &[u8]) -> Option<bool> {
+    if HEALTH.iter().any(|health| begun.starts_with(health)) {
+        return Some(true);
+    }
+    let may_become = HEALTH.iter().any(|health| health.starts_with(begun));
+    (!may_become).then_some(false)
 }
 
 #[cfg(test)]
@@ -93,7 +122,8 @@ mod tests {
         for (parts, expected) in cases {
             let mut theirs = TcpStream::connect(address).await.unwrap();
             let (ours, _) = listener.accept().await.unwrap();
-            let looking = asks_for_health(&ours, Duration::from_mins(1));
+            let mut ours = Stream::Plain(ours);
+            let looking = asks_for_health(&mut ours, Duration::from_mins(1));
             let sending = async {
                 for part in parts {
                     theirs.write_all(part).await.unwrap();

@@ -15,7 +15,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep_until};
 use toolgate_gateway::{Gate, Note, Showing};
 use toolgate_session::{
@@ -117,6 +119,14 @@ impl Switchboard {
     /// Something has happened; true if it has answered a call.
     pub(super) fn hear(&self, input: Input<'_>) -> bool {
         self.tell_machine(|machine, now| machine.handle(input, now))
+    }
+
+    /// A socket has sent a text; true if it has answered a call. The text is read before the lock is
+    /// taken, and a long one while other work of this thread goes on elsewhere.
+    pub(super) fn hear_text(&self, socket: SocketId, text: &str) -> bool {
+        let reader = self.state.lock().machine.reader();
+        let spoken = aside(text.len(), || reader.read(text));
+        self.hear(Input::Spoken { socket, spoken })
     }
 
     /// Other settings from now on.
@@ -282,6 +292,19 @@ impl State {
         }
     }
 }
+
+/// Does work that grows with so many bytes; if it may take long, what else waits for this thread of
+/// the runtime is done by others meanwhile.
+fn aside<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+    let has_others = || {
+        let runtime = Handle::try_current();
+        runtime.is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)
+    };
+    if bytes > LONG && has_others() { block_in_place(work) } else { work() }
+}
+
+/// A text of more bytes than this takes long to be read.
+const LONG: usize = 256 * 1024;
 
 async fn at(due: Option<Instant>) {
     match due {

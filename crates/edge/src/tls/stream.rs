@@ -1,18 +1,174 @@
-//! A connection as a listener reads and writes it, plain or under TLS.
+//! What a listener reads and writes: a connection as it is, or one under TLS.
+//!
+//! A connection can move from one runtime to another after its handshake: the socket is taken out,
+//! and put back in registered with the other runtime. What was decrypted before stays with it.
+//!
+//! Invariant: bytes that were looked at are read first, once.
 
 use std::io::{self, IoSlice};
+use std::net::TcpStream as Socket;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio_rustls::server::TlsStream;
 
 /// A connection.
 pub(crate) enum Stream {
     Plain(TcpStream),
-    Secure(Box<TlsStream<TcpStream>>),
+    Secure(Box<Secure>),
 }
+
+/// A connection between two runtimes.
+pub(crate) struct Moving {
+    socket: Socket,
+    secure: Option<Box<Secure>>,
+}
+
+/// A connection under TLS.
+pub(crate) struct Secure {
+    tls: TlsStream<Lent>,
+    /// What was read of it and not yet handed out.
+    looked_at: Vec<u8>,
+    taken: usize,
+}
+
+/// A socket that can be taken out for a move.
+#[derive(Debug)]
+pub(super) struct Lent(Option<TcpStream>);
+
+// === impl Stream ===
+
+impl Stream {
+    /// Takes it off this runtime.
+    pub(crate) fn leave(self) -> io::Result<Moving> {
+        match self {
+            Self::Plain(stream) => Ok(Moving { socket: stream.into_std()?, secure: None }),
+            Self::Secure(mut secure) => {
+                let socket = secure.tls.get_mut().0.0.take().ok_or_else(on_the_move)?;
+                Ok(Moving { socket: socket.into_std()?, secure: Some(secure) })
+            }
+        }
+    }
+}
+
+// === impl Moving ===
+
+impl Moving {
+    /// Goes on in this runtime.
+    pub(crate) fn arrive(self) -> io::Result<Stream> {
+        let socket = TcpStream::from_std(self.socket)?;
+        Ok(match self.secure {
+            None => Stream::Plain(socket),
+            Some(mut secure) => {
+                secure.tls.get_mut().0.0 = Some(socket);
+                Stream::Secure(secure)
+            }
+        })
+    }
+}
+
+// === impl Secure ===
+
+impl Secure {
+    pub(super) fn new(tls: TlsStream<Lent>) -> Self {
+        Self { tls, looked_at: Vec::new(), taken: 0 }
+    }
+
+    /// What it begins with, so far: waits for more than `known` bytes, and for at most `most`. The
+    /// same as before at its end.
+    pub(crate) async fn look(&mut self, known: usize, most: usize) -> io::Result<&[u8]> {
+        while self.looked_at.len() <= known && self.looked_at.len() < most {
+            let mut more = vec![0; most - self.looked_at.len()];
+            let count = self.tls.read(&mut more).await?;
+            if count == 0 {
+                break;
+            }
+            self.looked_at.extend_from_slice(more.get(..count).unwrap_or_default());
+        }
+        Ok(&self.looked_at)
+    }
+}
+
+impl AsyncRead for Secure {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let me = self.get_mut();
+        let left = me.looked_at.get(me.taken..).unwrap_or_default();
+        if left.is_empty() {
+            return Pin::new(&mut me.tls).poll_read(context, buffer);
+        }
+        let count = left.len().min(buffer.remaining());
+        buffer.put_slice(left.get(..count).unwrap_or_default());
+        me.taken += count;
+        if me.taken == me.looked_at.len() {
+            (me.looked_at, me.taken) = (Vec::new(), 0);
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+// === impl Lent ===
+
+impl Lent {
+    pub(super) fn new(stream: TcpStream) -> Self {
+        Self(Some(stream))
+    }
+
+    fn socket(self: Pin<&mut Self>) -> io::Result<Pin<&mut TcpStream>> {
+        self.get_mut().0.as_mut().map(Pin::new).ok_or_else(on_the_move)
+    }
+}
+
+fn on_the_move() -> io::Error {
+    io::Error::new(io::ErrorKind::NotConnected, "the connection is on its way to another thread")
+}
+
+impl AsyncRead for Lent {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        self.socket()?.poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Lent {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.socket()?.poll_write(context, bytes)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.socket()?.poll_write_vectored(context, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.as_ref().is_some_and(AsyncWrite::is_write_vectored)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.socket()?.poll_flush(context)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.socket()?.poll_shutdown(context)
+    }
+}
+
+// === impl AsyncRead and AsyncWrite for Stream ===
 
 impl AsyncRead for Stream {
     fn poll_read(
@@ -22,7 +178,7 @@ impl AsyncRead for Stream {
     ) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
-            Self::Secure(stream) => Pin::new(stream).poll_read(context, buffer),
+            Self::Secure(secure) => Pin::new(&mut **secure).poll_read(context, buffer),
         }
     }
 }
@@ -35,7 +191,7 @@ impl AsyncWrite for Stream {
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
-            Self::Secure(stream) => Pin::new(stream).poll_write(context, bytes),
+            Self::Secure(secure) => Pin::new(&mut secure.tls).poll_write(context, bytes),
         }
     }
 
@@ -46,28 +202,28 @@ impl AsyncWrite for Stream {
     ) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_write_vectored(context, parts),
-            Self::Secure(stream) => Pin::new(stream).poll_write_vectored(context, parts),
+            Self::Secure(secure) => Pin::new(&mut secure.tls).poll_write_vectored(context, parts),
         }
     }
 
     fn is_write_vectored(&self) -> bool {
         match self {
             Self::Plain(stream) => stream.is_write_vectored(),
-            Self::Secure(stream) => stream.is_write_vectored(),
+            Self::Secure(secure) => secure.tls.is_write_vectored(),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_flush(context),
-            Self::Secure(stream) => Pin::new(stream).poll_flush(context),
+            Self::Secure(secure) => Pin::new(&mut secure.tls).poll_flush(context),
         }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Plain(stream) => Pin::new(stream).poll_shutdown(context),
-            Self::Secure(stream) => Pin::new(stream).poll_shutdown(context),
+            Self::Secure(secure) => Pin::new(&mut secure.tls).poll_shutdown(context),
         }
     }
 }

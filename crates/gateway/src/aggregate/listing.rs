@@ -223,7 +223,7 @@ impl<'a> Look<'a> {
             server: SESSIONS.to_owned(),
             own: known.original.to_string(),
             aliases: Arc::clone(&known.aliases),
-            class: desk.class(&known.original),
+            class: desk.class(known),
         });
         listed.collect()
     }

@@ -1,9 +1,9 @@
-//! What an agent that sees all servers has to see now.
+//! What an agent has to see now.
 
 use std::sync::Arc;
 
 use crate::downstream::agent::AgentSession;
-use crate::downstream::change_tracking::Seen;
+use crate::downstream::change_tracking::{One, Seen};
 use toolgate_admission::list_kind::Kind;
 
 /// What there is to see for this agent session.
@@ -20,6 +20,23 @@ pub(crate) fn seen(session: &AgentSession, kind: Kind) -> Seen {
         let showing = desk.sessions.showing(&grant.sessions);
         showing.digest(desk, &grant, session.admission().now())
     });
-    let hidden_by = policy.and_then(|policy| policy.hash);
-    Seen { lists: seen.collect(), hidden_by, of_sessions }
+    let hidden_by = grant.hidden_by();
+    let classes = links.iter().filter(|_| policy.is_some() && kind == Kind::Tools);
+    let classes = classes.map(|link| link.server()).filter_map(|server| {
+        let classes = &server.settings.tool_classes;
+        (!classes.is_empty()).then(|| (server.name().to_owned(), classes.clone()))
+    });
+    Seen { lists: seen.collect(), hidden_by, classes: classes.collect(), of_sessions }
+}
+
+/// What decides which entries an agent of one server sees.
+pub(crate) fn one(session: &AgentSession) -> One {
+    let links = session.links();
+    let link = links.first();
+    One {
+        grant: session.grant(),
+        at: session.admission().now(),
+        server: link.map(|link| Arc::downgrade(link.server())).unwrap_or_default(),
+        has: link.and_then(|link| link.lists()),
+    }
 }

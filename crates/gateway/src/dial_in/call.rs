@@ -14,7 +14,7 @@ use toolgate_session::{self as session, Answer, Failure, Known, Target};
 use toolgate_store::Ending;
 
 use super::{Desk, Gate, Running, Sending, Unresolved};
-use toolgate_admission::admit::{Admission, Called, Wanted};
+use toolgate_admission::admit::{Admission, Called, Wanted, What};
 use toolgate_admission::caller::Caller;
 use toolgate_admission::expects::Expects;
 use toolgate_admission::recheck::Recheck;
@@ -51,8 +51,8 @@ pub(crate) fn start(
 ) -> Result<Work, Refusal> {
     let arguments = request.params.map(|params| peek(params, &["arguments"])).transpose()?;
     let arguments = arguments.flatten().filter(|raw| *raw != "null").map(str::to_owned);
-    let Known { original, aliases } = known;
-    let class = desk.class(&original);
+    let class = desk.class(&known);
+    let Known { original, aliases, .. } = known;
     let mut wanted = wanted(caller, SESSIONS, request, Some(&original), |_| class)?;
     wanted.aliases = aliases;
     let call = SessionCall {
@@ -81,7 +81,11 @@ impl SessionCall {
     /// The policy has the first word. What it lets pass, as far as it can tell without counters,
     /// is checked before it is counted; what it refuses is not worth a check.
     async fn decide(mut self, target: Target) {
-        Arc::make_mut(&mut self.wanted).session = Some(Called::of(&target));
+        let wanted = Arc::make_mut(&mut self.wanted);
+        wanted.session = Some(Called::of(&target));
+        if let What::Tool(_, class) = &mut wanted.what {
+            *class = self.desk.class_of_kind(&target.kind, &target.tool);
+        }
         let admission = Arc::clone(&self.admission);
         let checked = admission.would_admit(&self.wanted);
         if checked && let Err(failure) = self.check(&target).await {
@@ -155,7 +159,7 @@ impl SessionCall {
             self.outlet.answer(answer, None);
             return ticket.finish(ending);
         }
-        ending.ownership = wanted.ownership(&result);
+        ending.ownership = admission.ownership_of(&wanted, &result).await;
         let withheld = Withheld { answer: answer.into(), outlet: self.outlet, result };
         record_first(ticket, ending, withheld).await;
     }

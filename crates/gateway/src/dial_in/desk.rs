@@ -1,13 +1,14 @@
 //! The desk: what the gateway keeps beside the sessions themselves.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use toolgate_policy::Class;
+use toolgate_session::{Known, Tool};
 
+use super::Sessions;
+use super::class::SessionClasses;
 use super::schema::Schemas;
-use super::{Sessions, class};
 use toolgate_upstream::metrics::ServerMetrics;
 
 /// What the gateway keeps beside the sessions.
@@ -15,7 +16,7 @@ pub(crate) struct Desk {
     pub(crate) sessions: Arc<dyn Sessions>,
     pub(super) schemas: Schemas,
     /// The operator's word about single tools.
-    classes: ArcSwap<HashMap<String, Class>>,
+    classes: ArcSwap<SessionClasses>,
     pub(super) metrics: ServerMetrics,
 }
 
@@ -25,12 +26,17 @@ impl Desk {
         Self { sessions, schemas: Schemas::default(), classes, metrics }
     }
 
-    /// The risk class of a tool, by the name that its clients use.
-    pub(crate) fn class(&self, tool: &str) -> Class {
-        self.classes.load().get(tool).copied().unwrap_or_else(|| class::class(tool))
+    /// The risk class of a tool, whichever kind of session is called.
+    pub(crate) fn class(&self, known: &Known) -> Class {
+        self.classes.load().of(known)
     }
 
-    pub(crate) fn set_classes(&self, classes: HashMap<String, Class>) {
+    /// The risk class of a tool of sessions of this kind.
+    pub(crate) fn class_of_kind(&self, kind: &str, tool: &Tool) -> Class {
+        self.classes.load().of_kind(kind, tool)
+    }
+
+    pub(crate) fn set_classes(&self, classes: SessionClasses) {
         self.classes.store(Arc::new(classes));
     }
 }

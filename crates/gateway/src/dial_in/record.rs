@@ -22,7 +22,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use toolgate_audit::{Draft, Kind};
 use toolgate_session::{Entry, Event, Key, What};
-use toolgate_store::{ChangeError, NotAudited, NotReadable, Store};
+use toolgate_store::{ChangeError, Kept, NotAudited, NotReadable, Store};
 
 use self::showcase::{Changes, SPACE, restore};
 use toolgate_admission::environment::Clock;
@@ -80,6 +80,9 @@ type Confirmation = Pin<Box<dyn Future<Output = Result<u64, NotAudited>> + Send>
 // === impl Records ===
 
 impl Records {
+    /// The space of a store that holds the showcase.
+    pub const SPACE: &str = SPACE;
+
     /// Starts writing; inside a tokio runtime.
     pub fn start(
         store: Arc<dyn Store>,
@@ -137,10 +140,14 @@ impl Records {
         store.change(changes.change(), row(&changes, now)).await.map(drop)
     }
 
+    /// The entries of the showcase, as they were read from [`Records::SPACE`] of a store.
+    pub fn entries(kept: &[Kept]) -> Vec<Entry> {
+        kept.iter().filter_map(|kept| restore(&kept.json)).collect()
+    }
+
     /// The showcase as the store has it.
     pub async fn showcase(store: &dyn Store) -> Result<Vec<Entry>, NotReadable> {
-        let kept = store.kept(SPACE).await?;
-        Ok(kept.iter().filter_map(|kept| restore(&kept.json)).collect())
+        Ok(Self::entries(&store.kept(SPACE).await?))
     }
 }
 
@@ -278,6 +285,7 @@ fn is_refusal(what: What) -> bool {
             | What::OutsideBounds
             | What::ShowcaseFull
             | What::RegisterRefused
+            | What::TooManyAway
             | What::AnswerDropped
             | What::TokenRefused
             | What::FrameTooLarge

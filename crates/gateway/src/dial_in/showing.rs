@@ -27,8 +27,12 @@ impl Showing {
     pub fn new(published: &Published) -> Self {
         let entries = published.tools.iter().map(|tool| (tool.name.as_str(), tool.json.as_str()));
         let names = published.tools.iter().map(|tool| {
-            let (original, aliases) = (Arc::clone(&tool.original), Arc::clone(&tool.aliases));
-            (tool.name.as_str().into(), Known { original, aliases })
+            let known = Known {
+                original: Arc::clone(&tool.original),
+                aliases: Arc::clone(&tool.aliases),
+                offered: Arc::clone(&tool.offered),
+            };
+            (tool.name.as_str().into(), known)
         });
         Self { list: List::of(entries), names: names.collect(), digest: published.digest }
     }
@@ -45,8 +49,8 @@ impl Showing {
 
     /// Whether the policy keeps this from the grant.
     pub(crate) fn hides(&self, desk: &Desk, grant: &Grant, shown: &str, now: Timestamp) -> bool {
-        let Some(Known { original, aliases }) = self.names.get(shown) else { return true };
-        let class = desk.class(original);
+        let Some(known) = self.names.get(shown) else { return true };
+        let (Known { original, aliases, .. }, class) = (known, desk.class(known));
         grant.hides_call(
             &Call { server: SESSIONS, tool: original, aliases, class, ..Call::default() },
             now,

@@ -1,16 +1,24 @@
-//! Sight: what an agent that sees all servers was shown, and whether it still is so.
+//! Sight: what an agent was shown, and whether it still is so.
+//!
+//! Of all servers at once the lists are compared; of one server (`change_tracking/one.rs`) what is hidden in
+//! them, because that server tells of its own lists itself.
 //!
 //! Invariant: an agent is told of every change of what it sees, also of what it has never asked for,
 //! and of nothing else: what it was last shown, or told of, is what the next change is one of.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Weak;
 
 use parking_lot::Mutex;
 use toolgate_audit::Hash;
+use toolgate_policy::Class;
 
 use toolgate_admission::list_kind::Kind;
 use toolgate_upstream::lists::List;
+
+pub(crate) use self::one::One;
+
+mod one;
 
 /// What one agent was shown.
 #[derive(Default)]
@@ -18,6 +26,8 @@ pub(crate) struct Sight {
     /// What the agent was last shown, or told that it has changed; before that, what there was to
     /// see when it came.
     shown: Mutex<Vec<(Kind, Seen)>>,
+    /// The same of an agent of one server.
+    one: Mutex<Option<One>>,
     /// Lists that may have changed and were not compared yet.
     changed: Mutex<Vec<Kind>>,
     /// Names that another server has taken, as far as that was reported.
@@ -30,6 +40,8 @@ pub(crate) struct Seen {
     pub(crate) lists: Vec<(String, Weak<List>)>,
     /// The policy that may hide some of it.
     pub(crate) hidden_by: Option<Hash>,
+    /// The classes by which it may, of each server that the operator gave any.
+    pub(crate) classes: Vec<(String, HashMap<String, Class>)>,
     /// Equal for equal lists of sessions' tools.
     pub(crate) of_sessions: Option<[u8; 32]>,
 }
@@ -53,6 +65,11 @@ impl Sight {
                 shown.push((kind, seen));
             }
         }
+    }
+
+    /// The same for an agent of one server.
+    pub(crate) fn note_first_of_one(&self, now: One) {
+        self.one.lock().get_or_insert(now);
     }
 
     /// Something may have changed; true if somebody has to compare soon.
@@ -83,6 +100,12 @@ impl Sight {
         outdated.collect()
     }
 
+    /// The same for an agent of one server, whose lists are decided by `now`.
+    pub(crate) fn take_outdated_of_one(&self, now: One) -> Vec<Kind> {
+        self.changed.lock().clear();
+        self.one.lock().as_mut().map(|one| one.take_outdated(now)).unwrap_or_default()
+    }
+
     /// Says, once, that a server's name is not shown because another has it.
     pub(crate) fn report_shadowed(&self, server: &str, winner: &str, name: &str) {
         if self.shadowed.lock().insert(format!("{server} {name}")) {
@@ -104,6 +127,7 @@ impl Seen {
         let pairs = self.lists.iter().zip(&other.lists);
         self.lists.len() == other.lists.len()
             && self.hidden_by == other.hidden_by
+            && self.classes == other.classes
             && self.of_sessions == other.of_sessions
             && pairs.into_iter().all(|(one, two)| one.0 == two.0 && one.1.ptr_eq(&two.1))
     }

@@ -1,13 +1,12 @@
 //! Sessions of programs that dial in, as the gateway is wired to them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use toolgate_policy::Class;
 use toolgate_session::Reach;
 
 use super::Gateway;
-use crate::dial_in::{Desk, Sessions};
+use crate::dial_in::{Desk, SessionClasses, Sessions};
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::reserved::SESSIONS;
 use toolgate_upstream::link::Server;
@@ -33,7 +32,7 @@ impl Gateway {
     }
 
     /// The operator's word about the risk of single session tools.
-    pub fn set_session_classes(&self, classes: HashMap<String, Class>) {
+    pub fn set_session_classes(&self, classes: SessionClasses) {
         if let Some(desk) = self.desk.get() {
             desk.set_classes(classes);
         }

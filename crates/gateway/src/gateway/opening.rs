@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use tokio::time::Instant;
 use toolgate_mcp::{
     Incoming, Limits, Message, Payload, Request, Version, parse_server, peek, text,
 };
@@ -31,6 +32,7 @@ impl Gateway {
         request: &Request<'_>,
         caller: &Arc<Grant>,
     ) -> Result<(Arc<AgentSession>, Bytes), NotOpened> {
+        let since = Instant::now();
         if self.draining.is_cancelled() {
             return Err(NotOpened::Stopping);
         }
@@ -46,7 +48,7 @@ impl Gateway {
         let _counted = self.tasks.token();
         let opening = async {
             match endpoint {
-                Endpoint::Server(name) => self.open_one(name, &session, request).await,
+                Endpoint::Server(name) => self.open_one(name, &session, request, since).await,
                 Endpoint::All | Endpoint::Sessions => Ok(self.open_all(&session, request).await),
             }
         };
@@ -61,12 +63,13 @@ impl Gateway {
         name: &str,
         session: &Arc<AgentSession>,
         request: &Request<'_>,
+        since: Instant,
     ) -> Result<Bytes, NotOpened> {
         let server = self.server(name).ok_or(NotOpened::UnknownServer)?;
         let link = self.attach_one(&server, session);
         let opened = match server.settings.instances {
-            Instances::PerAgent => link.open().await,
-            Instances::Shared => link.opened().await,
+            Instances::PerAgent => link.open(since).await,
+            Instances::Shared => link.opened(since).await,
         };
         match opened {
             Ok(Opened::Yes(answer)) => Ok(welcome(session, request, &answer, &server)),
@@ -140,6 +143,7 @@ impl Gateway {
                     }
                     self.attach_one(&now.ok_or(NotOpened::UnknownServer)?, session);
                 }
+                session.sight.note_first_of_one(aggregate::one(session));
             }
         }
         let mut sessions = self.sessions.write();

@@ -29,6 +29,19 @@ pub struct KnownTool {
     pub fingerprint: Option<Hash>,
 }
 
+/// The tool that is meant by a name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    /// Its server; empty if no server has it.
+    pub server: Arc<str>,
+    /// The server's own name of it.
+    pub tool: Arc<str>,
+    /// Its other names; policies match all of them.
+    pub aliases: Arc<[Arc<str>]>,
+    /// The class that a call of it is decided with.
+    pub class: Class,
+}
+
 /// A server as the gateway has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownServer {
@@ -66,34 +79,67 @@ impl Gateway {
         tools
     }
 
-    /// The risk class that a call of this tool is decided with.
-    pub fn class_of(&self, server: &str, tool: &str) -> Class {
-        let known = match server {
-            TOOLGATE => builtin::class(tool),
-            SESSIONS => self.desk().map(|desk| desk.class(tool)),
-            _ => self.server(server).map(|server| server.class(tool)),
+    /// The tool that is meant by a name: of `server`, by its own name or one it is published under;
+    /// without a server as a call on `/mcp` would find it, for the grant of this label.
+    pub fn named(&self, server: Option<&str>, tool: &str, grant: Option<&str>) -> Named {
+        let of = |server: &str, tool: &str, class: Class| Named {
+            server: server.into(),
+            tool: tool.into(),
+            aliases: Arc::default(),
+            class,
         };
-        known.unwrap_or_else(|| Class::by_name(tool))
+        match server.filter(|server| !server.is_empty()) {
+            Some(TOOLGATE) => of(TOOLGATE, tool, class_of_built_in(tool)),
+            Some(SESSIONS) => self
+                .session_tool(tool, grant, true)
+                .unwrap_or_else(|| of(SESSIONS, tool, Class::by_name(tool))),
+            Some(server) => {
+                let class = self.server(server).map(|server| server.class(tool));
+                of(server, tool, class.unwrap_or_else(|| Class::by_name(tool)))
+            }
+            None => {
+                if builtin::class(tool).is_some() {
+                    return of(TOOLGATE, tool, class_of_built_in(tool));
+                }
+                if let Some(named) = self.session_tool(tool, grant, false) {
+                    return named;
+                }
+                let servers = self.servers();
+                let own = servers.iter().find_map(|server| {
+                    let own = server.naming.own_name(tool).filter(|own| *own != tool)?;
+                    Some(of(server.name(), own, server.class(own)))
+                });
+                own.unwrap_or_else(|| of("", tool, Class::by_name(tool)))
+            }
+        }
     }
 
-    /// What clients call a session tool and its other names, by any of its names.
-    pub fn names_of(&self, server: &str, tool: &str) -> (Arc<str>, Arc<[Arc<str>]>) {
-        let desk = self.desk().filter(|_| server == SESSIONS);
-        let showing = desk.map(|desk| desk.sessions.showing(&Arc::default()));
-        let found = showing.as_ref().and_then(|showing| {
-            let mut names = showing.names();
-            names.find(|(shown, known)| *shown == tool || *known.original == *tool)
-        });
-        match found {
-            Some((_, known)) => (Arc::clone(&known.original), Arc::clone(&known.aliases)),
-            None => (tool.into(), Arc::default()),
-        }
+    /// The session tool that is published under this name, or, if `by_original`, called so by its
+    /// clients.
+    fn session_tool(&self, tool: &str, grant: Option<&str>, by_original: bool) -> Option<Named> {
+        let desk = self.desk()?;
+        let grant = grant.and_then(|label| self.admission().current(label));
+        let reach = grant.map(|grant| Arc::clone(&grant.sessions)).unwrap_or_default();
+        let showing = desk.sessions.showing(&reach);
+        let published = || showing.names().find(|(shown, _)| *shown == tool);
+        let original = || showing.names().find(|(_, known)| *known.original == *tool);
+        let (_, known) = published().or_else(|| original().filter(|_| by_original))?;
+        Some(Named {
+            server: SESSIONS.into(),
+            tool: Arc::clone(&known.original),
+            aliases: Arc::clone(&known.aliases),
+            class: desk.class(known),
+        })
     }
 
     /// How many agent sessions are open.
     pub fn agent_sessions(&self) -> usize {
         self.open_sessions()
     }
+}
+
+fn class_of_built_in(tool: &str) -> Class {
+    builtin::class(tool).unwrap_or_else(|| Class::by_name(tool))
 }
 
 /// Of a definition as its server wrote it: the entry that is shown, with the server's own names in

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use tokio::time::Instant;
 use toolgate_mcp::modern::{VERSION, key};
 use toolgate_mcp::{
     Incoming, Limits, Message, Payload, Request, Response, code, entries, members, parse_server,
@@ -24,6 +25,7 @@ const NOT_SHOWN: [&str; 1] = ["tasks"];
 
 /// Starts answering.
 pub(super) fn start(session: &Arc<AgentSession>, request: &Request<'_>) -> ModernCall {
+    let since = Instant::now();
     let outlet = Arc::new(Outlet::expecting(session.next_number(), 1));
     let work = {
         let (session, outlet) = (Arc::clone(session), Arc::clone(&outlet));
@@ -31,7 +33,7 @@ pub(super) fn start(session: &Arc<AgentSession>, request: &Request<'_>) -> Moder
         async move {
             let welcome = match session.endpoint() {
                 Endpoint::All | Endpoint::Sessions => welcome_of_all(&session, &raw, &id).await,
-                Endpoint::Server(_) => welcome_of_one(&session, &id).await,
+                Endpoint::Server(_) => welcome_of_one(&session, &id, since).await,
             };
             // A server of the same protocol answers for itself.
             let links = session.links();
@@ -66,13 +68,17 @@ async fn welcome_of_all(session: &Arc<AgentSession>, raw: &str, id: &str) -> Res
 }
 
 /// The answer of one server to the handshake of an older protocol.
-async fn welcome_of_one(session: &Arc<AgentSession>, id: &str) -> Result<Bytes, Bytes> {
+async fn welcome_of_one(
+    session: &Arc<AgentSession>,
+    id: &str,
+    since: Instant,
+) -> Result<Bytes, Bytes> {
     let links = session.links();
     let Some(link) = links.first() else {
         let why = "this server is no longer configured";
         return Err(write::error(Some(id), code::INTERNAL_ERROR, why, None));
     };
-    match link.opened().await {
+    match link.opened(since).await {
         Ok(Opened::Yes(welcome)) => Ok(welcome),
         Ok(Opened::No(refusal)) => Err(match response(&refusal).map(|it| it.payload) {
             Some(Payload::Error(error)) => with_error(id, error),

@@ -13,6 +13,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::{Map, Value};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolgate_mcp::modern::key;
 use toolgate_mcp::{
@@ -80,6 +81,7 @@ pub(super) fn start(
     session: &Arc<AgentSession>,
     request: &Request<'_>,
 ) -> Result<ModernCall, Refusal> {
+    let since = Instant::now();
     let (wanted, tasks) = Wants::of(request.params.unwrap_or("{}"))?;
     let tasks = own_tasks(session, &tasks)?;
     let outlet = Arc::new(Outlet::expecting(session.next_number(), 1));
@@ -100,7 +102,7 @@ pub(super) fn start(
     });
     let work = {
         let (session, subscription) = (Arc::clone(session), Arc::clone(&subscription));
-        async move { subscription.begin(&session, wanted).await }
+        async move { subscription.begin(&session, wanted, since).await }
     };
     let call = session.call(outlet, Box::pin(work));
     let interest = Interest::changes(session, subscription);
@@ -124,8 +126,8 @@ fn own_tasks(session: &AgentSession, shown: &[String]) -> Result<Vec<String>, Re
 // === impl Subscription ===
 
 impl Subscription {
-    async fn begin(self: &Arc<Self>, session: &Arc<AgentSession>, wanted: Wants) {
-        let mut agreed = match can_tell(session, &wanted, &self.id).await {
+    async fn begin(self: &Arc<Self>, session: &Arc<AgentSession>, wanted: Wants, since: Instant) {
+        let mut agreed = match can_tell(session, &wanted, &self.id, since).await {
             Ok(agreed) => agreed,
             Err(answer) => return self.outlet.answer(answer, None),
         };
@@ -284,25 +286,29 @@ async fn read(session: Arc<AgentSession>, mut general: Attached, over: Cancellat
     }
 }
 
-/// What of it the servers say they tell; or the answer, if they cannot be asked.
-async fn can_tell(session: &Arc<AgentSession>, wanted: &Wants, id: &str) -> Result<Wants, Bytes> {
+/// What of it can be told; or the answer, if the servers cannot be asked. Of a list that the server
+/// has toolgate itself tells, if the server does not: a policy can hide some of it and show it again.
+async fn can_tell(
+    session: &Arc<AgentSession>,
+    wanted: &Wants,
+    id: &str,
+    since: Instant,
+) -> Result<Wants, Bytes> {
     let mut agreed = Wants { uris: BTreeSet::new(), ..wanted.clone() };
     let links = session.links();
     if let (Endpoint::Server(_), Some(link)) = (session.endpoint(), links.first()) {
-        let welcome = match link.opened().await {
+        let welcome = match link.opened(since).await {
             Ok(Opened::Yes(welcome) | Opened::No(welcome)) => welcome,
             Err(failure) => {
                 return Err(failure.answer(link.server().name(), id, Expects::Other, None));
             }
         };
         let welcome = String::from_utf8_lossy(&welcome);
-        let tells = |kind: &str| {
-            let path = ["result", "capabilities", kind, "listChanged"];
-            matches!(peek(&welcome, &path), Ok(Some("true")))
-        };
-        agreed.tools &= tells("tools");
-        agreed.prompts &= tells("prompts");
-        agreed.resources &= tells("resources");
+        let has =
+            |kind: &str| matches!(peek(&welcome, &["result", "capabilities", kind]), Ok(Some(_)));
+        agreed.tools &= has("tools");
+        agreed.prompts &= has("prompts");
+        agreed.resources &= has("resources");
     }
     Ok(agreed)
 }

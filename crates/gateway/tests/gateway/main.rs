@@ -44,3 +44,4 @@ mod shared;
 mod side_doors;
 mod storm;
 mod tasks;
+mod told;

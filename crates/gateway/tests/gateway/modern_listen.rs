@@ -43,8 +43,9 @@ async fn each_hears_what_it_asked_for_under_its_own_id() {
         let mut two = client
             .ask(&listen("\"b\"", r#"{"resourcesListChanged":true,"toolsListChanged":false}"#));
         let line = peer.line().await;
-        // The server never tells of prompts, so nobody is promised it.
-        let agreed = r#"{"resourcesListChanged":true,"toolsListChanged":true}"#;
+        // The server never tells of prompts; toolgate does if a policy hides one.
+        let agreed =
+            r#"{"promptsListChanged":true,"resourcesListChanged":true,"toolsListChanged":true}"#;
         assert_eq!(one.message().await, acknowledged("1", agreed));
         assert_eq!(two.message().await, acknowledged("\"b\"", r#"{"resourcesListChanged":true}"#));
         settle().await;

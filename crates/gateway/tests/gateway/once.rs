@@ -10,9 +10,9 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 use toolgate_audit::{Effect, Outcome};
 use toolgate_gateway::channel::SendError;
-use toolgate_gateway::{Access, Frozen, Grant};
+use toolgate_gateway::{Access, Frozen, Grant, NotOpened};
 
-use crate::bed::{Bed, Reply, settings};
+use crate::bed::{Bed, Reply, settings, shared, string};
 use crate::client::{Client, ask};
 use crate::newer::DISCOVERED;
 use crate::office::{Office, policy};
@@ -238,5 +238,32 @@ async fn a_server_that_hangs_is_waited_for_five_seconds_from_the_call_on() {
         let answer = agent.ask(&call).answer().await;
         assert!(answer.contains(r#""error_code":"upstream_unavailable""#), "{answer}");
         assert!(began.elapsed() <= Duration::from_secs(5), "{:?}", began.elapsed());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn opening_with_a_server_that_hangs_ends_five_seconds_after_the_request() {
+    for settings in [settings("files"), shared("files")] {
+        let (bed, peer) = Bed::of(settings, Peer::silent(Kind::Http));
+        for _ in 0..16 {
+            peer.next_connect(Connect::Hang);
+        }
+        let opening = async |pause: u64| {
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+            let began = Instant::now();
+            let refused = bed.open("files", OPENING).await;
+            let Err(NotOpened::Answer(answer)) = refused else { panic!("it was opened") };
+            assert!(string(&answer).contains("upstream_unavailable"), "{answer:?}");
+            assert!(began.elapsed() <= Duration::from_secs(5), "{:?}", began.elapsed());
+        };
+        tokio::join!(opening(0), opening(2_500), opening(4_900));
+        for members in ["", r#""notifications":{"toolsListChanged":true}"#] {
+            let method =
+                if members.is_empty() { "server/discover" } else { "subscriptions/listen" };
+            let began = Instant::now();
+            let answer = Client::of_files(&bed).ask(&ask(method, members)).message().await;
+            assert!(answer.contains("upstream_unavailable"), "{answer}");
+            assert!(began.elapsed() <= Duration::from_secs(5), "{method} {:?}", began.elapsed());
+        }
     }
 }

@@ -127,9 +127,9 @@ async fn a_server_that_does_not_shake_hands_in_time_is_given_up() {
         let (bed, mut peer) = Bed::of(settings, Peer::silent(Kind::Child));
         peer.next_connect(Connect::Hang);
         let answer = refusal(bed.open("files", INITIALIZE).await);
-        assert!(answer.contains("no handshake within 10s"), "{answer}");
+        assert!(answer.contains("no handshake within 5s"), "{answer}");
         let answer = refusal(bed.open("files", INITIALIZE).await);
-        assert!(answer.contains("no handshake within 10s"), "{answer}");
+        assert!(answer.contains("no handshake within 5s"), "{answer}");
         let mut line = peer.line().await;
         line.until_closed().await;
         // An answer that comes after all is nobody's.

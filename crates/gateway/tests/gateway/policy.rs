@@ -416,3 +416,29 @@ async fn a_grant_sees_its_servers_and_its_sessions_alone() {
 fn caller_of(label: &str) -> Arc<Grant> {
     Arc::new(Grant { label: label.into(), ..Grant::default() })
 }
+
+/// A large result is read off the runtime's threads, and still before the agent sees it.
+#[tokio::test(start_paused = true)]
+async fn what_a_large_result_yields_belongs_to_the_grant() {
+    let (bed, player) = bed(
+        "version: \"1\"\ndefault: allow\ntools:\n  read_a: { yields: { job: result.id } }\n  close:\n    require: [{ conditions: [{ path: args.id, op: owned, value: job }] }]\n",
+    );
+    for (agent, prefix) in both(&bed).await {
+        let close = call(&format!("{prefix}close"));
+        for (id, filler) in [("small", 10), ("large", 1024 * 1024)] {
+            let filler = "x".repeat(filler);
+            player.set(
+                "tools/call",
+                &format!(
+                    r#"{{"content":[{{"type":"text","text":"{filler}"}}],"structuredContent":{{"id":"{prefix}{id}"}}}}"#
+                ),
+            );
+            let close = close.replace("secret-7", &format!("{prefix}{id}"));
+            let before = answer(&agent, &close).await;
+            assert!(before.contains("policy_denied"), "{prefix}{id}");
+            answer(&agent, &call(&format!("{prefix}read_a"))).await;
+            let after = answer(&agent, &close).await;
+            assert!(!after.contains("policy_denied"), "{prefix}{id}");
+        }
+    }
+}

@@ -14,10 +14,10 @@ use super::socket::Bond;
 use crate::frame::is_unawaited;
 use crate::io::{Answer, CallId, SocketId, What};
 use crate::mutant::{self, Mutant};
-use crate::outcome::{from_error, from_result};
+use crate::outcome::ToolResult;
 
 impl Sessions {
-    pub(super) fn response(&mut self, socket: SocketId, id: &str, payload: Result<&str, &str>) {
+    pub(super) fn response(&mut self, socket: SocketId, id: &str, result: ToolResult) {
         let Some(wire) = text(id) else {
             return self.drop_answer(socket, None, "an id that was never sent");
         };
@@ -40,7 +40,7 @@ impl Sessions {
                 return self.drop_answer(socket, Some(&uid), "from a socket that was not asked");
             }
         }
-        self.complete(&uid, call, socket, payload);
+        self.complete(&uid, call, socket, result);
         self.pump(&uid);
     }
 
@@ -65,13 +65,7 @@ impl Sessions {
             && (socket.token.id == session.token || mutant::on(Mutant::RebindAnyToken))
     }
 
-    fn complete(
-        &mut self,
-        uid: &Arc<str>,
-        call: CallId,
-        socket: SocketId,
-        payload: Result<&str, &str>,
-    ) {
+    fn complete(&mut self, uid: &Arc<str>, call: CallId, socket: SocketId, result: ToolResult) {
         let now = self.now;
         let Some(session) = self.by_uid.get_mut(uid) else { return };
         let Some(at) = session.flights.iter().position(|flight| flight.call == call) else {
@@ -93,10 +87,7 @@ impl Sessions {
         self.answer(Answer {
             call,
             session_id: Arc::clone(uid),
-            result: Ok(match payload {
-                Ok(result) => from_result(result),
-                Err(error) => from_error(error),
-            }),
+            result: Ok(result),
             cancelled: matches!(flight.phase, Phase::Cancelled(_)),
             has_output_schema: flight.tool.has_output_schema(),
         });

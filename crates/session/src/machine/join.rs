@@ -1,6 +1,6 @@
 //! Sessions begin, come back, are taken over and change their tools.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,16 +14,23 @@ use crate::io::{SocketId, What};
 use crate::mutant::{self, Mutant};
 use crate::pool::ReadTools;
 use crate::reach::Token;
-use crate::registration::{Card, Registration, changed_tools};
+use crate::registration::{Card, Registration};
 use crate::showcase::Publication;
 use crate::timers::Timer;
 use crate::tool::Tools;
 
 /// The uid is live and may not be taken over.
 const UID_IN_USE: i32 = -32010;
+/// Too many sessions of this token have left and are kept for their grace.
+const TOO_MANY_AWAY: i32 = -32011;
 
 impl Sessions {
-    pub(super) fn register(&mut self, id: SocketId, request: &str, params: Option<&str>) {
+    pub(super) fn register(
+        &mut self,
+        id: SocketId,
+        request: &str,
+        read: Result<Registration, String>,
+    ) {
         let Some(socket) = self.sockets.get(&id) else { return };
         let token = Arc::clone(&socket.token);
         if matches!(socket.bond, Bond::Bound { registered: true, .. })
@@ -32,7 +39,6 @@ impl Sessions {
             let message = "a register was already accepted on this socket";
             return self.refuse(id, request, code::INVALID_REQUEST, message);
         }
-        let read = Registration::read(params, &mut self.pool, self.settings.max_tools);
         let registration = match read {
             Ok(registration) => registration,
             Err(what) => {
@@ -45,6 +51,10 @@ impl Sessions {
             let what = format!("`{field}` is outside the bounds of this token");
             self.event(What::OutsideBounds, Some(&uid), Some(id), what.as_str());
             return self.refuse(id, request, code::INVALID_PARAMS, &what);
+        }
+        if let Some(what) = self.too_many_away(&uid, token.id, &tools.tools) {
+            self.event(What::TooManyAway, Some(&uid), Some(id), what.as_str());
+            return self.refuse(id, request, TOO_MANY_AWAY, &what);
         }
         if !self.make_way(id, &uid, &token, &card) {
             let what = "this `client_uid` is live and may not be taken over: it needs the same token, kind and infobase_name";
@@ -62,6 +72,37 @@ impl Sessions {
         self.bind(&uid, id, true);
         self.greet(id, request, &uid, back);
         self.pump(&uid);
+    }
+
+    /// Why a new session may not begin: those of its token that have left, and are kept until their
+    /// grace is over, take all the room there is for them. A program that registers and leaves in a
+    /// loop, under ever new uids, stops here. One that comes back is always let in.
+    fn too_many_away(
+        &self,
+        uid: &Arc<str>,
+        token: Option<u32>,
+        new: &Arc<Tools>,
+    ) -> Option<String> {
+        if self.by_uid.contains_key(uid) {
+            return None;
+        }
+        let room = self.settings.away;
+        let (mut count, mut bytes, mut known) = (0, 0, HashSet::from([Arc::as_ptr(new)]));
+        let of_token = |session: &&Session| session.socket.is_none() && session.token == token;
+        for session in self.by_uid.values().filter(of_token) {
+            count += 1;
+            if known.insert(Arc::as_ptr(&session.tools)) {
+                bytes += session.bytes;
+            }
+        }
+        let full = count >= room.entries || bytes >= room.bytes;
+        let grace = self.settings.grace.as_secs();
+        full.then(|| {
+            format!(
+                "{count} sessions of this token have left within {grace} s and are kept; come back \
+                 under the same `client_uid`, say `session.bye` before leaving, or retry later"
+            )
+        })
     }
 
     /// Clears the uid for a socket that registers it; false if somebody else lives there.
@@ -110,6 +151,7 @@ impl Sessions {
         let fresh = || Session {
             card: card.clone(),
             tools: Arc::new(Tools::new()),
+            bytes: 0,
             token,
             life,
             generation: 0,
@@ -211,7 +253,7 @@ impl Sessions {
         &mut self,
         id: SocketId,
         request: Option<&str>,
-        params: Option<&str>,
+        read: Result<ReadTools, String>,
     ) {
         let bond = self.sockets.get(&id).map(|socket| socket.bond.clone());
         let Some(Bond::Bound { uid, .. }) = bond else {
@@ -220,7 +262,7 @@ impl Sessions {
             }
             return;
         };
-        match changed_tools(params, &mut self.pool, self.settings.max_tools) {
+        match read {
             Ok(read) => {
                 self.warn(&uid, &read);
                 self.replace_tools(&uid, read.tools, false);
@@ -249,6 +291,7 @@ impl Sessions {
     fn replace_tools(&mut self, uid: &Arc<str>, tools: Arc<Tools>, registered: bool) {
         let Some(session) = self.by_uid.get_mut(uid) else { return };
         let before = std::mem::replace(&mut session.tools, tools);
+        session.bytes = session.tools.values().map(|tool| tool.raw.get().len()).sum();
         for name in before.keys().filter(|name| !session.tools.contains_key(*name)) {
             if let Some(uids) = self.serving.get_mut(name) {
                 uids.remove(uid);

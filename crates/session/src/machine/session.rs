@@ -15,6 +15,8 @@ use crate::tool::{Tool, Tools};
 pub(crate) struct Session {
     pub(crate) card: Card,
     pub(crate) tools: Arc<Tools>,
+    /// How long their definitions are.
+    pub(crate) bytes: usize,
     /// The token it came with.
     pub(crate) token: Option<u32>,
     /// Tells it from a later session with the same uid.

@@ -8,10 +8,11 @@ use bytes::Bytes;
 use toolgate_mcp::{code, write};
 
 use super::Sessions;
-use crate::frame::{Frame, parse_error};
+use crate::frame::parse_error;
 use crate::io::{Output, SocketId, What};
 use crate::mutant::{self, Mutant};
 use crate::reach::Token;
+use crate::spoken::{Said, Spoken};
 use crate::time::Millis;
 use crate::timers::Timer;
 
@@ -76,35 +77,25 @@ impl Sessions {
         }
     }
 
-    pub(super) fn frame(&mut self, id: SocketId, text: &str) {
+    pub(super) fn spoken(&mut self, id: SocketId, Spoken(said): Spoken<'_>) {
         self.alive(id);
         let Some(socket) = self.sockets.get(&id) else { return };
         let leaving = socket.bond == Bond::Leaving;
-        match Frame::parse(text) {
-            Ok(Frame::Response { id: wire, payload }) => self.response(id, wire, payload),
+        match said {
+            Ok(Said::Answer { id: wire, result }) => self.response(id, wire, result),
             _ if leaving && !mutant::on(Mutant::OldGenerationHeard) => {}
-            Ok(Frame::Request { id: request, method, params }) => {
-                self.request(id, request, &method, params);
+            Ok(Said::Register { id: request, read }) => self.register(id, request, read),
+            Ok(Said::ToolsChanged { id: request, read }) => self.tools_changed(id, request, read),
+            Ok(Said::Bye { id: request }) => self.bye(id, request),
+            Ok(Said::Ping { id: request }) => self.send(id, write::result(request, "{}")),
+            Ok(Said::Unknown { id: request }) => {
+                self.refuse(id, request, code::METHOD_NOT_FOUND, "no such method");
             }
-            Ok(Frame::Notification { method, params }) => match &*method {
-                "session.bye" => self.bye(id, None),
-                "session.tools_changed" => self.tools_changed(id, None, params),
-                _ => {}
-            },
+            Ok(Said::Nothing) => {}
             Err(what) => {
                 self.event(What::BadFrame, None, Some(id), what.as_str());
                 self.send(id, parse_error(&what));
             }
-        }
-    }
-
-    fn request(&mut self, id: SocketId, request: &str, method: &str, params: Option<&str>) {
-        match method {
-            "session.register" => self.register(id, request, params),
-            "session.bye" => self.bye(id, Some(request)),
-            "session.tools_changed" => self.tools_changed(id, Some(request), params),
-            "ping" => self.send(id, write::result(request, "{}")),
-            _ => self.refuse(id, request, code::METHOD_NOT_FOUND, "no such method"),
         }
     }
 

@@ -54,19 +54,27 @@ pub(super) struct Up {
 // === impl Link ===
 
 impl Link {
-    /// Opens the conversation with the agent's own `initialize`; the agent itself says when it is
-    /// initialized.
-    pub async fn open(self: &Arc<Self>) -> Result<Opened, Failure> {
-        let _turn = self.connecting.lock().await;
+    /// Opens the conversation with the agent's own `initialize`, which arrived at `since`; the agent
+    /// itself says when it is initialized.
+    pub async fn open(self: &Arc<Self>, since: Instant) -> Result<Opened, Failure> {
+        let deadline = self.deadline(since);
+        let Some(_turn) = in_time(deadline, self.connecting.lock()).await else {
+            return Err(self.no_handshake());
+        };
         if let Some(welcome) = self.unstarted_welcome() {
             return Ok(Opened::Yes(welcome));
         }
-        self.bring_up(self.server.settings.start_timeout).await
+        self.bring_up(left_until(deadline, self.server.settings.start_timeout)).await
     }
 
-    /// The server's answer to the `initialize` of a shared link, which is opened if it has to be.
-    pub async fn opened(self: &Arc<Self>) -> Result<Opened, Failure> {
-        let _turn = self.connecting.lock().await;
+    /// The server's answer to the `initialize` of this link, which is opened if it has to be, for a
+    /// request that arrived at `since`. Requests that waited for an attempt share its failure.
+    pub async fn opened(self: &Arc<Self>, since: Instant) -> Result<Opened, Failure> {
+        let deadline = self.deadline(since);
+        let failed = self.failures.load(Ordering::Acquire);
+        let Some(_turn) = in_time(deadline, self.connecting.lock()).await else {
+            return Err(self.no_handshake());
+        };
         let known = self.opened.lock().clone();
         if let (Some(answer), true) = (known, self.up.load().is_some()) {
             return Ok(Opened::Yes(answer));
@@ -74,9 +82,13 @@ impl Link {
         if let Some(welcome) = self.unstarted_welcome() {
             return Ok(Opened::Yes(welcome));
         }
-        let opened = self.bring_up(self.server.settings.start_timeout).await?;
+        if let Some(failure) = self.failed_since(failed) {
+            return Err(failure);
+        }
+        let limit = left_until(deadline, self.server.settings.start_timeout);
+        let opened = self.bring_up(limit).await?;
         if let Opened::Yes(_) = &opened {
-            self.settle_in(None).await;
+            self.settle_in(deadline).await;
         }
         Ok(opened)
     }
@@ -93,8 +105,7 @@ impl Link {
         if self.ended.load(Ordering::Acquire) {
             return Err(Failure::unavailable("the agent session has ended"));
         }
-        let settings = &self.server.settings;
-        let deadline = (!settings.backs_off).then(|| since + settings.reconnect_timeout);
+        let deadline = self.deadline(since);
         let failed = self.failures.load(Ordering::Acquire);
         let Some(_turn) = in_time(deadline, self.connecting.lock()).await else {
             return self.up.load_full().ok_or_else(|| self.no_handshake());
@@ -102,21 +113,29 @@ impl Link {
         if let Some(up) = self.up.load_full() {
             return Ok(up);
         }
-        // An attempt that ran meanwhile is everybody's who waited for it.
-        if self.failures.load(Ordering::Acquire) != failed
-            && let Some(failure) = self.failure.lock().clone()
-        {
+        if let Some(failure) = self.failed_since(failed) {
             return Err(failure);
         }
-        let left = deadline.map_or(settings.reconnect_timeout, |deadline| {
-            deadline.saturating_duration_since(Instant::now())
-        });
-        match self.bring_up(left).await? {
+        let limit = left_until(deadline, self.server.settings.reconnect_timeout);
+        match self.bring_up(limit).await? {
             Opened::Yes(_) => {}
             Opened::No(_) => return Err(Failure::unavailable("it refuses a new session")),
         }
         let up = self.settle_in(deadline).await;
         up.ok_or_else(|| Failure::unavailable("it went away right after the handshake"))
+    }
+
+    /// Until when a request that arrived at `since` waits for the channel; none for a child, whose
+    /// start has a limit of its own.
+    fn deadline(&self, since: Instant) -> Option<Instant> {
+        let settings = &self.server.settings;
+        (!settings.backs_off).then(|| since + settings.reconnect_timeout)
+    }
+
+    /// How the last attempt failed, if one has failed since there were so many.
+    fn failed_since(&self, failed: u64) -> Option<Failure> {
+        let is_newer = self.failures.load(Ordering::Acquire) != failed;
+        self.failure.lock().clone().filter(|_| is_newer)
     }
 
     fn no_handshake(&self) -> Failure {
@@ -377,6 +396,11 @@ impl Drop for Up {
             self.tasks.spawn(async move { channel.close().await });
         }
     }
+}
+
+/// How long an attempt may take.
+fn left_until(deadline: Option<Instant>, of_child: Duration) -> Duration {
+    deadline.map_or(of_child, |deadline| deadline.saturating_duration_since(Instant::now()))
 }
 
 /// None if it is not done by then.

@@ -162,6 +162,13 @@ impl Link {
         }
     }
 
+    /// The lists that the server has, by its handshake; none if there was none yet.
+    pub fn lists(&self) -> Option<Vec<Kind>> {
+        self.opened.lock().as_ref()?;
+        let offer = self.offer();
+        Some(Kind::ALL.into_iter().filter(|kind| offer.can(kind.capability())).collect())
+    }
+
     /// All pages of one list.
     pub(super) async fn fetch(self: &Arc<Self>, kind: Kind) -> Result<List, Failure> {
         let mut builder = Builder::new(kind, &self.server.naming);

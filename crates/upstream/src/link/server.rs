@@ -191,6 +191,17 @@ impl Server {
         grant.hides(kind, self.name(), own, || self.class(own), now)
     }
 
+    /// Whether something holds of any name that the server has listed; `None` if it has not listed
+    /// yet, or lists more than `most`.
+    pub fn any_listed(
+        &self,
+        kind: Kind,
+        most: usize,
+        holds: impl FnMut(&str) -> bool,
+    ) -> Option<bool> {
+        self.heard.any(kind, most, holds)
+    }
+
     /// Room for one more request, until it is dropped: a server that answers slowly must not make
     /// the gateway hold ever more.
     pub(crate) fn room(&self) -> Result<OwnedSemaphorePermit, Failure> {

@@ -129,3 +129,35 @@ fn sockets_that_never_register() {
     assert!(rows(&gate, "too_many_sockets") <= 11, "ten a minute, and one for the rest");
     drop((silent, late));
 }
+
+/// Sessions that have left are kept for their grace, so that a program which registers under ever
+/// new uids and leaves must not fill the memory with them.
+#[test]
+fn programs_that_register_and_leave_in_a_loop_are_refused() {
+    const UIDS: [&str; 24] = [
+        "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r",
+        "s", "t", "u", "v", "w", "x",
+    ];
+    let gate = Gate::start("sessions: { reconnection_grace_secs: 3600, cache: false }");
+    let mut back = Program::register(&gate, &Card::new("good", "find"));
+    drop(back);
+    let fat = |uid: &'static str| {
+        let tool = |index: usize| {
+            let description = format!("{uid}{index}{}", "x".repeat(MIB / 2 - 1024));
+            json!({"name": format!("t{index}"), "description": description, "input_schema": {"type": "object"}})
+        };
+        Card::new(uid, "").with((0..9).map(tool).collect())
+    };
+    let refused = UIDS.into_iter().find_map(|uid| {
+        let mut program = Program::dial(&gate);
+        let answer = program.ask("session.register", &fat(uid).params());
+        answer["error"].is_object().then_some(answer)
+    });
+    let refused = refused.expect("nothing bounds them");
+    assert_eq!(refused["error"]["code"], -32011, "{refused}");
+    assert!(refused["error"]["message"].as_str().unwrap().contains("have left"), "{refused}");
+    audited(&gate.home, "too_many_away");
+    // One that was there before comes back.
+    back = Program::register(&gate, &Card::new("good", "find"));
+    others_are_served(&open(&gate), &mut back);
+}

@@ -125,7 +125,7 @@ impl<'a> Hearing<'a> {
         let (board, socket) = (self.board, self.socket);
         let bytes = match heard {
             Heard::Text(text) => {
-                if board.hear(Input::Frame { socket, text: &text }) {
+                if board.hear_text(socket, &text) {
                     return None;
                 }
                 text.len()
