@@ -133,7 +133,8 @@ fn fuzz(name: &str, command: &mut Command, seconds: u64) -> Result<()> {
         .arg("-print_final_stats=1")
         .args(LIMITS);
     run_logged(command, &log, Duration::from_secs(seconds) + SLACK)?;
-    let runs = executions(&fs::read_to_string(&log)?).unwrap_or("no");
+    let log = fs::read_to_string(&log)?;
+    let runs = executions(&log).unwrap_or("no");
     say(&format!("{name:<16} {runs} inputs in {seconds} s"));
     Ok(())
 }
