@@ -88,6 +88,8 @@ mod permissions;
 mod policy;
 #[path = "e2e/processes.rs"]
 mod processes;
+#[path = "e2e/readings.rs"]
+mod readings;
 #[path = "e2e/refusals.rs"]
 mod refusals;
 #[path = "e2e/reload.rs"]

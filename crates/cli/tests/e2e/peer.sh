@@ -18,6 +18,9 @@ silent)
 stubborn)
     trap '' TERM
     ;;
+late)
+    read -r _ <"$folder/go"
+    ;;
 chatty)
     echo "Listening on stdio"
     echo "{ this is no message"

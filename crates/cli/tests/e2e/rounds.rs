@@ -1,12 +1,14 @@
 //! A call of several rounds is judged again before each: after a freeze, a denial or the loss of its
 //! server nothing more of it is written. The server's own record decides.
 
+use std::thread;
+
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
 use crate::api::Api;
-use crate::gate::{Gate, Home};
-use crate::peer::Peer;
+use crate::gate::{Gate, Home, eventually};
+use crate::peer::{Peer, gate_with_peer};
 use crate::recorder::{Era, Recorder};
 use crate::sessionless::{Sessionless, last};
 use crate::wire::Events;
@@ -160,6 +162,82 @@ fn parked(server: &str, all: bool, change: Change) {
     assert_eq!(scene.told().iter().sum::<usize>(), 2, "{row}");
     let again = last(&client.call(&tool, "", json!({"arguments": {}})));
     assert_eq!(again["result"]["_meta"]["error_code"], "rate_limited", "{row}: {again}");
+}
+
+#[test]
+fn a_retry_with_other_params_goes_no_further() {
+    for server in ["older", "newer"] {
+        let scene = Scene::new();
+        let client = Sessionless::new(&scene.gate, &format!("/mcp/{server}"))
+            .with_token(&scene.token)
+            .able(json!({"sampling": {}, "elicitation": {}}));
+        let exact = r#"{"n":12345678901234567890,"m":0.1}"#;
+        let send = |arguments: &str, members: &Value| {
+            let mut params = members.clone();
+            params["_meta"] = client.meta();
+            let params = params.to_string();
+            let rest = params.strip_prefix('{').unwrap();
+            let body = format!(
+                r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"ask","arguments":{arguments},{rest}}}"#
+            );
+            let headers =
+                "MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: ask\r\n";
+            client.begin(headers, &body).reply()
+        };
+        let mut retry = retry_of(&last(&send(exact, &json!({}))));
+        retry.as_object_mut().unwrap().remove("arguments");
+        let before = scene.told();
+        for other in [
+            r#"{"n":12345678901234567891,"m":0.1}"#,
+            r#"{"n":12345678901234567890,"m":0.1000000000000000055}"#,
+            r#"{"n":12345678901234567890.0,"m":0.1}"#,
+            r#"{"n":12345678901234567890,"m":0.1,"x":1}"#,
+            r#"{"n":12345678901234567890}"#,
+        ] {
+            let refused = send(other, &retry);
+            assert_eq!(refused.json()["error"]["code"], -32602, "{server} {other}: {refused:?}");
+        }
+        for member in ["task", "extra"] {
+            let mut more = retry.clone();
+            more[member] = json!({"ttl": 1});
+            let refused = send(exact, &more);
+            assert_eq!(refused.json()["error"]["code"], -32602, "{server} {member}: {refused:?}");
+        }
+        assert_eq!(scene.told(), before, "{server}");
+        let answer = last(&send(exact, &retry));
+        assert_eq!(answer["result"]["resultType"], "complete", "{server}: {answer}");
+    }
+}
+
+#[test]
+fn a_question_on_the_endpoint_of_all_servers_names_its_server() {
+    let scene = Scene::new();
+    let agent = Agent::open_able(&scene.gate, "/mcp", &scene.token, &json!({"elicitation": {}}));
+    let mut events = Events::of(agent.begin_call("newer__ask", &json!({})));
+    let (_, question) = events.message().unwrap();
+    assert_eq!(question["params"]["message"], "[newer] Go on?", "{question}");
+    assert_eq!(question["params"]["_meta"]["toolgate/server"], "newer", "{question}");
+}
+
+#[test]
+fn a_call_that_waits_for_its_child_is_not_written_after_a_freeze() {
+    let (gate, peer) = gate_with_peer("shutdown_grace: 1s", "late", "");
+    let api = Api::admin(&gate);
+    let client = Sessionless::new(&gate, "/mcp/peer");
+    let answer = thread::scope(|scope| {
+        let calling = scope.spawn(|| last(&client.call("echo", "", json!({"arguments": {}}))));
+        eventually("the call is admitted", || {
+            let rows = api.get("audit?limit=1000");
+            let mut rows = rows["items"].as_array().unwrap().iter();
+            rows.any(|row| row["kind"] == "intent").then_some(())
+        });
+        api.expect(201, "POST", "freeze", r#"{"all":true}"#);
+        peer.go();
+        calling.join().unwrap()
+    });
+    let meta = &answer["result"]["_meta"];
+    assert_eq!((&meta["error_code"], &meta["effect"]), (&json!("frozen"), &json!("not_started")));
+    assert!(peer.heard().iter().all(|message| message["method"] != "tools/call"));
 }
 
 #[test]

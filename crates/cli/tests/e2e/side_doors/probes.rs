@@ -60,6 +60,16 @@ const NOTIFICATIONS: [&str; 8] = [
     "notifications/x",
 ];
 
+/// Methods whose `params` decide something.
+const STRICT: [&str; 6] = [
+    "tools/call",
+    "resources/read",
+    "resources/subscribe",
+    "prompts/get",
+    "completion/complete",
+    "tasks/cancel",
+];
+
 /// Values of `params` that are not what methods expect; `M` is the place of `_meta`.
 const PARAMS: [&str; 18] = [
     "[]",
@@ -144,7 +154,7 @@ pub(super) fn all(meta: &str) -> Vec<Probe> {
             found.push((method, one(method, id, r#"{"name":"pid","requestId":1,M}"#)));
         }
     }
-    for method in ["tools/call", "resources/read", "prompts/get", "tasks/cancel"] {
+    for method in STRICT {
         for params in PARAMS {
             found.push((method, one(method, "\"id\":7,", params)));
         }
