@@ -32,7 +32,8 @@ fn is_open(message: &Value) -> bool {
     match message["method"].as_str() {
         Some(method) if message.get("id").is_some() => probes::CLOSED.contains(&method),
         Some(method) => method.starts_with("notifications/"),
-        None => message.get("id").is_some(),
+        // An answer would be one to a question, and no server here has asked any.
+        None => false,
     }
 }
 

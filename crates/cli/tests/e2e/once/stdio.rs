@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::Path;
 use std::thread;
 
 use serde_json::{Value, json};
@@ -47,7 +47,7 @@ impl Caller {
     }
 }
 
-fn executions(folder: &PathBuf, tool: &str) -> usize {
+fn executions(folder: &Path, tool: &str) -> usize {
     let executed = fs::read_to_string(folder.join("executed")).unwrap_or_default();
     executed.lines().filter(|line| *line == tool).count()
 }
