@@ -1,7 +1,7 @@
 //! The whole binary as its users meet it: real processes, real sockets, real children.
 //!
 //! `gate` starts and stops `toolgate`, `wire` speaks HTTP as badly as a test needs, `agent` speaks
-//! MCP, `api` the admin API, `peer` is a server over stdio, `upstream` one over HTTP, `program` dials
+//! MCP, `api` the admin API, `peer` is a server over stdio, `upstream` and `recorder` one over HTTP, `program` dials
 //! in over WebSocket.
 //!
 //! Invariant: nothing here waits for a time to pass; what is waited for is a line, a file, a
@@ -27,6 +27,10 @@ mod golden;
 mod peer;
 #[path = "e2e/program.rs"]
 mod program;
+#[path = "e2e/recorder.rs"]
+mod recorder;
+#[path = "e2e/sessionless.rs"]
+mod sessionless;
 #[path = "e2e/upstream.rs"]
 mod upstream;
 #[path = "e2e/wire.rs"]
@@ -34,6 +38,8 @@ mod wire;
 
 #[path = "e2e/admin.rs"]
 mod admin;
+#[path = "e2e/attributed.rs"]
+mod attributed;
 #[path = "e2e/audit.rs"]
 mod audit;
 #[path = "e2e/canary.rs"]
@@ -82,12 +88,16 @@ mod permissions;
 mod policy;
 #[path = "e2e/processes.rs"]
 mod processes;
+#[path = "e2e/readings.rs"]
+mod readings;
 #[path = "e2e/refusals.rs"]
 mod refusals;
 #[path = "e2e/reload.rs"]
 mod reload;
 #[path = "e2e/resumption.rs"]
 mod resumption;
+#[path = "e2e/rounds.rs"]
+mod rounds;
 #[path = "e2e/secrets.rs"]
 mod secrets;
 #[path = "e2e/sessions.rs"]

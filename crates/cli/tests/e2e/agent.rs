@@ -46,6 +46,16 @@ impl Agent {
         opened.unwrap_or_else(|reply| panic!("not opened: {reply:?}"))
     }
 
+    /// The same for an agent that can do this.
+    pub(crate) fn open_able(gate: &Gate, path: &str, token: &str, capabilities: &Value) -> Self {
+        let authorization = format!("Authorization: Bearer {token}\r\n");
+        let body = opening(NEWEST)
+            .replace(r#""capabilities":{}"#, &format!(r#""capabilities":{capabilities}"#));
+        let reply = post(gate, path, &authorization, &body);
+        let opened = Self::opened(gate, path, authorization, reply);
+        opened.unwrap_or_else(|reply| panic!("not opened: {reply:?}"))
+    }
+
     /// Opens an agent session at any endpoint; the answer if none was opened.
     pub(crate) fn open_at(gate: &Gate, path: &str, version: &str) -> Result<Self, Reply> {
         let reply = initialize_with(gate, path, version, "");
@@ -177,7 +187,11 @@ pub(crate) fn initialize(gate: &Gate, server: &str, version: &str) -> Reply {
 
 /// The same at any endpoint and with further headers.
 pub(crate) fn initialize_with(gate: &Gate, path: &str, version: &str, headers: &str) -> Reply {
-    let body = opening(version);
+    post(gate, path, headers, &opening(version))
+}
+
+/// The answer to a body without an agent session.
+fn post(gate: &Gate, path: &str, headers: &str, body: &str) -> Reply {
     let address = gate.mcp();
     let headers = format!("Content-Type: application/json\r\n{headers}");
     let head = post_head(&address, path, &headers);

@@ -14,6 +14,11 @@ use crate::agent::Agent;
 use crate::gate::{Gate, Home};
 use crate::upstream::read;
 
+#[path = "once/connecting.rs"]
+mod connecting;
+#[path = "once/stdio.rs"]
+mod stdio;
+
 /// A tool and the answer to it: the HTTP status line, or nothing to hang up, and the body.
 const ANSWERS: [(&str, &str, &str); 13] = [
     ("moved", "307 Temporary Redirect", ""),

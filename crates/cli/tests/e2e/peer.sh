@@ -18,6 +18,9 @@ silent)
 stubborn)
     trap '' TERM
     ;;
+late)
+    read -r _ <"$folder/go"
+    ;;
 chatty)
     echo "Listening on stdio"
     echo "{ this is no message"
@@ -26,6 +29,7 @@ esac
 
 # What a listing one lists.
 tools='{"name":"echo","title":"Echo","description":"Says what it is told.\nTwice if asked.","inputSchema":{"type":"object","properties":{"text":{"type":"string","description":"What to say"},"times":{"type":["integer","null"]},"tone":{"enum":["low","high"]}},"required":["text"]},"annotations":{"readOnlyHint":true}},{"name":"pid","inputSchema":{"type":"object"},"x-unknown":1.0}'
+[ "$mode" != asking ] || tools='{"name":"ask","inputSchema":{"type":"object"}}'
 
 # The resources that somebody wants to hear of; like other servers it tells them apart by URI alone.
 followed=
@@ -46,7 +50,7 @@ while IFS= read -r line; do
         answer "$id" "{\"protocolVersion\":\"$version\",\"capabilities\":{\"tools\":{}},\"serverInfo\":{\"name\":\"peer\",\"version\":\"1\"}}"
         ;;
     *'"method":"tools/list"'*'"id":'* | *'"id":'*'"method":"tools/list"'*)
-        if [ "$mode" = listing ]; then
+        if [ "$mode" = listing ] || [ "$mode" = asking ]; then
             answer "$id" "{\"tools\":[$tools]}"
         else
             printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such thing"}}\n' "$id"
@@ -92,6 +96,11 @@ while IFS= read -r line; do
         ;;
     *'"name":"notify"'*)
         echo '{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}'
+        text "$id" "done"
+        ;;
+    *'"name":"gossip"'*)
+        echo '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"a word on one call"}}'
+        echo '{"jsonrpc":"2.0","method":"notifications/elicitation/complete","params":{"elicitationId":"of one call"}}'
         text "$id" "done"
         ;;
     *'"name":"update"'*)

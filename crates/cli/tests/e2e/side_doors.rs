@@ -1,6 +1,7 @@
 //! Side doors: messages that are no calls to look at. What the servers heard decides.
 
 use std::fs;
+use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use toolgate_testkit::legacy::Legacy;
@@ -9,116 +10,80 @@ use crate::agent::Agent;
 use crate::api::Api;
 use crate::gate::{Gate, Home};
 use crate::peer::Peer;
+use crate::program::{Card, Program};
+use crate::recorder::{Era, Recorder};
+use crate::sessionless::Sessionless;
 use crate::upstream::Upstream;
 
+#[path = "side_doors/probes.rs"]
+mod probes;
+
 const DENY: &str = "version: '1'\ndefault: deny\n";
+const ALLOW: &str = "version: '1'\ndefault: allow\n";
+/// Allows one tool that no probe names, so that children are started.
+const ALMOST: &str = "version: '1'\ndefault: deny\ntools: { spare: { action: allow } }\n";
+const EXECUTES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/executes.sh");
+/// One server of each transport and era, all servers, and the programs that dial in.
+const PATHS: [&str; 7] =
+    ["/mcp/files", "/mcp/web", "/mcp/old", "/mcp/newer", "/mcp/newborn", "/mcp", "/mcp/sessions"];
 
-/// What may reach a server without a permit, written down once more.
-const OPEN: [&str; 10] = [
-    "initialize",
-    "ping",
-    "server/discover",
-    "tools/list",
-    "prompts/list",
-    "resources/list",
-    "resources/templates/list",
-    "logging/setLevel",
-    "resources/unsubscribe",
-    "subscriptions/listen",
-];
-
-const METHODS: [&str; 14] = [
-    "tools/call",
-    "Tools/Call",
-    "tools/call ",
-    "tools\\/call",
-    "\\u0074ools/call",
-    "prompts/get",
-    "resources/read",
-    "resources/subscribe",
-    "completion/complete",
-    "tasks/list",
-    "tasks/cancel",
-    "x/y",
-    "rpc.discover",
-    "tools/call\\u0000",
-];
-
+/// Whether a message may reach a server without a permit.
 fn is_open(message: &Value) -> bool {
     match message["method"].as_str() {
-        Some(method) if message.get("id").is_some() => OPEN.contains(&method),
+        Some(method) if message.get("id").is_some() => probes::CLOSED.contains(&method),
         Some(method) => method.starts_with("notifications/"),
-        None => message.get("id").is_some(),
+        // An answer would be one to a question, and no server here has asked any.
+        None => false,
     }
-}
-
-/// All probes: each method with an id, without one, with null for one, and in batches.
-fn probes() -> Vec<String> {
-    let params =
-        r#"{"name":"pid","arguments":{},"uri":"demo://a","taskId":"t","ref":{"name":"p"}}"#;
-    let one = |method: &str, id: &str| {
-        format!(r#"{{"jsonrpc":"2.0",{id}"method":"{method}","params":{params}}}"#)
-    };
-    let ping = r#"{"jsonrpc":"2.0","id":"p","method":"ping"}"#;
-    let mut all = Vec::new();
-    for method in METHODS {
-        let (with, without) = (one(method, "\"id\":7,"), one(method, ""));
-        let null = one(method, "\"id\":null,");
-        let batches = [
-            format!("[{with}]"),
-            format!("[{without}]"),
-            format!("[{ping},{without}]"),
-            format!("[{null},{ping}]"),
-        ];
-        all.extend([with, without, null, one(&format!("notifications/../{method}"), "")]);
-        all.extend(batches);
-    }
-    for odd in [
-        r#"{"jsonrpc":"2.0","id":7,"method":"ping","method":"tools/call","params":{"name":"pid"}}"#,
-        r#"{"jsonrpc":"2.0","id":7,"method":"ping","Method":"tools/call","params":{"name":"pid"}}"#,
-        r#"{"jsonrpc":"2.0","id":7,"result":{},"method":"tools/call","params":{"name":"pid"}}"#,
-        r#"{"jsonrpc":"2.0","id":1,"result":{"name":"pid"}}"#,
-        r#"{"jsonrpc":"2.0","id":7,"method":"notifications/cancelled","params":{"requestId":1}}"#,
-    ] {
-        all.push(odd.to_owned());
-    }
-    all
 }
 
 struct Servers {
     gate: Gate,
+    /// Over stdio: a sessionful one, and the folder of a sessionless one.
     peer: Peer,
+    newborn: PathBuf,
+    /// Over streamable HTTP: a sessionful and a sessionless one.
     web: Upstream,
+    newer: Recorder,
+    /// Over HTTP+SSE.
     old: Legacy,
 }
 
 fn servers(document: &str) -> Servers {
     let home = Home::new();
     let (peer, web) = (Peer::new(&home, "files"), Upstream::start());
-    let old = Legacy::start().unwrap();
-    let file = home.path("policy.yaml");
+    let (old, newer) = (Legacy::start().unwrap(), Recorder::start(Era::Sessionless));
+    let (file, newborn) = (home.path("policy.yaml"), home.path("newborn"));
     fs::write(&file, document).unwrap();
+    fs::create_dir(&newborn).unwrap();
     let config = format!(
-        "servers:\n{}  web: {{ url: 'http://{}' }}\n  old: {{ url: '{}', type: sse }}\n",
+        "servers:\n{}{}  web: {{ url: 'http://{}' }}\n  old: {{ url: '{}', type: sse }}\n  \
+         newborn: {{ command: sh, args: ['{EXECUTES}', '{}', sessionless] }}\n",
         peer.entry("listing", ""),
+        newer.entry("newer", ""),
         web.address,
-        old.url()
+        old.url(),
+        newborn.display()
     );
     let gate = Gate::start_as(home, &config, |command| {
         command.arg("--policy").arg(file);
     });
-    Servers { gate, peer, web, old }
+    Servers { gate, peer, newborn, web, newer, old }
 }
 
 impl Servers {
-    /// Every message that any server has heard.
+    /// Every message that any server has heard. One that is not JSON is a string.
     fn heard(&self) -> Vec<Value> {
-        let body = |request: String| {
-            let body = request.rsplit("\r\n").next().unwrap_or_default().to_owned();
-            serde_json::from_str::<Value>(&body).ok()
-        };
+        let read = |body: &str| serde_json::from_str(body).unwrap_or_else(|_| body.into());
+        let children = fs::read_to_string(self.newborn.join("heard")).unwrap_or_default();
         let remote = self.web.requests().into_iter().chain(self.old.requests());
-        self.peer.heard().into_iter().chain(remote.filter_map(body)).collect()
+        let bodies = remote.map(|request| request.rsplit("\r\n").next().unwrap().to_owned());
+        let bodies = bodies.filter(|body| !body.is_empty());
+        let mut heard: Vec<Value> = self.peer.heard();
+        heard.extend(children.lines().map(read));
+        heard.extend(bodies.map(|body| read(&body)));
+        heard.extend(self.newer.heard().into_iter().map(|heard| heard.message));
+        heard
     }
 
     #[track_caller]
@@ -128,35 +93,89 @@ impl Servers {
     }
 }
 
+fn list(client: &Sessionless) {
+    let params = json!({"_meta": client.meta()});
+    let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": params});
+    let reply = client.begin(&probes::headers("tools/list"), &body.to_string()).reply();
+    assert_eq!(reply.status, 200, "{reply:?}");
+}
+
+/// Tries every probe at every endpoint, in both eras; whether freeze-all comes before the probes.
+fn no_probe_reaches_a_server(document: &str, is_frozen: bool) {
+    let all = servers(document);
+    let mut program = Program::register(&all.gate, &Card::new("u1", "pid"));
+    let mut agents = Vec::new();
+    for version in ["2025-03-26", "2025-11-25"] {
+        for path in PATHS {
+            agents.push(Agent::open_at(&all.gate, path, version).unwrap());
+        }
+    }
+    let clients = PATHS.map(|path| Sessionless::new(&all.gate, path));
+    for client in &clients {
+        list(client);
+    }
+    if is_frozen {
+        Api::admin(&all.gate).expect(201, "POST", "freeze", r#"{"all":true}"#);
+    }
+    let probes = probes::all("{}");
+    assert!(probes.len() >= 254, "{} probes", probes.len());
+    for agent in &agents {
+        for probe in &probes {
+            let reply = agent.send(&probe.body);
+            assert!(reply.status < 500, "{}: {reply:?}", probe.body);
+        }
+        // Whatever was passed on before this has arrived.
+        assert!(agent.works());
+    }
+    for client in &clients {
+        for probe in probes::all(&client.meta().to_string()) {
+            let right = probes::headers(&probe.method);
+            let wrong = probes::headers("tools/list");
+            for headers in [&*right, &*wrong, ""] {
+                // The head says enough: a stream of changes has no end.
+                let head = client.begin(headers, &probe.body).head();
+                assert!(head.status < 500, "{headers}{}: {head:?}", probe.body);
+            }
+        }
+        list(client);
+    }
+    assert!(agents.iter().all(Agent::works));
+    all.heard_nothing_beyond_the_list();
+    assert!(!all.heard().is_empty());
+    // The program has been told nothing either: what it hears next is the answer to this.
+    let answer = program.ask("no/such/method", &json!({}));
+    assert_eq!(answer["error"]["code"], -32601, "{answer}");
+}
+
 #[test]
 fn no_probe_reaches_a_server_under_default_deny_or_freeze() {
-    for (document, frozen) in [(DENY, false), ("version: '1'\ndefault: allow\n", true)] {
-        let all = servers(document);
-        let mut agents = Vec::new();
-        for version in ["2025-03-26", "2025-11-25"] {
-            for path in ["/mcp/files", "/mcp/web", "/mcp/old", "/mcp"] {
-                agents.push(Agent::open_at(&all.gate, path, version).unwrap());
-            }
+    no_probe_reaches_a_server(DENY, false);
+    no_probe_reaches_a_server(ALLOW, true);
+}
+
+#[test]
+fn no_probe_reaches_a_server_that_the_grant_may_otherwise_call() {
+    no_probe_reaches_a_server(ALMOST, false);
+}
+
+#[test]
+fn the_probes_would_be_noticed() {
+    let all = servers(ALLOW);
+    for path in ["/mcp/files", "/mcp/web", "/mcp/old", "/mcp/newer", "/mcp/newborn"] {
+        let agent = Agent::open_at(&all.gate, path, "2025-11-25").unwrap();
+        let before = all.heard().iter().filter(|one| !is_open(one)).count();
+        for probe in probes::all("{}") {
+            agent.send(&probe.body);
         }
-        if frozen {
-            Api::admin(&all.gate).expect(201, "POST", "freeze", r#"{"all":true}"#);
-        }
-        for agent in &agents {
-            for probe in probes() {
-                let reply = agent.send(&probe);
-                assert!(reply.status < 500, "{probe}: {reply:?}");
-            }
-            // Whatever was passed on before this has arrived.
-            assert!(agent.works());
-        }
-        all.heard_nothing_beyond_the_list();
-        assert!(!all.heard().is_empty());
+        assert!(agent.works());
+        let beyond = all.heard().iter().filter(|one| !is_open(one)).count() - before;
+        assert!(beyond > 20, "{path}: {beyond}");
     }
 }
 
 #[test]
 fn a_request_without_an_id_is_rejected_and_so_is_its_batch() {
-    let all = servers("version: '1'\ndefault: allow\n");
+    let all = servers(ALLOW);
     let call = r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"pid","arguments":{}}}"#;
     let ping = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
     for path in ["/mcp/files", "/mcp/web", "/mcp/old", "/mcp"] {
@@ -185,7 +204,7 @@ fn other_methods_are_decided_and_recorded() {
     }
     all.heard_nothing_beyond_the_list();
 
-    let open = servers("version: '1'\ndefault: allow\n");
+    let open = servers(ALLOW);
     let agent = Agent::open(&open.gate, "files");
     assert_eq!(agent.request("x/y", &json!({}))["error"]["message"], "no such thing");
     open.peer.hears("x/y");
@@ -196,7 +215,7 @@ fn other_methods_are_decided_and_recorded() {
 
 #[test]
 fn names_that_are_too_long_or_imitate_are_rejected() {
-    let all = servers("version: '1'\ndefault: allow\n");
+    let all = servers(ALLOW);
     for path in ["/mcp/files", "/mcp"] {
         let agent = Agent::open_at(&all.gate, path, "2025-11-25").unwrap();
         let long = "n".repeat(257);

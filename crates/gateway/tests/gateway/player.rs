@@ -36,9 +36,19 @@ impl Player {
         Self::playing(Peer::with_welcome(Kind::Child, Some(welcome)), tools)
     }
 
+    /// The same over another kind of channel.
+    pub(crate) fn over(kind: Kind, tools: &[&str]) -> Self {
+        Self::playing(Peer::with_welcome(kind, Some(WELCOME)), tools)
+    }
+
     /// A server of protocol 2026-07-28.
     pub(crate) fn modern(discover: &str, tools: &[&str]) -> Self {
-        Self::playing(Peer::modern(Kind::Http, discover), tools)
+        Self::modern_over(Kind::Http, discover, tools)
+    }
+
+    /// The same over another kind of channel.
+    pub(crate) fn modern_over(kind: Kind, discover: &str, tools: &[&str]) -> Self {
+        Self::playing(Peer::modern(kind, discover), tools)
     }
 
     fn playing(peer: Peer, tools: &[&str]) -> Self {

@@ -29,6 +29,9 @@ pub(crate) enum Kind {
     Child,
     /// A message is sent when its exchange is over, and has an inbox of its own.
     Http,
+    /// A message is sent when the server has accepted it; everything comes back over one stream,
+    /// whose end the gateway is not told of when it closes the channel itself.
+    Sse,
 }
 
 /// How the next attempt to connect goes.
@@ -296,7 +299,7 @@ impl Sent {
     pub(crate) fn say(&self, body: &str) -> Progress {
         let bytes = Bytes::copy_from_slice(body.as_bytes());
         match self.wire.kind {
-            Kind::Child => self.wire.inbox.message(bytes),
+            Kind::Child | Kind::Sse => self.wire.inbox.message(bytes),
             Kind::Http => {
                 let progress = self.exchange.message(bytes);
                 if progress == Progress::Answered {
@@ -410,7 +413,7 @@ impl Wire {
         drop(method);
         // A test that has dropped its line looks at nothing any more.
         drop(self.sent.send(sent));
-        if self.kind == Kind::Child || !message.expects_answer() {
+        if self.kind != Kind::Http || !message.expects_answer() {
             return Ok(());
         }
         let lost = |why: &str| Err(SendError::Lost(why.to_owned()));

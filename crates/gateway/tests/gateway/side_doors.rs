@@ -1,28 +1,53 @@
-//! No side doors: under a policy that allows nothing, no sequence of messages reaches a server
-//! beyond the closed list, whatever its methods, ids, batches, eras and endpoints are.
+//! No side doors: under a policy that allows nothing, and under a freeze of everything, no sequence
+//! of messages reaches a server beyond the closed list, whatever its methods, ids, batches, eras and
+//! endpoints are, and whatever the era and the channel of the server.
 //!
-//! The edge is left out: it only rejects more. What counts is what the servers heard, compared with
-//! a list of its own (`gate.rs`); beside that the servers' channels end the test at once if a message
+//! The edge is left out: it only rejects more. The record of the servers decides, compared with a
+//! list of its own (`gate.rs`); beside that the servers' channels end the test at once if a message
 //! has neither a permit nor the right to do without.
 //!
 //! `TOOLGATE_SEED` repeats a run whose seed a failure has printed, `TOOLGATE_SEQUENCES` makes it
 //! longer or shorter.
 
+use std::collections::BTreeSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use toolgate_gateway::modern::{Client, NotStarted, Started};
-use toolgate_gateway::{AgentSession, Endpoint, NotOpened};
+use toolgate_gateway::{Access, AgentSession, Endpoint, Frozen, Grant, NotOpened};
 use toolgate_mcp::modern::Claims;
 use toolgate_mcp::{Incoming, Limits, Message, Request, method, parse_agent};
 
 use crate::bed::{Bed, INITIALIZE, request, settings, shared};
 use crate::gate::is_open;
+use crate::office::policy;
 use crate::player::Player;
-use crate::script::settle;
+use crate::script::{Kind, settle};
 
-const NOTHING: &str = "version: \"1\"\ndefault: deny\n";
-const ANYTHING: &str = "version: \"1\"\ndefault: allow\n";
+mod messages;
+
+use messages::{Dice, body};
+
+/// What is in force: a policy, and whether everything is frozen.
+type Force = (&'static str, bool);
+
+const NOTHING: Force = ("version: \"1\"\ndefault: deny\n", false);
+const FROZEN: Force = ("version: \"1\"\ndefault: allow\n", true);
+const ANYTHING: Force = ("version: \"1\"\ndefault: allow\n", false);
+
+/// The servers: a name, the kind of channel, whether agents share it, and whether it is of
+/// protocol 2026-07-28.
+const SERVERS: [(&str, Kind, bool, bool); 8] = [
+    ("files", Kind::Child, false, false),
+    ("web", Kind::Http, false, false),
+    ("old", Kind::Sse, false, false),
+    ("team", Kind::Child, true, false),
+    ("crew", Kind::Http, true, false),
+    ("ring", Kind::Sse, true, false),
+    ("newer", Kind::Http, false, true),
+    ("newborn", Kind::Child, false, true),
+];
+
 const MODERN: &str = r#"{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"prompts":{},"resources":{"subscribe":true},"completions":{},"logging":{}},"_meta":{}}"#;
 
 #[test]
@@ -32,9 +57,11 @@ fn no_sequence_of_messages_reaches_a_server_beyond_the_closed_list() {
     let sequences = number("TOOLGATE_SEQUENCES").unwrap_or(100_000);
     // Shown if the test fails.
     println!("TOOLGATE_SEED={seed} TOOLGATE_SEQUENCES={sequences}");
-    let heard = run(NOTHING, seed, sequences);
-    assert_eq!(heard.beyond, Vec::<String>::new());
-    assert!(heard.open > sequences / 50, "hardly anything came through: {}", heard.open);
+    for (force, sequences) in [(NOTHING, sequences), (FROZEN, sequences / 4)] {
+        let heard = run(force, seed, sequences);
+        assert_eq!(heard.beyond, Vec::<String>::new());
+        assert!(heard.open > sequences / 50, "hardly anything came through: {}", heard.open);
+    }
 }
 
 #[test]
@@ -44,6 +71,7 @@ fn the_search_notices_what_a_policy_lets_through() {
         let seen = heard.beyond.iter().any(|body| body.contains(method));
         assert!(seen, "no `{method}` among {} messages", heard.beyond.len());
     }
+    assert_eq!(heard.reached, SERVERS.map(|(name, ..)| name).into(), "not every server");
 }
 
 /// What servers heard.
@@ -52,39 +80,55 @@ struct Heard {
     /// How many messages of the closed list.
     open: u64,
     beyond: Vec<String>,
+    /// The servers that heard something beyond it.
+    reached: BTreeSet<&'static str>,
 }
 
-fn run(policy: &str, seed: u64, sequences: u64) -> Heard {
+fn run(force: Force, seed: u64, sequences: u64) -> Heard {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
-    runtime.unwrap().block_on(search(policy, seed, sequences))
+    runtime.unwrap().block_on(search(force, seed, sequences))
 }
 
-async fn search(policy: &str, seed: u64, sequences: u64) -> Heard {
-    let bed = Bed::new();
-    bed.office.enforce(policy);
-    let older = || Player::with_tools(&["x", "ping"]);
-    let players = [older(), older(), older(), Player::modern(MODERN, &["x"])];
-    let [files, web, team, newer] = &players;
-    for player in &players {
+fn players() -> [Player; SERVERS.len()] {
+    SERVERS.map(|(_, kind, _, is_newer)| {
+        let player = if is_newer {
+            Player::modern_over(kind, MODERN, &["x"])
+        } else {
+            Player::over(kind, &["x", "ping"])
+        };
         for method in ["ping", "logging/setLevel", "resources/unsubscribe", "tools/call", "x/y"] {
             player.set(method, "{}");
         }
         player.set("server/discover", MODERN);
-    }
-    bed.apply([
-        bed.played(settings("files"), files),
-        bed.played(settings("web"), web),
-        bed.played(shared("team"), team),
-        bed.played(settings("newer"), newer),
-    ]);
-    let one = |name: &str| Endpoint::Server(name.to_owned());
-    let endpoints =
-        [one("files"), one("web"), one("team"), one("newer"), Endpoint::All, Endpoint::Sessions];
+        player
+    })
+}
+
+fn enforce(bed: &Bed, (document, frozen): Force) {
+    let policy = Some(policy(document));
+    let grant = Grant { label: "local".into(), policy, ..Grant::default() };
+    let mut access = Access::new(Some(Arc::new(grant)), []);
+    access.frozen = Frozen { all: frozen, ..Frozen::default() };
+    access.generation = Some(bed.office.store.generation());
+    bed.office.admission.set_access(access);
+}
+
+async fn search(force: Force, seed: u64, sequences: u64) -> Heard {
+    let bed = Bed::new();
+    let players = players();
+    let servers = SERVERS.iter().zip(&players).map(|((name, _, is_shared, _), player)| {
+        bed.played(if *is_shared { shared(name) } else { settings(name) }, player)
+    });
+    bed.apply(servers);
+    let one = |(name, ..): &(&str, Kind, bool, bool)| Endpoint::Server((*name).to_owned());
+    let mut endpoints: Vec<Endpoint> = SERVERS.iter().map(one).collect();
+    endpoints.extend([Endpoint::All, Endpoint::Sessions]);
     let mut sessions = Vec::new();
     for endpoint in &endpoints {
         sessions.push(open(&bed, endpoint, &request(INITIALIZE)).await.unwrap());
     }
+    enforce(&bed, force);
     let (mut dice, mut heard) = (Dice(seed), Heard::default());
     for sequence in 0..sequences {
         let place = dice.below(endpoints.len());
@@ -105,11 +149,14 @@ async fn search(policy: &str, seed: u64, sequences: u64) -> Heard {
 }
 
 fn listen_in(players: &[Player], heard: &mut Heard) {
-    for body in players.iter().flat_map(Player::heard) {
-        if is_open(body.as_bytes()) {
-            heard.open += 1;
-        } else {
-            heard.beyond.push(body);
+    for ((name, ..), player) in SERVERS.iter().zip(players) {
+        for body in player.heard() {
+            if is_open(body.as_bytes()) {
+                heard.open += 1;
+            } else {
+                heard.reached.insert(name);
+                heard.beyond.push(body);
+            }
         }
     }
 }
@@ -152,130 +199,4 @@ async fn send(
         Incoming::One(Message::Response(response)) => session.respond(&response).await,
         Incoming::Batch(members) => drop(session.batch(&members).await),
     }
-}
-
-/// Splitmix64.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.roll().is_multiple_of(n)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        usize::try_from(self.roll() % n as u64).unwrap()
-    }
-
-    fn pick<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of.get(self.below(of.len())).copied().unwrap_or_default()
-    }
-}
-
-const UNKNOWN: [&str; 10] = [
-    "x/y",
-    "tools/delete",
-    "tasks/purge",
-    "rpc.discover",
-    "",
-    "tools",
-    "tools/call/",
-    "call",
-    "notifications/x",
-    "notifications/tools/call",
-];
-const IDS: [&str; 9] = ["1", "2", "7", "\"a\"", "\"1\"", "1.5", "null", "-1", "[]"];
-const PARAMS: [&str; 22] = [
-    "",
-    "",
-    "{}",
-    "[]",
-    "[\"x\"]",
-    "null",
-    r#"{"name":"x","arguments":{}}"#,
-    r#"{"name":"files__x","arguments":{"a":1}}"#,
-    r#"{"name":"x","task":{"ttl":1}}"#,
-    r#"{"name":"x","requestState":"s","inputResponses":{}}"#,
-    r#"{"name":"x ","Name":"x"}"#,
-    r#"{"uri":"demo://a"}"#,
-    r#"{"uri":"files+demo://a"}"#,
-    r#"{"taskId":"t"}"#,
-    r#"{"cursor":"c"}"#,
-    r#"{"level":"debug"}"#,
-    r#"{"notifications":{"toolsListChanged":true}}"#,
-    r#"{"notifications":{"resourceSubscriptions":["demo://a"]}}"#,
-    r#"{"ref":{"type":"ref/prompt","name":"x"},"argument":{"name":"a","value":"b"}}"#,
-    r#"{"ref":{"type":"ref/resource","uri":"demo://a"}}"#,
-    r#"{"requestId":1,"progressToken":1,"progress":1}"#,
-    r#"{"method":"tools/call","params":{"name":"x"},"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"a","version":"0"}}"#,
-];
-
-fn body(dice: &mut Dice) -> String {
-    if !dice.one_in(6) {
-        return message(dice);
-    }
-    let members: Vec<_> = (0..=dice.below(3)).map(|_| message(dice)).collect();
-    format!("[{}]", members.join(","))
-}
-
-fn message(dice: &mut Dice) -> String {
-    let mut members = vec![r#""jsonrpc":"2.0""#.to_owned()];
-    if dice.one_in(8) {
-        let kind = dice.pick(&["result", "error"]);
-        members.push(format!("\"{kind}\":{}", dice.pick(&["{}", "{\"code\":1}", "null"])));
-    }
-    if members.len() == 1 || dice.one_in(3) {
-        members.push(format!("\"method\":{}", name(dice)));
-    }
-    if !dice.one_in(4) {
-        members.push(format!("\"id\":{}", dice.pick(&IDS)));
-    }
-    let params = dice.pick(&PARAMS);
-    if !params.is_empty() {
-        members.push(format!("\"params\":{params}"));
-    }
-    if dice.one_in(12) {
-        let more = [
-            r#""method":"tools/call""#,
-            r#""Method":"tools/call""#,
-            r#""method\u0000":"tools/call""#,
-            r#""\u006dethod":"tools/call""#,
-            r#""x":{"method":"tools/call"}"#,
-            r#""id":3"#,
-        ];
-        members.push(dice.pick(&more).to_owned());
-    }
-    let first = dice.below(members.len());
-    members.rotate_left(first);
-    format!("{{{}}}", members.join(","))
-}
-
-/// A method name as raw JSON, often not quite as it should be.
-fn name(dice: &mut Dice) -> String {
-    let known = !dice.one_in(4);
-    let name = if known { dice.pick(&method::KNOWN) } else { dice.pick(&UNKNOWN) };
-    let spelled = match dice.below(16) {
-        0 => name.to_uppercase(),
-        1 => format!("{name} "),
-        2 => format!(" {name}"),
-        3 => format!("{name}\\u0000"),
-        4 => format!("{name}\\u0000x"),
-        5 => format!("{name}\u{200b}"),
-        6 => name.replace('s', "ſ"),
-        7 => name.replace('/', "\\/"),
-        8 => name.replace('/', "／"),
-        9 => name.replacen('t', "\\u0074", 1),
-        10 => format!("notifications/{name}"),
-        11 => format!("notifications/../{name}"),
-        12 => format!("{name}{}", "x".repeat(300)),
-        _ => name.to_owned(),
-    };
-    if dice.one_in(40) { format!("[\"{spelled}\"]") } else { format!("\"{spelled}\"") }
 }

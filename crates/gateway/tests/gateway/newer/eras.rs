@@ -38,7 +38,7 @@ async fn who_hangs_up_has_cancelled_whatever_either_speaks() {
         settle().await;
         match kind {
             Kind::Http => assert!(sent.hung_up() && line.rest().await.is_empty()),
-            Kind::Child => {
+            Kind::Child | Kind::Sse => {
                 let told = line.next().await;
                 assert_eq!(told.part(&["params", "requestId"]), Some(sent.id()));
             }
@@ -56,7 +56,7 @@ async fn who_hangs_up_has_cancelled_whatever_either_speaks() {
                 assert!(line.rest().await.is_empty() && sent.hung_up());
                 assert_eq!(reply.next().await, None);
             }
-            Kind::Child => {
+            Kind::Child | Kind::Sse => {
                 let told = line.next().await;
                 assert_eq!(told.part(&["params", "requestId"]), Some(sent.id()));
             }

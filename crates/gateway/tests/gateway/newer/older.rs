@@ -146,7 +146,7 @@ async fn older_agents_hear_changes_over_one_stream() {
         ));
         assert_eq!(reply.answer().await, r#"{"jsonrpc":"2.0","id":1,"result":{}}"#);
         match kind {
-            Kind::Child => {
+            Kind::Child | Kind::Sse => {
                 let told = line.next().await;
                 assert_eq!(told.part(&["params", "requestId"]), Some(sent.id()));
             }
