@@ -39,11 +39,9 @@ mod cursor;
 mod listed_tasks;
 mod listing;
 mod route;
-mod seen;
 mod welcome;
 
 pub(crate) use listing::{Listed, tools};
-pub(crate) use seen::seen;
 pub(crate) use welcome::welcome;
 
 use builtin::BuiltIn;
@@ -177,7 +175,7 @@ fn tell_changed(session: &Arc<AgentSession>) {
     tokio::spawn(async move {
         sleep(GATHER).await;
         let Some(session) = session.upgrade() else { return };
-        let outdated = session.sight.take_outdated(|kind| seen(&session, kind));
+        let outdated = session.sight.take_outdated(&session);
         let mut told: Vec<_> = outdated.into_iter().map(Kind::changed).collect();
         told.dedup();
         for method in told {

@@ -14,8 +14,8 @@ use super::builtin;
 use super::cursor::Cursor;
 use super::freshen;
 use super::route::route;
-use super::seen::seen;
 use crate::downstream::agent::AgentSession;
+use crate::downstream::change_tracking::Seen;
 use crate::downstream::links::Links;
 use toolgate_admission::access::Grant;
 use toolgate_admission::list_kind::Kind;
@@ -47,7 +47,7 @@ pub(super) fn start(
     let id = request.id.to_owned();
     Some(Box::pin(async move {
         hear(&links, kind).await;
-        session.sight.note_shown(kind, seen(&session, kind));
+        session.sight.note_shown(kind, Seen::by(&session, kind));
         outlet.answer(page(&session, &links, kind, from, &id), None);
     }))
 }

@@ -4,13 +4,15 @@
 //! and of nothing else: what it was last shown, or told of, is what the next change is one of.
 
 use std::collections::HashSet;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use toolgate_audit::Hash;
 
 use toolgate_admission::list_kind::Kind;
 use toolgate_upstream::lists::List;
+
+use crate::downstream::agent::AgentSession;
 
 /// What one agent was shown.
 #[derive(Default)]
@@ -27,11 +29,11 @@ pub(crate) struct Sight {
 /// Which lists of which servers there are to see.
 #[derive(Debug)]
 pub(crate) struct Seen {
-    pub(crate) lists: Vec<(String, Weak<List>)>,
+    lists: Vec<(String, Weak<List>)>,
     /// The policy that may hide some of it.
-    pub(crate) hidden_by: Option<Hash>,
+    hidden_by: Option<Hash>,
     /// Equal for equal lists of sessions' tools.
-    pub(crate) of_sessions: Option<[u8; 32]>,
+    of_sessions: Option<[u8; 32]>,
 }
 
 // === impl Sight ===
@@ -44,9 +46,9 @@ impl Sight {
         shown.push((kind, seen));
     }
 
-    /// Remembers what there is to see for an agent that has just come; `look` says what that is.
-    pub(crate) fn note_first(&self, look: impl Fn(Kind) -> Seen) {
-        let first = Kind::ALL.map(|kind| (kind, look(kind)));
+    /// Remembers what there is to see for an agent that has just come.
+    pub(crate) fn note_first(&self, session: &AgentSession) {
+        let first = Kind::ALL.map(|kind| (kind, Seen::by(session, kind)));
         let mut shown = self.shown.lock();
         for (kind, seen) in first {
             if !shown.iter().any(|(known, _)| *known == kind) {
@@ -64,12 +66,12 @@ impl Sight {
     }
 
     /// Which lists were shown as they no longer are. They count as told of.
-    pub(crate) fn take_outdated(&self, look: impl Fn(Kind) -> Seen) -> Vec<Kind> {
+    pub(crate) fn take_outdated(&self, session: &AgentSession) -> Vec<Kind> {
         let changed = std::mem::take(&mut *self.changed.lock());
         let mut shown = self.shown.lock();
         let is_changed = |kind: &Kind| changed.contains(kind);
         let outdated = Kind::ALL.into_iter().filter(is_changed).filter(|kind| {
-            let now = look(*kind);
+            let now = Seen::by(session, *kind);
             match shown.iter_mut().find(|(known, _)| known == kind) {
                 Some((_, seen)) if seen.is_same(&now) => false,
                 Some((_, seen)) => {
@@ -100,6 +102,24 @@ impl Sight {
 // === impl Seen ===
 
 impl Seen {
+    /// What there is to see for this agent session.
+    pub(crate) fn by(session: &AgentSession, kind: Kind) -> Self {
+        let (links, grant) = (session.links(), session.grant());
+        let seen = links.iter().filter_map(|link| {
+            let offer = link.server().offers.of(link.audience())?;
+            let list = offer.list(kind);
+            (list.len() > 0).then(|| (link.server().name().to_owned(), Arc::downgrade(list)))
+        });
+        let policy = grant.policy.as_ref().filter(|_| grant.may_hide());
+        let desk = session.desk().filter(|_| kind == Kind::Tools);
+        let of_sessions = desk.map(|desk| {
+            let showing = desk.sessions.showing(&grant.sessions);
+            showing.digest(desk, &grant, session.admission().now())
+        });
+        let hidden_by = policy.and_then(|policy| policy.hash);
+        Self { lists: seen.collect(), hidden_by, of_sessions }
+    }
+
     fn is_same(&self, other: &Self) -> bool {
         let pairs = self.lists.iter().zip(&other.lists);
         self.lists.len() == other.lists.len()

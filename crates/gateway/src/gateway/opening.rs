@@ -127,7 +127,7 @@ impl Gateway {
         match session.endpoint() {
             Endpoint::All | Endpoint::Sessions => {
                 self.attach_all(session);
-                session.sight.note_first(|kind| aggregate::seen(session, kind));
+                session.sight.note_first(session);
             }
             Endpoint::Server(name) => {
                 let now = self.server(name);
