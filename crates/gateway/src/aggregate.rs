@@ -15,16 +15,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
-use toolgate_mcp::{Notification, Refusal, Request, code, members, method, peek, text, write};
-use toolgate_policy::Class;
-use toolgate_session::Known;
-
-use crate::dial_in;
-use crate::downstream::agent::{AgentSession, Aggregate};
 use toolgate_admission::clearance::Closed;
 use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::wanted::{BOTH, wanted};
+use toolgate_mcp::{Notification, Refusal, Request, code, members, method, peek, text, write};
+use toolgate_policy::Class;
+use toolgate_session::Known;
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::forward::{forward, refuse_task};
 use toolgate_upstream::link::{Ask, Link, Server};
@@ -33,6 +30,9 @@ use toolgate_upstream::names::{server_of_name, server_of_uri};
 use toolgate_upstream::rewrite::push;
 use toolgate_upstream::tasks;
 use toolgate_upstream::work::Work;
+
+use crate::dial_in;
+use crate::downstream::agent::{AgentSession, Aggregate};
 
 pub(crate) mod builtin;
 mod cursor;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use toolgate_policy::Class;
+use toolgate_upstream::metrics::ServerMetrics;
 
 use super::schema::Schemas;
 use super::{Sessions, class};
-use toolgate_upstream::metrics::ServerMetrics;
 
 /// What the gateway keeps beside the sessions.
 pub(crate) struct Desk {

@@ -108,7 +108,7 @@ impl Seen {
         let seen = links.iter().filter_map(|link| {
             let offer = link.server().offers.of(link.audience())?;
             let list = offer.list(kind);
-            (list.len() > 0).then(|| (link.server().name().to_owned(), Arc::downgrade(list)))
+            (!list.is_empty()).then(|| (link.server().name().to_owned(), Arc::downgrade(list)))
         });
         let policy = grant.policy.as_ref().filter(|_| grant.may_hide());
         let desk = session.desk().filter(|_| kind == Kind::Tools);
