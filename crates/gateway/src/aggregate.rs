@@ -15,16 +15,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
-use toolgate_mcp::{Notification, Refusal, Request, code, members, method, peek, text, write};
-use toolgate_policy::Class;
-use toolgate_session::Known;
-
-use crate::dial_in;
-use crate::downstream::agent::{AgentSession, Aggregate};
 use toolgate_admission::clearance::Closed;
 use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::wanted::{BOTH, wanted};
+use toolgate_mcp::{Notification, Refusal, Request, code, members, method, peek, text, write};
+use toolgate_policy::Class;
+use toolgate_session::Known;
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::forward::{forward, refuse_task};
 use toolgate_upstream::link::{Ask, Link, Server};
@@ -34,16 +31,17 @@ use toolgate_upstream::rewrite::push;
 use toolgate_upstream::tasks;
 use toolgate_upstream::work::Work;
 
+use crate::dial_in;
+use crate::downstream::agent::{AgentSession, Aggregate};
+
 pub(crate) mod builtin;
 pub(crate) mod cursor;
 mod listed_tasks;
 mod listing;
 mod route;
-mod seen;
 mod welcome;
 
 pub(crate) use listing::{Listed, tools};
-pub(crate) use seen::{one, seen};
 pub(crate) use welcome::welcome;
 
 use builtin::BuiltIn;
@@ -177,11 +175,7 @@ fn tell_changed(session: &Arc<AgentSession>) {
     tokio::spawn(async move {
         sleep(GATHER).await;
         let Some(session) = session.upgrade() else { return };
-        let outdated = if session.endpoint().is_one() {
-            session.sight.take_outdated_of_one(one(&session))
-        } else {
-            session.sight.take_outdated(|kind| seen(&session, kind))
-        };
+        let outdated = session.sight.take_outdated(&session);
         let mut told: Vec<_> = outdated.into_iter().map(Kind::changed).collect();
         told.dedup();
         for method in told {

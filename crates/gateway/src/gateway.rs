@@ -14,6 +14,12 @@ use parking_lot::{Mutex, RwLock};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use toolgate_admission::access::Grant;
+use toolgate_admission::admit::Admission;
+use toolgate_admission::environment::Ids;
+use toolgate_admission::list_kind::Kind;
+use toolgate_upstream::link::Server;
+use toolgate_upstream::metrics::Metrics;
 
 use crate::dial_in::Desk;
 use crate::downstream::agent::AgentSession;
@@ -22,12 +28,6 @@ use crate::downstream::endpoint::Endpoint;
 use crate::sessionless::Parking;
 pub use sessionless::NotStarted;
 use standing::StandingSessions;
-use toolgate_admission::access::Grant;
-use toolgate_admission::admit::Admission;
-use toolgate_admission::environment::Ids;
-use toolgate_admission::list_kind::Kind;
-use toolgate_upstream::link::Server;
-use toolgate_upstream::metrics::Metrics;
 
 mod dial_in;
 mod opening;

@@ -18,16 +18,16 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
-use toolgate_mcp::modern::Claims;
-use toolgate_mcp::{Refusal, Request, method, peek, write};
-
-use crate::downstream::agent::{AgentSession, ClientState};
 use toolgate_admission::clearance::Heads;
 use toolgate_admission::multi_round::{Newer, Steps, legs};
+use toolgate_mcp::modern::Claims;
+use toolgate_mcp::{Refusal, Request, method, peek, write};
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::log_level::Level;
 use toolgate_upstream::rewrite::rewrite;
 use toolgate_upstream::work::Work;
+
+use crate::downstream::agent::{AgentSession, ClientState};
 
 mod bound;
 mod call;

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
+use toolgate_admission::expects::Expects;
 use toolgate_audit::CallId;
 use toolgate_mcp::{code, write};
 
 use crate::channel::{SendError, Uncleared};
-use toolgate_admission::expects::Expects;
 
 #[cfg(test)]
 mod tests;

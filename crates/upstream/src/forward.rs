@@ -16,6 +16,15 @@ use std::task::Poll;
 
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
+use toolgate_admission::admit::{Admission, Wanted, What};
+use toolgate_admission::clearance::{Clearance, Closed, Heads};
+use toolgate_admission::expects::Expects;
+use toolgate_admission::multi_round::{self, Steps, Ticking};
+use toolgate_admission::recheck::Recheck;
+use toolgate_admission::store_timeout::PATIENCE;
+use toolgate_admission::task_book::Heard;
+use toolgate_admission::task_call::keep;
+use toolgate_admission::wanted::{unreadable, wanted};
 use toolgate_audit::{Effect, Outcome};
 use toolgate_mcp::modern::annotations::PREFIX;
 use toolgate_mcp::{Refusal, Request, method, peek, text, write};
@@ -28,15 +37,6 @@ use crate::imitation::is_imitation;
 use crate::link::{Agent, Ask, Link, Pending};
 use crate::withheld::record_first;
 use crate::work::Work;
-use toolgate_admission::admit::{Admission, Wanted, What};
-use toolgate_admission::clearance::{Clearance, Closed, Heads};
-use toolgate_admission::expects::Expects;
-use toolgate_admission::multi_round::{self, Steps, Ticking};
-use toolgate_admission::recheck::Recheck;
-use toolgate_admission::store_timeout::PATIENCE;
-use toolgate_admission::task_book::Heard;
-use toolgate_admission::task_call::keep;
-use toolgate_admission::wanted::{unreadable, wanted};
 
 /// Starts a request to the server at the other end of `link`. `own` is what the request is about,
 /// if the server knows it under another name than the agent.

@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
+use toolgate_admission::admit::{Admission, Wanted, What};
+use toolgate_admission::list_kind::Kind;
 use toolgate_mcp::fold;
 
 use crate::link::Link;
-use toolgate_admission::admit::{Admission, Wanted, What};
-use toolgate_admission::list_kind::Kind;
 
 /// Whether the name of what is wanted is such a name. The server is asked for its list if that is
 /// needed to tell and was never heard.

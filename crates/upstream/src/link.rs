@@ -21,6 +21,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::time::{Instant, timeout};
 use tokio_util::task::TaskTracker;
+use toolgate_admission::clearance::{Clearance, Closed};
 
 use crate::backoff::Backoff;
 use crate::channel::{Heads, Outbound};
@@ -28,7 +29,6 @@ use crate::era::Era;
 use crate::failure::Failure;
 use crate::list_cache::Audience;
 use crate::log_limit::Sparing;
-use toolgate_admission::clearance::{Clearance, Closed};
 
 mod agent;
 mod asked;

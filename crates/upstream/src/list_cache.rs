@@ -17,10 +17,10 @@ use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
+use toolgate_admission::list_kind::Kind;
 use toolgate_mcp::{members, peek, text};
 
 use crate::lists::List;
-use toolgate_admission::list_kind::Kind;
 
 /// For how many sets of capabilities a server's offer is kept.
 const MAX_OFFERS: usize = 8;

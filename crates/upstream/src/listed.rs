@@ -8,11 +8,11 @@
 use std::collections::{HashMap, HashSet};
 
 use parking_lot::RwLock;
+use toolgate_admission::list_kind::Kind;
 use toolgate_mcp::{fold, items, peek, text};
 use toolgate_policy::Class;
 
 use crate::lists::List;
-use toolgate_admission::list_kind::Kind;
 
 /// How many names of each kind are kept of one server.
 const MAX_NAMES: usize = 100_000;

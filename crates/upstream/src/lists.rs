@@ -13,10 +13,10 @@ use std::collections::HashSet;
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
+use toolgate_admission::list_kind::Kind;
 use toolgate_mcp::{Edit, Refusal, entries, imitates, items, members, peek, text, write};
 
 use crate::names::Naming;
-use toolgate_admission::list_kind::Kind;
 
 /// How many entries of one kind a server may show.
 pub const MAX_ITEMS: usize = 100_000;

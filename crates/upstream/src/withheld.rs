@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use toolgate_admission::store_timeout::finish_in_time;
 use toolgate_mcp::Pieces;
 use toolgate_policy::Outcome as Ownership;
 use toolgate_store::{Ending, Ticket};
 
 use crate::event_buffer::Outlet;
-use toolgate_admission::store_timeout::finish_in_time;
 
 /// An answer that waits for its row.
 #[derive(Debug)]

@@ -18,19 +18,19 @@ use std::sync::{Arc, OnceLock};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use toolgate_audit::{CallId, Effect, Outcome};
-use toolgate_mcp::{Refusal, Request, write};
-use toolgate_policy::Class;
-use toolgate_store::Ending;
-
-use crate::downstream::agent::AgentSession;
 use toolgate_admission::access::Grant;
 use toolgate_admission::expects::Expects;
 use toolgate_admission::reserved::TOOLGATE;
 use toolgate_admission::wanted::wanted;
+use toolgate_audit::{CallId, Effect, Outcome};
+use toolgate_mcp::{Refusal, Request, write};
+use toolgate_policy::Class;
+use toolgate_store::Ending;
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::lists::List;
 use toolgate_upstream::work::Work;
+
+use crate::downstream::agent::AgentSession;
 
 /// Every built-in, in the order in which they are listed.
 pub(crate) const TABLE: &[BuiltIn] =

@@ -10,20 +10,20 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use toolgate_admission::expects::Expects;
+use toolgate_admission::wanted::wanted;
 use toolgate_audit::{Effect, Outcome};
 use toolgate_mcp::{
     Incoming, Limits, Message, Request, code, items, members, method, parse_agent, peek, write,
 };
 use toolgate_policy::Class;
 use toolgate_store::Ending;
-
-use crate::downstream::agent::AgentSession;
-use toolgate_admission::expects::Expects;
-use toolgate_admission::wanted::wanted;
 use toolgate_upstream::event_buffer::{First, Outlet};
 use toolgate_upstream::forward::forward;
 use toolgate_upstream::link::{Ask, Link};
 use toolgate_upstream::work::Work;
+
+use crate::downstream::agent::AgentSession;
 
 /// How long a server may take to list its tasks, and how many pages of it are read.
 const LISTING: Duration = Duration::from_millis(1_500);

@@ -7,22 +7,22 @@ use std::sync::Arc;
 use bytes::Bytes;
 use jiff::Timestamp;
 use tokio::time::Instant;
+use toolgate_admission::access::Grant;
+use toolgate_admission::list_kind::Kind;
+use toolgate_admission::reserved::{SESSIONS, TOOLGATE};
 use toolgate_mcp::{Pieces, Request, peek, text, write};
 use toolgate_policy::Class;
+use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::link::Link;
+use toolgate_upstream::work::Work;
 
 use super::builtin;
 use super::cursor::Cursor;
 use super::freshen;
 use super::route::route;
-use super::seen::seen;
 use crate::downstream::agent::AgentSession;
+use crate::downstream::change_tracking::Seen;
 use crate::downstream::links::Links;
-use toolgate_admission::access::Grant;
-use toolgate_admission::list_kind::Kind;
-use toolgate_admission::reserved::{SESSIONS, TOOLGATE};
-use toolgate_upstream::event_buffer::Outlet;
-use toolgate_upstream::link::Link;
-use toolgate_upstream::work::Work;
 
 /// How large a page may become before the rest goes to the next.
 const PAGE: usize = 16 * 1024 * 1024;
@@ -47,7 +47,7 @@ pub(super) fn start(
     let id = request.id.to_owned();
     Some(Box::pin(async move {
         hear(&links, kind).await;
-        session.sight.note_shown(kind, seen(&session, kind));
+        session.sight.note_shown(kind, Seen::by(&session, kind));
         outlet.answer(page(&session, &links, kind, from, &id), None);
     }))
 }

@@ -4,10 +4,11 @@
 
 use std::sync::Arc;
 
-use crate::downstream::links::Links;
 use toolgate_admission::list_kind::Kind;
 use toolgate_upstream::link::Link;
 use toolgate_upstream::names::server_of_name;
+
+use crate::downstream::links::Links;
 
 /// The server that `shown` speaks of, and what it calls it. Where two show the same name, the
 /// first in the configured order has it. A server that was never heard is taken at its prefix.

@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 use toolgate_mcp::{Request, Version, peek, text, write};
 
 use bytes::Bytes;
+use toolgate_upstream::list_cache::Offer;
 
 use crate::downstream::links::Links;
-use toolgate_upstream::list_cache::Offer;
 
 /// How much of one server's instructions is passed on; models pay for every word.
 const MAX_INSTRUCTIONS: usize = 16 * 1024;

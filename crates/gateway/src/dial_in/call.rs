@@ -8,12 +8,6 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::time::Instant;
-use toolgate_audit::{CallId, Effect, Outcome};
-use toolgate_mcp::{Refusal, Request, peek, write};
-use toolgate_session::{self as session, Answer, Failure, Known, Target};
-use toolgate_store::Ending;
-
-use super::{Desk, Gate, Running, Sending, Unresolved};
 use toolgate_admission::admit::{Admission, Called, Wanted, What};
 use toolgate_admission::caller::Caller;
 use toolgate_admission::expects::Expects;
@@ -21,9 +15,15 @@ use toolgate_admission::recheck::Recheck;
 use toolgate_admission::refused::Refused;
 use toolgate_admission::reserved::SESSIONS;
 use toolgate_admission::wanted::wanted;
+use toolgate_audit::{CallId, Effect, Outcome};
+use toolgate_mcp::{Refusal, Request, peek, write};
+use toolgate_session::{self as session, Answer, Failure, Known, Target};
+use toolgate_store::Ending;
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::withheld::{Withheld, record_first};
 use toolgate_upstream::work::Work;
+
+use super::{Desk, Gate, Running, Sending, Unresolved};
 
 /// A call to a session's tool.
 struct SessionCall {

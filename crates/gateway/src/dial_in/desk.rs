@@ -5,11 +5,11 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use toolgate_policy::Class;
 use toolgate_session::{Known, Tool};
+use toolgate_upstream::metrics::ServerMetrics;
 
 use super::Sessions;
 use super::class::SessionClasses;
 use super::schema::Schemas;
-use toolgate_upstream::metrics::ServerMetrics;
 
 /// What the gateway keeps beside the sessions.
 pub(crate) struct Desk {

@@ -20,13 +20,13 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval};
+use toolgate_admission::environment::Clock;
+use toolgate_admission::reserved::SESSIONS;
 use toolgate_audit::{Draft, Kind};
 use toolgate_session::{Entry, Event, Key, What};
 use toolgate_store::{ChangeError, Kept, NotAudited, NotReadable, Store};
 
 use self::showcase::{Changes, SPACE, restore};
-use toolgate_admission::environment::Clock;
-use toolgate_admission::reserved::SESSIONS;
 
 /// How many notes may wait.
 const WAITING: usize = 10_000;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
-use toolgate_policy::Call;
-use toolgate_session::{Known, Published};
-
-use super::desk::Desk;
 use toolgate_admission::access::Grant;
 use toolgate_admission::reserved::SESSIONS;
+use toolgate_policy::Call;
+use toolgate_session::{Known, Published};
 use toolgate_upstream::lists::List;
+
+use super::desk::Desk;
 
 /// The tools that a grant sees, as they go out.
 #[derive(Debug)]

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
-
-use crate::downstream::coarse_timer::Pace;
 use toolgate_upstream::event_buffer::{Begun, First, Outlet};
 use toolgate_upstream::work::Work;
+
+use crate::downstream::coarse_timer::Pace;
 
 /// A request on its way.
 pub struct Call {

@@ -7,16 +7,16 @@
 //! and of nothing else: what it was last shown, or told of, is what the next change is one of.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
+use toolgate_admission::list_kind::Kind;
 use toolgate_audit::Hash;
 use toolgate_policy::Class;
-
-use toolgate_admission::list_kind::Kind;
 use toolgate_upstream::lists::List;
 
-pub(crate) use self::one::One;
+use self::one::One;
+use crate::downstream::agent::AgentSession;
 
 mod one;
 
@@ -37,13 +37,13 @@ pub(crate) struct Sight {
 /// Which lists of which servers there are to see.
 #[derive(Debug)]
 pub(crate) struct Seen {
-    pub(crate) lists: Vec<(String, Weak<List>)>,
+    lists: Vec<(String, Weak<List>)>,
     /// The policy that may hide some of it.
-    pub(crate) hidden_by: Option<Hash>,
+    hidden_by: Option<Hash>,
     /// The classes by which it may, of each server that the operator gave any.
-    pub(crate) classes: Vec<(String, HashMap<String, Class>)>,
+    classes: Vec<(String, HashMap<String, Class>)>,
     /// Equal for equal lists of sessions' tools.
-    pub(crate) of_sessions: Option<[u8; 32]>,
+    of_sessions: Option<[u8; 32]>,
 }
 
 // === impl Sight ===
@@ -56,20 +56,19 @@ impl Sight {
         shown.push((kind, seen));
     }
 
-    /// Remembers what there is to see for an agent that has just come; `look` says what that is.
-    pub(crate) fn note_first(&self, look: impl Fn(Kind) -> Seen) {
-        let first = Kind::ALL.map(|kind| (kind, look(kind)));
+    /// Remembers what there is to see for an agent that has just come.
+    pub(crate) fn note_first(&self, session: &AgentSession) {
+        if session.endpoint().is_one() {
+            self.one.lock().get_or_insert_with(|| One::by(session));
+            return;
+        }
+        let first = Kind::ALL.map(|kind| (kind, Seen::by(session, kind)));
         let mut shown = self.shown.lock();
         for (kind, seen) in first {
             if !shown.iter().any(|(known, _)| *known == kind) {
                 shown.push((kind, seen));
             }
         }
-    }
-
-    /// The same for an agent of one server.
-    pub(crate) fn note_first_of_one(&self, now: One) {
-        self.one.lock().get_or_insert(now);
     }
 
     /// Something may have changed; true if somebody has to compare soon.
@@ -81,12 +80,16 @@ impl Sight {
     }
 
     /// Which lists were shown as they no longer are. They count as told of.
-    pub(crate) fn take_outdated(&self, look: impl Fn(Kind) -> Seen) -> Vec<Kind> {
+    pub(crate) fn take_outdated(&self, session: &AgentSession) -> Vec<Kind> {
         let changed = std::mem::take(&mut *self.changed.lock());
+        if session.endpoint().is_one() {
+            let mut one = self.one.lock();
+            return one.as_mut().map(|one| one.take_outdated(session)).unwrap_or_default();
+        }
         let mut shown = self.shown.lock();
         let is_changed = |kind: &Kind| changed.contains(kind);
         let outdated = Kind::ALL.into_iter().filter(is_changed).filter(|kind| {
-            let now = look(*kind);
+            let now = Seen::by(session, *kind);
             match shown.iter_mut().find(|(known, _)| known == kind) {
                 Some((_, seen)) if seen.is_same(&now) => false,
                 Some((_, seen)) => {
@@ -98,12 +101,6 @@ impl Sight {
             }
         });
         outdated.collect()
-    }
-
-    /// The same for an agent of one server, whose lists are decided by `now`.
-    pub(crate) fn take_outdated_of_one(&self, now: One) -> Vec<Kind> {
-        self.changed.lock().clear();
-        self.one.lock().as_mut().map(|one| one.take_outdated(now)).unwrap_or_default()
     }
 
     /// Says, once, that a server's name is not shown because another has it.
@@ -123,6 +120,29 @@ impl Sight {
 // === impl Seen ===
 
 impl Seen {
+    /// What there is to see for this agent session.
+    pub(crate) fn by(session: &AgentSession, kind: Kind) -> Self {
+        let (links, grant) = (session.links(), session.grant());
+        let seen = links.iter().filter_map(|link| {
+            let offer = link.server().offers.of(link.audience())?;
+            let list = offer.list(kind);
+            (!list.is_empty()).then(|| (link.server().name().to_owned(), Arc::downgrade(list)))
+        });
+        let policy = grant.policy.as_ref().filter(|_| grant.may_hide());
+        let desk = session.desk().filter(|_| kind == Kind::Tools);
+        let of_sessions = desk.map(|desk| {
+            let showing = desk.sessions.showing(&grant.sessions);
+            showing.digest(desk, &grant, session.admission().now())
+        });
+        let hidden_by = grant.hidden_by();
+        let classes = links.iter().filter(|_| policy.is_some() && kind == Kind::Tools);
+        let classes = classes.map(|link| link.server()).filter_map(|server| {
+            let classes = &server.settings.tool_classes;
+            (!classes.is_empty()).then(|| (server.name().to_owned(), classes.clone()))
+        });
+        Self { lists: seen.collect(), hidden_by, classes: classes.collect(), of_sessions }
+    }
+
     fn is_same(&self, other: &Self) -> bool {
         let pairs = self.lists.iter().zip(&other.lists);
         self.lists.len() == other.lists.len()

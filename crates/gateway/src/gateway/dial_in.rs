@@ -3,13 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
+use toolgate_admission::list_kind::Kind;
+use toolgate_admission::reserved::SESSIONS;
 use toolgate_session::Reach;
+use toolgate_upstream::link::Server;
 
 use super::Gateway;
 use crate::dial_in::{Desk, SessionClasses, Sessions};
-use toolgate_admission::list_kind::Kind;
-use toolgate_admission::reserved::SESSIONS;
-use toolgate_upstream::link::Server;
 
 impl Gateway {
     /// Programs can dial in from now on; to be said once, before the first agent comes.

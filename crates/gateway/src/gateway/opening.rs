@@ -8,21 +8,21 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::time::Instant;
+use toolgate_admission::access::Grant;
+use toolgate_admission::expects::Expects;
+use toolgate_admission::list_kind::Kind;
 use toolgate_mcp::{
     Incoming, Limits, Message, Payload, Request, Version, parse_server, peek, text,
 };
+use toolgate_upstream::era::Era;
+use toolgate_upstream::link::{Instances, Link, Opened, Parties, Server};
+use toolgate_upstream::rewrite::{refused, rewrite, with_error};
 
 use super::{Gateway, NotOpened};
 use crate::aggregate;
 use crate::downstream::agent::{AgentSession, ClientState, Opening};
 use crate::downstream::endpoint::Endpoint;
 use crate::downstream::size_limits::TooLong;
-use toolgate_admission::access::Grant;
-use toolgate_admission::expects::Expects;
-use toolgate_admission::list_kind::Kind;
-use toolgate_upstream::era::Era;
-use toolgate_upstream::link::{Instances, Link, Opened, Parties, Server};
-use toolgate_upstream::rewrite::{refused, rewrite, with_error};
 
 impl Gateway {
     /// Opens an agent session with the agent's `initialize`.
@@ -130,7 +130,7 @@ impl Gateway {
         match session.endpoint() {
             Endpoint::All | Endpoint::Sessions => {
                 self.attach_all(session);
-                session.sight.note_first(|kind| aggregate::seen(session, kind));
+                session.sight.note_first(session);
             }
             Endpoint::Server(name) => {
                 let now = self.server(name);
@@ -143,7 +143,7 @@ impl Gateway {
                     }
                     self.attach_one(&now.ok_or(NotOpened::UnknownServer)?, session);
                 }
-                session.sight.note_first_of_one(aggregate::one(session));
+                session.sight.note_first(session);
             }
         }
         let mut sessions = self.sessions.write();

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use toolgate_admission::access::Grant;
 use toolgate_mcp::{Refusal, Request};
+use toolgate_upstream::rewrite::refused;
 
 use super::{Gateway, NotOpened};
 use crate::downstream::endpoint::Endpoint;
 use crate::downstream::size_limits::TooLong;
 use crate::sessionless::{Client, Started, start};
-use toolgate_admission::access::Grant;
-use toolgate_upstream::rewrite::refused;
 
 /// Why a request was not started.
 #[derive(Debug)]

@@ -10,12 +10,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
+use toolgate_admission::access::Grant;
 
 use super::{Gateway, NotOpened};
 use crate::downstream::agent::{AgentSession, public};
 use crate::downstream::endpoint::Endpoint;
 use crate::sessionless::{Client, Standing, opening};
-use toolgate_admission::access::Grant;
 
 /// The standing sessions there are.
 pub(super) type StandingSessions = HashMap<Key, Weak<AgentSession>>;

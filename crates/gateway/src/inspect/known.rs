@@ -4,17 +4,17 @@
 
 use std::sync::Arc;
 
+use toolgate_admission::list_kind::Kind;
+use toolgate_admission::reserved::{SESSIONS, TOOLGATE};
 use toolgate_audit::Hash;
 use toolgate_mcp::{Edit, members, peek, text, write};
 use toolgate_policy::{Class, canonical_json};
-
-use crate::aggregate::builtin;
-use crate::gateway::Gateway;
-use toolgate_admission::list_kind::Kind;
-use toolgate_admission::reserved::{SESSIONS, TOOLGATE};
 use toolgate_upstream::link::Server;
 use toolgate_upstream::list_cache::Audience;
 use toolgate_upstream::names::Naming;
+
+use crate::aggregate::builtin;
+use crate::gateway::Gateway;
 
 /// A tool as its server was last heard to describe it.
 #[derive(Debug, Clone, PartialEq, Eq)]

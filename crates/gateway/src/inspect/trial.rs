@@ -8,17 +8,17 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
+use toolgate_admission::access::Grant;
 use toolgate_mcp::{
     Incoming, Limits, Message, Notification, Payload, Request, items, method, parse_agent,
     parse_server, peek, text,
 };
+use toolgate_upstream::event_buffer::{First, Next};
+use toolgate_upstream::list_cache::{Audience, FIRST_HEARING};
 
 use crate::downstream::agent::AgentSession;
 use crate::downstream::endpoint::Endpoint;
 use crate::gateway::{Gateway, NotOpened};
-use toolgate_admission::access::Grant;
-use toolgate_upstream::event_buffer::{First, Next};
-use toolgate_upstream::list_cache::{Audience, FIRST_HEARING};
 
 /// How long a trial may take.
 const TRIAL: Duration = Duration::from_mins(1);

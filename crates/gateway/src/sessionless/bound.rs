@@ -4,13 +4,13 @@
 //! says of the message and not of the call. What this leaves out is not sent twice: the server is
 //! given the `params` of the first round (`link/input_required.rs`).
 
+use toolgate_admission::multi_round::OF_ROUND;
 use toolgate_audit::Hash;
 use toolgate_mcp::modern::key;
 use toolgate_mcp::{Refusal, Request, code, entries, text};
 use toolgate_policy::canonical_json;
 
 use crate::downstream::agent::AgentSession;
-use toolgate_admission::multi_round::OF_ROUND;
 
 /// What `_meta` says of one message, or of its client.
 const OF_MESSAGE: [&str; 8] = [

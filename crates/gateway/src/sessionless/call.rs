@@ -4,8 +4,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use toolgate_admission::admit::Sender;
+use toolgate_admission::multi_round::{Legs, Retry};
+use toolgate_admission::refused::Refused;
 use toolgate_mcp::{Incoming, Limits, Message, parse_server};
 use toolgate_store::Permit;
+use toolgate_upstream::event_buffer::{First, Next};
 
 use super::listen::Subscription;
 use super::parking::{Asked, park};
@@ -13,10 +17,6 @@ use super::questions::Question;
 use super::shape::Shape;
 use crate::downstream::agent::{AgentSession, Attached};
 use crate::downstream::call::Call;
-use toolgate_admission::admit::Sender;
-use toolgate_admission::multi_round::{Legs, Retry};
-use toolgate_admission::refused::Refused;
-use toolgate_upstream::event_buffer::{First, Next};
 
 /// A request on its way. Dropping it cancels it, unless it was answered.
 pub struct ModernCall {

@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::time::Instant;
+use toolgate_admission::expects::Expects;
 use toolgate_mcp::modern::{VERSION, key};
 use toolgate_mcp::{
     Incoming, Limits, Message, Payload, Request, Response, code, entries, members, parse_server,
     text, write,
 };
+use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::link::Opened;
+use toolgate_upstream::rewrite::with_error;
 
 use super::Shape;
 use super::call::{Calling, Interest, ModernCall};
 use crate::aggregate;
 use crate::downstream::agent::AgentSession;
 use crate::downstream::endpoint::Endpoint;
-use toolgate_admission::expects::Expects;
-use toolgate_upstream::event_buffer::Outlet;
-use toolgate_upstream::link::Opened;
-use toolgate_upstream::rewrite::with_error;
 
 /// Capabilities that older protocols have under a name that means something else now.
 const NOT_SHOWN: [&str; 1] = ["tasks"];

@@ -15,20 +15,20 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use toolgate_admission::expects::Expects;
 use toolgate_mcp::modern::key;
 use toolgate_mcp::{
     Edit, Incoming, Limits, Message, Notification, Refusal, Request, code, entries, imitates,
     items, members, method, parse_server, peek, text, write,
 };
+use toolgate_upstream::event_buffer::{First, Next, Outlet};
+use toolgate_upstream::link::{More, Opened};
+use toolgate_upstream::tasks;
 
 use super::call::{Calling, Interest, ModernCall};
 use super::{Shape, Standing};
 use crate::downstream::agent::{AgentSession, Attached};
 use crate::downstream::endpoint::Endpoint;
-use toolgate_admission::expects::Expects;
-use toolgate_upstream::event_buffer::{First, Next, Outlet};
-use toolgate_upstream::link::{More, Opened};
-use toolgate_upstream::tasks;
 
 /// How many resources one client may follow on one stream.
 const MAX_RESOURCES: usize = 1_000;

@@ -19,19 +19,19 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::sleep;
+use toolgate_admission::clearance::Clearance;
+use toolgate_admission::expects::Expects;
+use toolgate_admission::multi_round::Retry;
+use toolgate_admission::sealed_token::{STATES, Seal};
 use toolgate_audit::Hash;
 use toolgate_mcp::{Refusal, Request, code, peek, text};
+use toolgate_upstream::failure::Failure;
 
 use super::Standing;
 use super::bound::bound;
 use super::call::Going;
 use super::questions::Question;
 use crate::downstream::agent::AgentSession;
-use toolgate_admission::clearance::Clearance;
-use toolgate_admission::expects::Expects;
-use toolgate_admission::multi_round::Retry;
-use toolgate_admission::sealed_token::{STATES, Seal};
-use toolgate_upstream::failure::Failure;
 
 /// How long a call waits for its client.
 const PATIENCE: Duration = Duration::from_mins(10);

@@ -2,10 +2,10 @@
 
 use bytes::Bytes;
 use toolgate_mcp::{Request, code, method, peek, text, write};
+use toolgate_upstream::tasks::own_id;
 
 use super::Client;
 use crate::downstream::agent::AgentSession;
-use toolgate_upstream::tasks::own_id;
 
 /// The extension of protocol 2026-07-28 that has tasks.
 const TASKS: &str = "io.modelcontextprotocol/tasks";

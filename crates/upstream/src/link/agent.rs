@@ -6,14 +6,14 @@
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
+use toolgate_admission::caller::Caller;
+use toolgate_admission::multi_round::{Newer, Steps};
 use toolgate_mcp::Notification;
 
 use super::asked::Asked;
 use super::{Link, Server};
 use crate::event_buffer::Outlet;
 use crate::resubscribe::Wishes;
-use toolgate_admission::caller::Caller;
-use toolgate_admission::multi_round::{Newer, Steps};
 
 /// One agent that speaks through a link.
 pub trait Agent: Caller + 'static {

@@ -9,11 +9,11 @@
 
 use bytes::Bytes;
 use serde_json::json;
+use toolgate_admission::barred::Barred;
+use toolgate_admission::list_kind::Kind;
 use toolgate_mcp::{Request, Version, code, method, peek, text, write};
 
 use super::Link;
-use toolgate_admission::barred::Barred;
-use toolgate_admission::list_kind::Kind;
 
 impl Link {
     /// Why no process may be started for those who speak through it; none if one may, if there

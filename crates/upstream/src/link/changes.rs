@@ -18,6 +18,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use toolgate_admission::clearance::{Clearance, Closed};
 use toolgate_mcp::modern::key;
 use toolgate_mcp::{Edit, Notification, entries, items, method, peek, text, write};
 
@@ -29,7 +30,6 @@ use crate::channel::{Channel, Outbound, SendError, Uncleared};
 use crate::era::Era;
 use crate::failure::Failure;
 use crate::rewrite::error_in;
-use toolgate_admission::clearance::{Clearance, Closed};
 
 mod more;
 

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::timeout;
+use toolgate_admission::clearance::Closed;
 use toolgate_mcp::modern::{About, VERSION, described, heads_of, key};
 use toolgate_mcp::{
     Incoming, Limits, Message, Payload, code, entries, items, members, method, parse_server, peek,
@@ -20,7 +21,6 @@ use super::agent::Agent;
 use super::handshake::Up;
 use crate::era::Era;
 use crate::failure::Failure;
-use toolgate_admission::clearance::Closed;
 
 /// How long a server may take to say that it speaks the newer protocol, at most.
 const PROBE: Duration = Duration::from_secs(10);

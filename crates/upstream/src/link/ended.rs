@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
+use toolgate_admission::refused::Refused;
+use toolgate_admission::task_call::Made;
 use toolgate_audit::{Effect, Outcome};
 use toolgate_mcp::{Payload, peek};
 
 use super::input_required::Asks;
 use crate::failure::{self, Failure};
 use crate::withheld::Withheld;
-use toolgate_admission::refused::Refused;
-use toolgate_admission::task_call::Made;
 
 /// How a request ended.
 #[derive(Debug)]

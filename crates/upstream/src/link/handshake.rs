@@ -11,6 +11,8 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use toolgate_admission::clearance::{Clearance, Closed};
+use toolgate_admission::list_kind::Kind;
 use toolgate_mcp::modern::VERSION;
 use toolgate_mcp::{Incoming, Limits, Message, Payload, method, parse_server, peek, text, write};
 
@@ -24,8 +26,6 @@ use crate::channel::{Channel, Heads, Outbound, SendError};
 use crate::era::Era;
 use crate::failure::Failure;
 use crate::rewrite::error_in;
-use toolgate_admission::clearance::{Clearance, Closed};
-use toolgate_admission::list_kind::Kind;
 
 /// A channel that dies younger than this is not brought up again at once.
 const YOUNG: Duration = Duration::from_secs(10);

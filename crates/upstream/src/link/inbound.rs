@@ -7,6 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::Instant;
+use toolgate_admission::clearance::Closed;
+use toolgate_admission::list_kind::Kind;
+use toolgate_admission::task_call::Made;
 use toolgate_mcp::{
     Incoming, Limits, Message, Notification, Payload, Pieces, Request, Response, code, method,
     parse_server, peek, text, write,
@@ -28,9 +31,6 @@ use crate::relay::Onward;
 use crate::rewrite::{push, rewrite, with_error};
 use crate::tasks::Named;
 use crate::withheld::Withheld;
-use toolgate_admission::clearance::Closed;
-use toolgate_admission::list_kind::Kind;
-use toolgate_admission::task_call::Made;
 
 /// How long an agent may take to answer a question of a server.
 pub(super) const QUESTION: Duration = Duration::from_mins(10);

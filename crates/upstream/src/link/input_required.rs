@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
+use toolgate_admission::multi_round::OF_ROUND;
 use toolgate_audit::Effect;
 use toolgate_mcp::{
     Edit, EditError, Payload, Refusal, code, entries, members, method, peek, text, write,
@@ -31,7 +32,6 @@ use super::waiting::{AgentWaiting, Bridge, Waiting};
 use crate::event_buffer::Outlet;
 use crate::failure::Failure;
 use crate::label;
-use toolgate_admission::multi_round::OF_ROUND;
 
 /// How many questions of one leg an agent is asked.
 const MAX_QUESTIONS: usize = 100;

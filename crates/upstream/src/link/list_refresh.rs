@@ -13,6 +13,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout};
+use toolgate_admission::clearance::{Clearance, Closed};
+use toolgate_admission::list_kind::Kind;
 use toolgate_mcp::{Incoming, Limits, Message, Payload, code, parse_server, peek, write};
 
 use super::Parties;
@@ -23,8 +25,6 @@ use crate::failure::Failure;
 use crate::list_cache::Offer;
 use crate::lists::{Builder, List, without_hidden};
 use crate::rewrite::error_in;
-use toolgate_admission::clearance::{Clearance, Closed};
-use toolgate_admission::list_kind::Kind;
 
 /// How long one page of a list may take.
 const PAGE: Duration = Duration::from_secs(30);

@@ -6,14 +6,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use toolgate_admission::clearance::Clearance;
+use toolgate_admission::wanted::wanted;
 use toolgate_mcp::{Incoming, Limits, Message, Request, method, parse_server, write};
 use toolgate_store::Ending;
 
 use super::Link;
 use super::agent::Agent;
 use super::ended::Ended;
-use toolgate_admission::clearance::Clearance;
-use toolgate_admission::wanted::wanted;
 
 /// Asks the server at the other end of `link`; its answer, if the request was admitted and
 /// answered.

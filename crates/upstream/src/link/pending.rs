@@ -13,6 +13,13 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
+use toolgate_admission::access::Grant;
+use toolgate_admission::clearance::{Clearance, Closed};
+use toolgate_admission::expects::Expects;
+use toolgate_admission::list_kind::Kind;
+use toolgate_admission::multi_round::Newer;
+use toolgate_admission::recheck::Recheck;
+use toolgate_admission::refused::Refused;
 use toolgate_audit::{CallId, Effect};
 use toolgate_mcp::modern::without_claims;
 use toolgate_mcp::{Payload, Refusal, Request, code, method, peek, text, write};
@@ -28,13 +35,6 @@ use crate::event_buffer::Outlet;
 use crate::failure::Failure;
 use crate::rewrite::{error_in, rewrite, with_error};
 use crate::tasks::Role;
-use toolgate_admission::access::Grant;
-use toolgate_admission::clearance::{Clearance, Closed};
-use toolgate_admission::expects::Expects;
-use toolgate_admission::list_kind::Kind;
-use toolgate_admission::multi_round::Newer;
-use toolgate_admission::recheck::Recheck;
-use toolgate_admission::refused::Refused;
 
 /// How long the questions of a server may keep the time of a request standing still, in all.
 const QUESTIONS: Duration = Duration::from_hours(1);

@@ -6,6 +6,9 @@
 use std::borrow::Cow;
 
 use memchr::memmem;
+use toolgate_admission::expects::Expects;
+use toolgate_admission::list_kind::Kind;
+use toolgate_admission::task_call::Made;
 use toolgate_mcp::{Edit, code, entries, peek, text};
 
 use super::Link;
@@ -14,9 +17,6 @@ use crate::label;
 use crate::lists::{Unreadable, without_hidden};
 use crate::shown::{may_show_uris, show_uris};
 use crate::tasks::{Answer, Role, may_name};
-use toolgate_admission::expects::Expects;
-use toolgate_admission::list_kind::Kind;
-use toolgate_admission::task_call::Made;
 
 /// What older protocols do not have in a result.
 const NEWER: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];

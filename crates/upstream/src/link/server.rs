@@ -16,6 +16,8 @@ use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
+use toolgate_admission::access::Grant;
+use toolgate_admission::list_kind::Kind;
 use toolgate_mcp::is_variant;
 use toolgate_policy::Class;
 
@@ -30,8 +32,6 @@ use crate::list_cache::Offers;
 use crate::listed::Heard;
 use crate::metrics::ServerMetrics;
 use crate::names::Naming;
-use toolgate_admission::access::Grant;
-use toolgate_admission::list_kind::Kind;
 
 /// Whether agents share one channel to the server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,6 +9,8 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use tokio::time::Instant;
+use toolgate_admission::clearance::{Clearance, Closed};
+use toolgate_admission::list_kind::Kind;
 use toolgate_audit::Effect;
 use toolgate_mcp::modern::{About, described, heads_of};
 use toolgate_mcp::{
@@ -26,8 +28,6 @@ use crate::channel::{Heads, Outbound, SendError, Uncleared};
 use crate::era::Era;
 use crate::failure::Failure;
 use crate::rewrite::error_in;
-use toolgate_admission::clearance::{Clearance, Closed};
-use toolgate_admission::list_kind::Kind;
 
 /// What became of a request.
 pub(super) enum Delivered {

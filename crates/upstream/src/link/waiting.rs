@@ -14,6 +14,9 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
+use toolgate_admission::access::Grant;
+use toolgate_admission::expects::Expects;
+use toolgate_admission::list_kind::Kind;
 use toolgate_audit::{CallId, Effect};
 
 use super::ended::Ended;
@@ -21,9 +24,6 @@ use super::server::Server;
 use crate::event_buffer::Outlet;
 use crate::failure::Failure;
 use crate::tasks::Role;
-use toolgate_admission::access::Grant;
-use toolgate_admission::expects::Expects;
-use toolgate_admission::list_kind::Kind;
 
 #[cfg(test)]
 mod tests;

@@ -3,12 +3,12 @@
 //! Invariant: of a message only the ids of tasks change, and lists keep only the tasks of the grant.
 
 use memchr::memmem;
-use toolgate_mcp::{Edit, items, members, method, peek, text};
-
-use super::{RELATED, Role, shown_id};
 use toolgate_admission::caller::Caller;
 use toolgate_admission::task_book::{Heard, Whose};
 use toolgate_admission::task_call::Made;
+use toolgate_mcp::{Edit, items, members, method, peek, text};
+
+use super::{RELATED, Role, shown_id};
 
 /// An answer of a server in which tasks are looked for.
 pub(crate) struct Answer<'a> {

@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use serde::Serialize;
+use toolgate_admission::admit::Sender;
 use toolgate_policy::{Call, Class, Effect, LimitState, Policy, Usage, explain, limits};
 
 use super::{BuiltIn, Failed};
 use crate::aggregate::{self, Listed};
 use crate::downstream::agent::AgentSession;
-use toolgate_admission::admit::Sender;
 
 pub(super) const MY_PERMISSIONS: BuiltIn = BuiltIn {
     name: NAME,

@@ -3,18 +3,18 @@
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
-use toolgate_mcp::Notification;
-
-use super::AgentSession;
 use toolgate_admission::access::Grant;
 use toolgate_admission::admit::{Admission, Sender};
 use toolgate_admission::caller::Caller;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::multi_round::{Newer, Steps};
+use toolgate_mcp::Notification;
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::link::{Agent, Asked, Link, Server};
 use toolgate_upstream::list_cache::Watcher;
 use toolgate_upstream::resubscribe::Wishes;
+
+use super::AgentSession;
 
 impl Caller for AgentSession {
     fn key(&self) -> u64 {

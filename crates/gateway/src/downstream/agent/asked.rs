@@ -6,14 +6,14 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use tokio::time::Instant;
-use toolgate_mcp::{Payload, Response, method, write};
-
-use super::AgentSession;
 use toolgate_admission::clearance::Closed;
+use toolgate_mcp::{Payload, Response, method, write};
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::link::{Asked, Asker, Link};
 use toolgate_upstream::rewrite::rewrite;
 use toolgate_upstream::tasks;
+
+use super::AgentSession;
 
 /// How many requests of servers may wait for an agent's answer.
 const MAX_ASKED: usize = 1_000;

@@ -9,8 +9,12 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
+use toolgate_admission::access::Grant;
+use toolgate_admission::admit::{Admission, Sender};
 use toolgate_audit::Hash;
 use toolgate_mcp::{peek, text};
+use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::resubscribe::Wishes;
 
 use super::{AgentSession, Aggregate, ClientState};
 use crate::dial_in::Desk;
@@ -18,10 +22,6 @@ use crate::downstream::change_tracking::Sight;
 use crate::downstream::coarse_timer::Pace;
 use crate::downstream::endpoint::Endpoint;
 use crate::downstream::streams::Streams;
-use toolgate_admission::access::Grant;
-use toolgate_admission::admit::{Admission, Sender};
-use toolgate_upstream::event_buffer::Outlet;
-use toolgate_upstream::resubscribe::Wishes;
 
 /// What an agent session is opened with.
 pub(crate) struct Opening {

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
+use toolgate_admission::clearance::Closed;
 use toolgate_mcp::{Incoming, Limits, Message, Refusal, code, method, parse_agent, write};
+use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::work::Work;
 
 use super::{AgentSession, Attached, ClientState};
 use crate::downstream::call::Call;
-use toolgate_admission::clearance::Closed;
-use toolgate_upstream::event_buffer::Outlet;
-use toolgate_upstream::work::Work;
 
 /// How long a server may take to hear that nobody waits for it any more: a stop waits for that.
 const PARTING: Duration = Duration::from_secs(5);

@@ -7,13 +7,13 @@ use std::any::Any;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use toolgate_mcp::{Notification, Refusal, Request};
-
-use super::AgentSession;
 use toolgate_admission::multi_round::{Newer, Steps};
+use toolgate_mcp::{Notification, Refusal, Request};
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::link::Server;
 use toolgate_upstream::work::Work;
+
+use super::AgentSession;
 
 /// What serves an agent session that sees all servers.
 pub(crate) trait Aggregate: Send + Sync {

@@ -9,27 +9,41 @@
 use std::sync::{Arc, Weak};
 
 use jiff::Timestamp;
-
 use toolgate_admission::access::Grant;
 use toolgate_admission::list_kind::Kind;
 use toolgate_upstream::link::Server;
+
+use crate::downstream::agent::AgentSession;
 
 /// How many names are compared one by one. Beyond that another policy is a change.
 const COMPARED: usize = 1_000;
 
 /// What decided what the agent was shown.
 #[derive(Debug)]
-pub(crate) struct One {
-    pub(crate) grant: Arc<Grant>,
-    pub(crate) at: Timestamp,
-    pub(crate) server: Weak<Server>,
+pub(super) struct One {
+    grant: Arc<Grant>,
+    at: Timestamp,
+    server: Weak<Server>,
     /// The lists that the server has, once it is known.
-    pub(crate) has: Option<Vec<Kind>>,
+    has: Option<Vec<Kind>>,
 }
 
 impl One {
+    /// What decides now.
+    pub(super) fn by(session: &AgentSession) -> Self {
+        let links = session.links();
+        let link = links.first();
+        Self {
+            grant: session.grant(),
+            at: session.admission().now(),
+            server: link.map(|link| Arc::downgrade(link.server())).unwrap_or_default(),
+            has: link.and_then(|link| link.lists()),
+        }
+    }
+
     /// Which lists look different by what decides now. They count as told of.
-    pub(super) fn take_outdated(&mut self, mut now: Self) -> Vec<Kind> {
+    pub(super) fn take_outdated(&mut self, session: &AgentSession) -> Vec<Kind> {
+        let mut now = Self::by(session);
         now.has = now.has.or_else(|| self.has.take());
         let before = std::mem::replace(self, now);
         let has = |kind: &Kind| self.has.as_ref().is_none_or(|has| has.contains(kind));
