@@ -32,7 +32,6 @@ mod limit;
 mod lint;
 mod lower;
 mod model;
-mod mutant;
 mod node;
 mod number;
 mod ownership;

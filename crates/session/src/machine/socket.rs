@@ -10,7 +10,6 @@ use toolgate_mcp::{code, write};
 use super::Sessions;
 use crate::frame::{Frame, parse_error};
 use crate::io::{Output, SocketId, What};
-use crate::mutant::{self, Mutant};
 use crate::reach::Token;
 use crate::time::Millis;
 use crate::timers::Timer;
@@ -23,8 +22,6 @@ pub(crate) struct Socket {
     heard: Millis,
     pinged: Millis,
     pub(crate) bond: Bond,
-    /// How many ids were given out on it; only a faulty machine counts them so.
-    pub(super) sent: u64,
 }
 
 /// Whose socket it is.
@@ -56,8 +53,7 @@ mod close {
 impl Sessions {
     pub(super) fn opened(&mut self, id: SocketId, token: Arc<Token>) {
         let now = self.now;
-        let socket =
-            Socket { token, opened: now, heard: now, pinged: now, bond: Bond::Anonymous, sent: 0 };
+        let socket = Socket { token, opened: now, heard: now, pinged: now, bond: Bond::Anonymous };
         self.sockets.insert(id, socket);
         self.time_socket(id);
     }
@@ -82,7 +78,7 @@ impl Sessions {
         let leaving = socket.bond == Bond::Leaving;
         match Frame::parse(text) {
             Ok(Frame::Response { id: wire, payload }) => self.response(id, wire, payload),
-            _ if leaving && !mutant::on(Mutant::OldGenerationHeard) => {}
+            _ if leaving => {}
             Ok(Frame::Request { id: request, method, params }) => {
                 self.request(id, request, &method, params);
             }
@@ -121,9 +117,6 @@ impl Sessions {
     }
 
     pub(super) fn supersede(&mut self, id: SocketId) {
-        if mutant::on(Mutant::SupersededStaysOpen) {
-            return;
-        }
         self.leave(id, close::SUPERSEDED);
     }
 
