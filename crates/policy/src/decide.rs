@@ -135,9 +135,6 @@ impl Engine<'_, '_, '_> {
         if self.step_hidden() || self.step_default_deny() {
             return self.finish();
         }
-        if crate::mutant::on(crate::mutant::Mutant::LimitBeforeDeny) {
-            self.step_limits();
-        }
         self.step_actions();
         self.step_require();
         self.step_deny_if();
@@ -145,9 +142,6 @@ impl Engine<'_, '_, '_> {
         self.step_repeats();
         self.step_loop();
         self.step_approve();
-        if crate::mutant::on(crate::mutant::Mutant::HoldBeforeLimit) {
-            self.step_hold();
-        }
         self.step_limits();
         self.step_hold();
         self.finish()

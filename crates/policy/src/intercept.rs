@@ -10,7 +10,6 @@ use crate::{
     budget::Budget,
     json::{self, Malformed, Raw, Value},
     model::{Op, Operand, Rule, RuleCondition, RulePath},
-    mutant::{self, Mutant},
     number::Number,
     scalar::{Scalar, print_number, print_scalar},
     truth::{Facts, ordered},
@@ -91,7 +90,7 @@ fn compare(
     if let (Op::Exists, Operand::Flag(wanted)) = (condition.op, &condition.operand) {
         return Ok(*wanted == !matches!(value, None | Some(Value::Null)));
     }
-    let Some(value) = value else { return Ok(mutant::on(Mutant::RulesAbsentPasses)) };
+    let Some(value) = value else { return Ok(false) };
     budget.look_at(value.text_len())?;
     Ok(match (condition.op, &condition.operand) {
         (Op::Eq, Operand::Scalar(wanted)) => equal(value, wanted),

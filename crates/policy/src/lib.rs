@@ -34,7 +34,6 @@ mod limit;
 mod lint;
 mod lower;
 mod model;
-mod mutant;
 mod node;
 mod number;
 mod ownership;

@@ -9,7 +9,6 @@ use crate::{
     canonical::write_string,
     json::Value,
     model::{Concurrency, Increment, Limit, Scope},
-    mutant::{self, Mutant},
     truth::Facts,
     window::seconds_until,
 };
@@ -46,7 +45,6 @@ pub(crate) fn amount(limit: &Limit, facts: &Facts<'_>) -> Result<Amount, Option<
     match Amount::parse(text) {
         Ok(amount) => Ok(amount),
         Err(AmountError::TooLarge) => Err(None),
-        Err(AmountError::Negative) if mutant::on(Mutant::NegativeAmount) => Ok(Amount::ZERO),
         Err(AmountError::Negative) => Err(Some("is negative")),
         Err(AmountError::TooFine) => Err(Some("has more than 18 decimal places")),
         Err(AmountError::NotANumber) => Err(Some("is a number out of range")),
@@ -68,10 +66,7 @@ pub(crate) fn check(
     }
     let period = period(limit, policy, now);
     let used = usage.used(key, period).map_err(|Unavailable| Failure::Unavailable)?;
-    let fits = used
-        .plus(amount)
-        .is_some_and(|sum| if mutant::on(Mutant::LimitOffByOne) { sum < max } else { sum <= max });
-    if fits {
+    if used.plus(amount).is_some_and(|sum| sum <= max) {
         Ok(Take::Calendar { period, amount, max })
     } else {
         let ever = amount <= max;
@@ -96,14 +91,7 @@ fn sliding(
 ) -> Result<(), Failure> {
     let after = window.before(now);
     let mut log = usage.taken(key, after).map_err(|Unavailable| Failure::Unavailable)?;
-    let counts = |at: Timestamp| {
-        if mutant::on(Mutant::SlidingForgetsEdge) {
-            window.after(at) > now + jiff::SignedDuration::from_secs(1)
-        } else {
-            window.after(at) > now
-        }
-    };
-    log.retain(|taken| counts(taken.at));
+    log.retain(|taken| window.after(taken.at) > now);
     log.sort_by_key(|taken| taken.at);
     let sum = log.iter().try_fold(amount, |sum, taken| sum.plus(taken.amount));
     let Some(mut sum) = sum else { return Err(Failure::Spent(None)) };
@@ -130,7 +118,7 @@ pub(crate) fn in_flight(
     usage: &dyn Usage,
 ) -> Result<Take, Failure> {
     let running = usage.in_flight(key).map_err(|Unavailable| Failure::Unavailable)?;
-    if running >= limit.max && !mutant::on(Mutant::ConcurrencyIgnored) {
+    if running >= limit.max {
         Err(Failure::Spent(Some(1)))
     } else {
         Ok(Take::InFlight { max: limit.max })
@@ -145,7 +133,7 @@ pub(crate) fn counter_key(policy: &Policy, entry: &str, limit: &Limit, call: &Ca
     };
     let mut key = Key::new(&policy.name);
     key.text(owner).text(name);
-    if name.contains("{tool}") && !mutant::on(Mutant::RateLimitPerEntry) {
+    if name.contains("{tool}") {
         key.text(call.server).text(call.tool);
     }
     key.scope(limit.scope, call).number(limit.window.as_seconds());
@@ -174,10 +162,7 @@ pub(crate) fn state_key(policy: &Policy, entry: &str, counter: &str, window: Win
 /// The identity of a call as `loop` sees it.
 pub(crate) fn loop_key(policy: &Policy, call: &Call<'_>, digest: &str, window: Window) -> String {
     let mut key = Key::new(&policy.name);
-    key.text("/loop").text(call.grant);
-    if !mutant::on(Mutant::LoopIgnoresTarget) {
-        key.text(call.target());
-    }
+    key.text("/loop").text(call.grant).text(call.target());
     key.text(call.server).text(call.tool).text(digest).number(window.as_seconds());
     key.finish()
 }
@@ -185,10 +170,7 @@ pub(crate) fn loop_key(policy: &Policy, call: &Call<'_>, digest: &str, window: W
 /// The identity of a call as `unless_seen_within` sees it.
 pub(crate) fn seen_key(call: &Call<'_>, digest: &str) -> String {
     let mut key = Key::new("seen");
-    key.text(call.grant).text(call.server).text(call.tool);
-    if !mutant::on(Mutant::RepeatIgnoresArguments) {
-        key.text(digest);
-    }
+    key.text(call.grant).text(call.server).text(call.tool).text(digest);
     key.finish()
 }
 
@@ -243,7 +225,6 @@ impl Key {
 
     fn scope(&mut self, scope: Scope, call: &Call<'_>) -> &mut Self {
         let (word, value) = match scope {
-            _ if mutant::on(Mutant::ScopeIgnored) => ("grant", ""),
             Scope::Grant => ("grant", call.grant),
             // A grant without an identity is its own.
             Scope::Identity => match call.identity {

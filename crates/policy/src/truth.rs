@@ -11,7 +11,6 @@ use crate::{
     host,
     json::{self, Arguments, Malformed, Raw, Value},
     model::{Condition, Op, Operand, Test},
-    mutant::{self, Mutant},
     number::Number,
     path::{Path, Root, Segment},
     scalar::Scalar,
@@ -237,7 +236,6 @@ pub(crate) fn absent(condition: &Condition, side: Side, depth: usize) -> Truth<'
     }
     let negated = !depth.is_multiple_of(2);
     match side {
-        _ if mutant::on(Mutant::AbsentIsFalse) => Truth::False,
         Side::Require => truth(negated),
         Side::Match if depth == 0 => truth(matches!(condition.op, Op::Neq | Op::NotIn)),
         Side::Match => truth(!negated),
@@ -351,7 +349,7 @@ impl<'p> Fold<'p> {
         match (self.falses, self.fault) {
             (true, _) => Truth::False,
             (false, Some(fault)) => Truth::Error(fault),
-            (false, None) => truth(self.trues || mutant::on(Mutant::AllOfEmptyIsTrue)),
+            (false, None) => truth(self.trues),
         }
     }
 
@@ -426,7 +424,6 @@ pub(crate) fn ordered(op: Op, ordering: Ordering) -> bool {
     match op {
         Op::Lt => ordering.is_lt(),
         Op::Lte => ordering.is_le(),
-        Op::Gt if mutant::on(Mutant::GtIsGte) => ordering.is_ge(),
         Op::Gt => ordering.is_gt(),
         Op::Gte => ordering.is_ge(),
         _ => false,

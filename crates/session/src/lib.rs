@@ -32,7 +32,6 @@ mod io;
 mod keys;
 mod list;
 mod machine;
-mod mutant;
 mod names;
 mod object;
 mod outcome;

@@ -25,7 +25,6 @@ pub(crate) use self::session::Session;
 pub(crate) use self::socket::Bond;
 use self::socket::Socket;
 use crate::io::{Answer, CallId, Event, Input, Output, Outputs, SocketId, ViewId, What};
-use crate::mutant::{self, Mutant};
 use crate::pool::Pool;
 use crate::reach::Reach;
 use crate::settings::Settings;
@@ -185,7 +184,7 @@ impl Sessions {
     /// Views are told soon, and only those whose list really is another one.
     pub(crate) fn lists_may_differ(&mut self) {
         self.revision += 1;
-        if !self.timers.is_set(&Timer::Lists) && !mutant::on(Mutant::ListsSilent) {
+        if !self.timers.is_set(&Timer::Lists) {
             self.timers.set(Timer::Lists, self.now.after(self.settings.coalesce));
         }
     }

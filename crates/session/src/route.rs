@@ -14,7 +14,6 @@ use crate::arguments::{Arguments, OPTIONS, invalid};
 use crate::failure::Failure;
 use crate::machine::Session;
 use crate::machine::Sessions;
-use crate::mutant::{self, Mutant};
 use crate::names::{Known, Offered, offer};
 use crate::reach::Reach;
 use crate::target::Target;
@@ -128,10 +127,7 @@ impl Sessions {
 
     /// Whether a session's tools are to be seen by a grant; also while it is disconnected.
     pub(crate) fn serves(&self, uid: &str, reach: &Reach) -> bool {
-        self.reachable(uid, reach).is_some_and(|session| {
-            let away = session.socket.is_none() && mutant::on(Mutant::DisconnectedIsGone);
-            !session.hidden && !away
-        })
+        self.reachable(uid, reach).is_some_and(|session| !session.hidden)
     }
 
     pub(crate) fn reachable(&self, uid: &str, reach: &Reach) -> Option<&Session> {

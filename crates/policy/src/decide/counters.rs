@@ -11,7 +11,6 @@ use crate::{
     Amount, Approval, Contribution, Effect, Reservation, Take,
     limit::{self, Applied, Failure},
     model::{Entry, Increment, Limit, Scope},
-    mutant::{self, Mutant},
     window::seconds_until,
 };
 
@@ -258,9 +257,6 @@ fn share_amounts(applied: &mut [Applied<'_>]) {
 /// One reservation for each counter, with the tightest `max`; what is enforced outweighs what is
 /// in shadow.
 fn merge(reservations: Vec<Reservation>) -> Vec<Reservation> {
-    if mutant::on(Mutant::GlobalTwice) {
-        return reservations;
-    }
     let mut merged: Vec<Reservation> = Vec::with_capacity(reservations.len());
     let mut places: HashMap<String, usize> = HashMap::new();
     for next in reservations {

@@ -13,7 +13,6 @@ use super::{later, later::Known, say};
 use crate::{
     Amount, Call, Digest, Policy, argument_digest, budget, intercept, limit,
     model::{Action, Entry, Increment, Predicate, Rule, RuleKind, Shadow},
-    mutant,
     path::Root,
     policy::Place,
     truth::{Facts, NOT_CLEAN, Side},
@@ -118,7 +117,7 @@ fn is_refused_by_name(policy: &Policy, examined: &Examined) -> bool {
         hidden |= entry.action == Some(Action::Hide) && entry.shadow == Shadow::No;
         opened |= entry.names;
     }
-    (hidden || !opened) && !mutant::any_on()
+    hidden || !opened
 }
 
 /// The predicates of an entry, in the order in which they are kept.

@@ -13,7 +13,6 @@ use crate::{
     Call, Usage,
     json::{Malformed, Value},
     model::{Condition, Op, Operand, Test},
-    mutant::{self, Mutant},
     path::Root,
     truth::{Facts, Fault, Side, Truth, absent, owned_value},
     usage::Claim,
@@ -180,9 +179,7 @@ impl Known {
 impl Open {
     fn at(&self, moment: &Moment<'_>) -> Settled<'_> {
         match self {
-            Open::Every(known) if known.is_empty() && !mutant::on(Mutant::AllOfEmptyIsTrue) => {
-                Settled::False
-            }
+            Open::Every(known) if known.is_empty() => Settled::False,
             Open::All(known) | Open::Every(known) => moment.all(known),
             Open::Any(known) => moment.any(known),
             Open::Not(known) => match known.at(moment) {

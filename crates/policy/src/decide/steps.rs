@@ -13,7 +13,6 @@ use super::{
 use crate::{
     Approval, Contribution, Effect, Lifted, intercept, limit,
     model::{Action, Entry, Predicate, RuleKind, Test},
-    mutant::{self, Mutant},
     truth::{Facts, Side},
 };
 
@@ -33,7 +32,7 @@ pub(super) fn hidden<'e>(
     for entry in entries.filter(|e| e.action == Some(Action::Hide)) {
         if entry.shadow.holds_at(now) {
             would = true;
-        } else if !mutant::on(Mutant::HideByActionForgotten) {
+        } else {
             return (true, would);
         }
     }
@@ -42,7 +41,7 @@ pub(super) fn hidden<'e>(
 
 impl Engine<'_, '_, '_> {
     pub(super) fn shadow(&self, entry: &Entry) -> bool {
-        entry.shadow.holds_at(self.now) && !mutant::on(Mutant::ShadowDenies)
+        entry.shadow.holds_at(self.now)
     }
 
     pub(super) fn step_hidden(&mut self) -> bool {
@@ -67,7 +66,7 @@ impl Engine<'_, '_, '_> {
         let call = self.call;
         let named = |entry: &Entry| entry.names && !entry.shadow.holds_at(self.now);
         let opened = self.policy.document.default_allow
-            || self.entries.iter().any(|(_, entry)| named(entry) || self.mutant_names(entry));
+            || self.entries.iter().any(|(_, entry)| named(entry));
         if !opened {
             let rule = Arc::clone(&self.policy.words.default_deny);
             self.say(false, &rule, Effect::Deny, |words| {
@@ -84,20 +83,9 @@ impl Engine<'_, '_, '_> {
         false
     }
 
-    fn mutant_names(&self, entry: &Entry) -> bool {
-        (mutant::on(Mutant::StarNames) && &*entry.pointer == "/tools/*")
-            || (mutant::on(Mutant::ClassNames) && entry.pointer.starts_with("/classes"))
-            || (mutant::on(Mutant::ShadowNames)
-                && entry.shadow.holds_at(self.now)
-                && entry.pointer.starts_with("/tools"))
-    }
-
     pub(super) fn step_actions(&mut self) {
         for &(_, entry) in self.entries {
-            if entry.action != Some(Action::Deny)
-                || (mutant::on(Mutant::ApprovalLiftsDeny)
-                    && self.call.approval == Approval::Approved)
-            {
+            if entry.action != Some(Action::Deny) {
                 continue;
             }
             let tool = self.call.tool;
@@ -111,10 +99,6 @@ impl Engine<'_, '_, '_> {
 
     pub(super) fn step_require(&mut self) {
         for &(of, entry) in self.entries {
-            let class = entry.pointer.starts_with("/classes");
-            if mutant::on(Mutant::RequireSkipsClass) && class {
-                continue;
-            }
             for (index, predicate) in entry.require.iter().enumerate() {
                 let known = self.examined.predicate(of, entry, List::Require, index);
                 match known.at(self.moment) {
@@ -131,7 +115,6 @@ impl Engine<'_, '_, '_> {
                 let known = self.examined.predicate(of, entry, List::DenyIf, index);
                 match known.at(self.moment) {
                     Settled::False | Settled::Skipped => {}
-                    Settled::Error(_) if mutant::on(Mutant::DenyIfErrorIgnored) => {}
                     truth => self.deny_by(entry, predicate, truth, false),
                 }
             }
@@ -214,7 +197,6 @@ impl Engine<'_, '_, '_> {
                         let approve = &self.policy.words.approve;
                         self.holds.push((approve, Arc::clone(&predicate.rule), shadow));
                     }
-                    Settled::Error(_) if mutant::on(Mutant::ApproveIfErrorIgnored) => {}
                     truth @ Settled::Error(_) => self.deny_by(entry, predicate, truth, false),
                 }
             }

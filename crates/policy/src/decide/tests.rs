@@ -7,14 +7,13 @@ mod truth;
 mod world;
 mod write;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
 use crate::{
     Approval, Call, Class, Effect, Identity, Known, Ledger, Policy, Receipt, SessionFacts, Take,
     Verdict, Window, Yielded, decide, is_hidden,
-    mutant::{self, Mutant},
 };
 use history::History;
 use reference::Answer;
@@ -205,7 +204,7 @@ fn the_engine_agrees_with_the_naive_interpreter() {
         play(seed, &mut stats).unwrap();
         return;
     }
-    let count = asked("TOOLGATE_POLICY_WORLDS").unwrap_or(15_000);
+    let count = asked("TOOLGATE_POLICY_WORLDS").unwrap_or(20_000);
     for seed in 0..count {
         if let Err(why) = play(seed, &mut stats) {
             panic!(
@@ -246,20 +245,4 @@ fn required(decisions: u64) -> Vec<(String, u64)> {
     let steps = steps.iter().map(|s| (format!("step {s}"), 1_000));
     let parts = world::OPS.iter().chain(&world::SCOPES).map(|n| (format!("reached {n}"), 1_000));
     effects.chain(steps).chain(parts).collect()
-}
-
-#[test]
-fn every_mutant_of_the_engine_dies() {
-    let survivors: BTreeSet<String> = mutant::ALL
-        .into_iter()
-        .filter(|mutant| mutant::with(*mutant, || (0..20_000).all(|seed| survives(seed, *mutant))))
-        .map(|mutant| format!("{mutant:?}"))
-        .collect();
-    assert!(survivors.is_empty(), "{survivors:?}");
-    assert!(mutant::ALL.len() >= 20);
-}
-
-/// Whether a fault goes unnoticed in one world. A fault may also break admission, which panics.
-fn survives(seed: u64, _: Mutant) -> bool {
-    std::panic::catch_unwind(|| play(seed, &mut BTreeMap::new()).is_ok()).unwrap_or(false)
 }

@@ -13,7 +13,6 @@ use super::session::{Phase, Session};
 use super::socket::Bond;
 use crate::frame::is_unawaited;
 use crate::io::{Answer, CallId, SocketId, What};
-use crate::mutant::{self, Mutant};
 use crate::outcome::ToolResult;
 
 impl Sessions {
@@ -24,14 +23,12 @@ impl Sessions {
         if is_unawaited(&wire) {
             return;
         }
-        let found = self.wires.get(&*wire).cloned().or_else(|| self.guess(socket));
-        let Some((uid, call)) = found else {
+        let Some((uid, call)) = self.wires.get(&*wire).cloned() else {
             return self.drop_answer(socket, None, "no such call, or it has ended");
         };
         match self.judge(socket, &uid, call) {
             Judgement::Heard => {}
             Judgement::Rebinds => {
-                let uid = self.whom(&uid);
                 self.bind(&uid, socket, false);
                 let text = "a late answer has come on a new socket of the same program";
                 self.event(What::Rebound, Some(&uid), Some(socket), text);
@@ -62,7 +59,7 @@ impl Sessions {
         let Some(socket) = self.sockets.get(&socket) else { return false };
         session.socket.is_none()
             && socket.bond == Bond::Anonymous
-            && (socket.token.id == session.token || mutant::on(Mutant::RebindAnyToken))
+            && socket.token.id == session.token
     }
 
     fn complete(&mut self, uid: &Arc<str>, call: CallId, socket: SocketId, result: ToolResult) {
@@ -80,9 +77,7 @@ impl Sessions {
         self.forget(call);
         if flight.phase == Phase::Quarantined {
             self.event(What::LateAnswer, Some(uid), Some(socket), "");
-            if !mutant::on(Mutant::LateAnswerAnswers) {
-                return;
-            }
+            return;
         }
         self.answer(Answer {
             call,
@@ -95,23 +90,6 @@ impl Sessions {
 
     fn drop_answer(&mut self, socket: SocketId, uid: Option<&Arc<str>>, why: &str) {
         self.event(What::AnswerDropped, uid, Some(socket), why);
-    }
-
-    /// Whose socket an answer to a call of `uid` re-binds: `uid`'s, if nobody is careless.
-    fn whom(&self, uid: &Arc<str>) -> Arc<str> {
-        let mut away = self.by_uid.iter().filter(|(_, session)| session.socket.is_none());
-        let first = away.next().filter(|_| mutant::on(Mutant::RebindWrongSession));
-        Arc::clone(first.map_or(uid, |(first, _)| first))
-    }
-
-    /// What a careless machine would do.
-    fn guess(&self, socket: SocketId) -> Option<(Arc<str>, CallId)> {
-        if !mutant::on(Mutant::AnswerByGuess) {
-            return None;
-        }
-        let mut own = self.by_uid.iter().filter(|(_, session)| session.socket == Some(socket));
-        let (uid, session) = own.next()?;
-        Some((Arc::clone(uid), session.flights.first()?.call))
     }
 }
 

@@ -12,7 +12,6 @@ use super::session::{Flight, Phase, Queued, Session};
 use crate::failure::{Effect, Failure};
 use crate::frame::{tool_call, tool_cancel};
 use crate::io::{Answer, Call, CallId, Output, SocketId, What};
-use crate::mutant::{self, Mutant};
 use crate::timers::Timer;
 use crate::tool::Tool;
 
@@ -49,7 +48,7 @@ impl Sessions {
         });
         self.calls.insert(call, Arc::clone(&uid));
         let due = [deadline, waits_until].into_iter().flatten().min();
-        if let Some(due) = due.filter(|_| !mutant::on(Mutant::DeadlineFromSend)) {
+        if let Some(due) = due {
             self.timers.set(Timer::Call(call), due);
         }
         self.show(&uid);
@@ -76,9 +75,7 @@ impl Sessions {
             if room.is_some_and(|concurrency| !session.has_room(concurrency)) {
                 return;
             }
-            let newest = mutant::on(Mutant::QueueNotFifo) && session.queue.len() > 1;
-            let next = if newest { session.queue.pop_back() } else { session.queue.pop_front() };
-            let Some(next) = next else { return };
+            let Some(next) = session.queue.pop_front() else { return };
             if let (Some(tool), Some(concurrency)) = (tool, room) {
                 self.send_call(uid, socket, &next, tool, concurrency);
             } else {
@@ -97,7 +94,7 @@ impl Sessions {
         tool: Arc<Tool>,
         concurrency: usize,
     ) {
-        let wire = self.wire(socket, next.random);
+        let wire = self.wire(next.random);
         let frame = tool_call(&wire, &tool.name, &next.arguments);
         self.wires.insert(wire.clone(), (Arc::clone(uid), next.call));
         match next.deadline {
@@ -138,12 +135,7 @@ impl Sessions {
     }
 
     /// The id on the wire: never used before or after, and nobody can guess it.
-    fn wire(&mut self, socket: SocketId, random: u128) -> String {
-        if mutant::on(Mutant::IdsPerSocket) {
-            let Some(socket) = self.sockets.get_mut(&socket) else { return String::new() };
-            socket.sent += 1;
-            return format!("mgr-{}-{:032x}", socket.sent, 0);
-        }
+    fn wire(&mut self, random: u128) -> String {
         self.sent += 1;
         format!("mgr-{}-{random:032x}", self.sent)
     }
@@ -166,16 +158,6 @@ impl Sessions {
         let now = self.now;
         let Some(session) = self.by_uid.get_mut(&uid) else { return };
         if let Some(at) = session.queue.iter().position(|queued| queued.call == call) {
-            if mutant::on(Mutant::CancelledStillSent) {
-                let failure = Failure::Cancelled { effect: Effect::NotStarted };
-                return self.answer(Answer {
-                    call,
-                    session_id: uid,
-                    result: Err(failure),
-                    cancelled: true,
-                    has_output_schema: false,
-                });
-            }
             if let Some(queued) = session.queue.remove(at) {
                 self.end_queued(&uid, &queued, Failure::Cancelled { effect: Effect::NotStarted });
             }
@@ -218,7 +200,6 @@ impl Sessions {
                 self.end_flight(&uid, call, Failure::Cancelled { effect: Effect::Unknown });
                 self.quarantine(&uid, call, until);
             }
-            Some(Phase::Quarantined) if mutant::on(Mutant::QuarantineForever) => {}
             Some(Phase::Quarantined) | None => self.free(&uid, call),
         }
     }
@@ -250,7 +231,7 @@ impl Sessions {
 
     /// The call has ended; its slot is kept until its late answer comes, or until then.
     fn quarantine(&mut self, uid: &Arc<str>, call: CallId, until: crate::time::Millis) {
-        if until <= self.now || mutant::on(Mutant::SlotFreedAtTimeout) {
+        if until <= self.now {
             return self.free(uid, call);
         }
         let Some(session) = self.by_uid.get_mut(uid) else { return };

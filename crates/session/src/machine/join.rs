@@ -11,7 +11,6 @@ use super::Sessions;
 use super::session::{Phase, Session};
 use super::socket::Bond;
 use crate::io::{SocketId, What};
-use crate::mutant::{self, Mutant};
 use crate::pool::ReadTools;
 use crate::reach::Token;
 use crate::registration::{Card, Registration};
@@ -33,9 +32,7 @@ impl Sessions {
     ) {
         let Some(socket) = self.sockets.get(&id) else { return };
         let token = Arc::clone(&socket.token);
-        if matches!(socket.bond, Bond::Bound { registered: true, .. })
-            && !mutant::on(Mutant::RegisterTwice)
-        {
+        if matches!(socket.bond, Bond::Bound { registered: true, .. }) {
             let message = "a register was already accepted on this socket";
             return self.refuse(id, request, code::INVALID_REQUEST, message);
         }
@@ -110,9 +107,7 @@ impl Sessions {
         let Some(session) = self.by_uid.get(uid) else { return true };
         let same = session.same_program(token.id, card);
         match session.socket.filter(|live| *live != id) {
-            Some(live) if same || mutant::on(Mutant::TakeoverByOtherToken) => {
-                self.take_over(uid, live, card);
-            }
+            Some(live) if same => self.take_over(uid, live, card),
             Some(_) => return false,
             None if same => {}
             None => {
@@ -206,22 +201,6 @@ impl Sessions {
         self.show(uid);
         self.time_idle(uid);
         self.stop_waiting(uid);
-        if mutant::on(Mutant::SentAgain) {
-            self.send_again(uid, id);
-        }
-    }
-
-    /// What must never happen: the client may have done it already.
-    fn send_again(&mut self, uid: &Arc<str>, id: SocketId) {
-        let flights = self.by_uid.get(uid).map(|session| session.flights.iter());
-        let frames: Vec<_> = flights
-            .into_iter()
-            .flatten()
-            .map(|flight| crate::frame::tool_call(&flight.wire, &flight.tool.name, "{}"))
-            .collect();
-        for frame in frames {
-            self.send(id, frame);
-        }
     }
 
     fn greet(&mut self, id: SocketId, request: &str, uid: &Arc<str>, back: bool) {

@@ -12,7 +12,6 @@ use super::socket::Bond;
 use crate::failure::{Effect, Failure};
 use crate::frame::session_shutdown;
 use crate::io::{Answer, Output, SocketId, What};
-use crate::mutant::{self, Mutant};
 use crate::settings::Idle;
 use crate::timers::Timer;
 
@@ -40,9 +39,6 @@ impl Sessions {
         session.lost_at = Some(now);
         self.timers.clear(&Timer::Idle(Arc::clone(uid)));
         self.event(What::Lost, Some(uid), Some(id), why);
-        if mutant::on(Mutant::GraceIgnored) {
-            return self.end(uid);
-        }
         self.timers.set(Timer::Grace(Arc::clone(uid)), now.after(self.settings.grace));
     }
 
@@ -67,7 +63,7 @@ impl Sessions {
         for flight in &session.flights {
             self.forget(flight.call);
             self.wires.remove(&flight.wire);
-            if flight.phase != Phase::Quarantined && !mutant::on(Mutant::GoneForgets) {
+            if flight.phase != Phase::Quarantined {
                 let session_id = Arc::clone(uid);
                 self.answer(Answer {
                     call: flight.call,

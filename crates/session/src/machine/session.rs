@@ -110,9 +110,7 @@ impl Session {
     pub(crate) fn has_room(&self, concurrency: usize) -> bool {
         let least =
             self.flights.iter().map(|flight| flight.concurrency).fold(concurrency, usize::min);
-        let one_more =
-            usize::from(crate::mutant::on(crate::mutant::Mutant::OneTooMany) && least > 1);
-        self.flights.len() < least + one_more
+        self.flights.len() < least
     }
 
     /// Calls that somebody still waits for, under way.

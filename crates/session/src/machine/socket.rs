@@ -10,7 +10,6 @@ use toolgate_mcp::{code, write};
 use super::Sessions;
 use crate::frame::parse_error;
 use crate::io::{Output, SocketId, What};
-use crate::mutant::{self, Mutant};
 use crate::reach::Token;
 use crate::spoken::{Said, Spoken};
 use crate::time::Millis;
@@ -24,8 +23,6 @@ pub(crate) struct Socket {
     heard: Millis,
     pinged: Millis,
     pub(crate) bond: Bond,
-    /// How many ids were given out on it; only a faulty machine counts them so.
-    pub(super) sent: u64,
 }
 
 /// Whose socket it is.
@@ -57,8 +54,7 @@ mod close {
 impl Sessions {
     pub(super) fn opened(&mut self, id: SocketId, token: Arc<Token>) {
         let now = self.now;
-        let socket =
-            Socket { token, opened: now, heard: now, pinged: now, bond: Bond::Anonymous, sent: 0 };
+        let socket = Socket { token, opened: now, heard: now, pinged: now, bond: Bond::Anonymous };
         self.sockets.insert(id, socket);
         self.time_socket(id);
     }
@@ -83,7 +79,7 @@ impl Sessions {
         let leaving = socket.bond == Bond::Leaving;
         match said {
             Ok(Said::Answer { id: wire, result }) => self.response(id, wire, result),
-            _ if leaving && !mutant::on(Mutant::OldGenerationHeard) => {}
+            _ if leaving => {}
             Ok(Said::Register { id: request, read }) => self.register(id, request, read),
             Ok(Said::ToolsChanged { id: request, read }) => self.tools_changed(id, request, read),
             Ok(Said::Bye { id: request }) => self.bye(id, request),
@@ -112,9 +108,6 @@ impl Sessions {
     }
 
     pub(super) fn supersede(&mut self, id: SocketId) {
-        if mutant::on(Mutant::SupersededStaysOpen) {
-            return;
-        }
         self.leave(id, close::SUPERSEDED);
     }
 

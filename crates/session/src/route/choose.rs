@@ -6,7 +6,6 @@ use super::Failure;
 use crate::arguments::{Arguments, INFOBASE_NAME, KIND, invalid};
 use crate::failure::Candidate;
 use crate::machine::{Session, Sessions};
-use crate::mutant::{self, Mutant};
 use crate::reach::Reach;
 use crate::schema::has_property;
 
@@ -68,9 +67,6 @@ impl Sessions {
             }
             [] if candidates.is_empty() => Err(self.nobody(name, original, reach)),
             [] => Err(Failure::UnknownSession { candidates: named(candidates) }),
-            [(uid, session), ..] if mutant::on(Mutant::RoutedByGuess) => {
-                Ok(Choice { uid, session, selectors, selected: false })
-            }
             several => Err(Failure::SessionIdRequired {
                 tool: name.to_owned(),
                 candidates: named(several),

@@ -1,7 +1,8 @@
-//! A thousand worlds, and a world in which each planted bug is found.
+//! A thousand worlds, in each of which every promise holds.
+
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Stats, run};
-use crate::mutant::{self, Mutant};
 
 /// So many worlds in every run; `TOOLGATE_SEEDS=n` for more, `TOOLGATE_SEED=n` for that one alone.
 const SEEDS: u64 = 1_000;
@@ -54,14 +55,19 @@ fn live(seed: u64) -> Stats {
     })
 }
 
-/// As many worlds at once as the machine can take.
+/// As many worlds at once as the machine can take. A failure in one thread stops the others.
 fn live_all(seeds: u64) -> Stats {
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
+    let failed = &AtomicBool::new(false);
     let mut total = Stats::new();
     std::thread::scope(|scope| {
         let live_some = |first: u64| {
             let mut some = Stats::new();
             for seed in (first..seeds).step_by(usize::try_from(threads).unwrap()) {
+                if failed.load(Ordering::Relaxed) {
+                    break;
+                }
+                let _stop = StopOthers(failed);
                 for (what, count) in live(seed) {
                     *some.entry(what).or_default() += count;
                 }
@@ -78,6 +84,17 @@ fn live_all(seeds: u64) -> Stats {
         }
     });
     total
+}
+
+/// Tells the other threads of a failure when this one unwinds.
+struct StopOthers<'a>(&'a AtomicBool);
+
+impl Drop for StopOthers<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
 }
 
 #[test]
@@ -101,18 +118,4 @@ fn the_same_seed_is_the_same_world() {
     for seed in 0..5 {
         assert_eq!(live(seed), live(seed));
     }
-}
-
-#[test]
-fn every_planted_bug_is_found() {
-    let mut survivors = Vec::new();
-    for bug in mutant::ALL {
-        let found =
-            mutant::with(bug, || (0..SEEDS).find_map(|seed| Some((seed, run(seed).err()?))));
-        match found {
-            Some((seed, what)) => println!("{bug:?}: seed {seed}, {what}"),
-            None => survivors.push(bug),
-        }
-    }
-    assert_eq!(survivors, Vec::<Mutant>::new());
 }
