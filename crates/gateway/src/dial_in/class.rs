@@ -133,7 +133,7 @@ mod tests {
     fn descriptions_say_by_their_sentences_what_a_tool_does() {
         for (text, expected) in [
             ("Deletes an order.", Some(Class::Destructive)),
-            ("Finds an order. Then DROPS it", Some(Class::Destructive)),
+            ("Finds an order. DROPS it", Some(Class::Destructive)),
             ("Удаляет помеченные объекты", Some(Class::Destructive)),
             ("Проводит документ: отправляет письмо", Some(Class::Write)),
             ("- run: the code", Some(Class::Execute)),
