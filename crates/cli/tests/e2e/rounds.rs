@@ -76,10 +76,11 @@ impl Scene {
         Self { gate, api, token, older, newer }
     }
 
-    /// How many messages that go on with a call, or begin one, each server was told.
+    /// How many messages that go on with a call, or begin one, each server was told. An error in
+    /// answer to a question ends a call: a child may be told so when the grant is revoked.
     fn told(&self) -> [usize; 2] {
         let is_part =
-            |message: &&Value| message["method"] == "tools/call" || message["method"].is_null();
+            |message: &&Value| message["method"] == "tools/call" || message.get("result").is_some();
         [self.older.heard().iter().filter(is_part).count(), self.newer.of("tools/call").len()]
     }
 
