@@ -274,7 +274,7 @@ fn build(options: &Options) -> Result<()> {
     }
     for package in packages {
         let arguments = ["build", "--profile", PROFILE, "--quiet", "--package", package];
-        let status = crate::test::cargo().args(arguments).status()?;
+        let status = crate::cargo::cargo().args(arguments).status()?;
         ensure!(status.success(), "building {package} failed");
     }
     Ok(())

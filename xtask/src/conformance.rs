@@ -24,10 +24,10 @@ use self::checks::Checks;
 use self::differences::Differences;
 use self::leg::LEGS;
 use self::peers::{Fixture, Front, Suite};
+use crate::cargo::cargo;
 use crate::gate::Gate;
 use crate::peers::folder;
 use crate::report::{each, say};
-use crate::test::cargo;
 
 /// The revisions of the protocol that the suite knows the requirements of.
 const LEGACY: &str = "2025-11-25";

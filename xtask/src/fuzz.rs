@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::cargo::cargo;
 use crate::process::{output, run as run_command, run_logged};
 use crate::report::say;
-use crate::test::cargo;
 use crate::{root, target};
 
 const DEFAULT_SECONDS: u64 = 60;

@@ -4,6 +4,7 @@
 //! Invariant: no verb skips a part silently; what cannot run is a failure with its reason.
 
 mod bench;
+mod cargo;
 mod clients;
 mod closing;
 mod compare;

@@ -3,10 +3,9 @@
 //! Invariant: every part that was asked for runs or fails; a part whose needs failed has failed.
 //! Start at [`PARTS`].
 
-use std::process::Command;
-
 use anyhow::{Result, bail};
 
+use crate::cargo::cargo;
 use crate::clients;
 use crate::closing;
 use crate::conformance;
@@ -17,7 +16,6 @@ use crate::process::{output, run as run_command};
 use crate::readers;
 use crate::real;
 use crate::report::{Report, say};
-use crate::root;
 
 /// One part of the run.
 struct Part {
@@ -190,13 +188,6 @@ fn doc() -> Result<()> {
 
 fn build() -> Result<()> {
     run_command(cargo().args(["build", "--release", "--bin", "toolgate"]))
-}
-
-/// The cargo that runs us, in the workspace.
-pub(crate) fn cargo() -> Command {
-    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root());
-    command
 }
 
 #[cfg(test)]

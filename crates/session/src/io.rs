@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::entry::{Entry, Key};
 use crate::failure::{Effect, Failure};
 use crate::outcome::ToolResult;
 use crate::reach::{Reach, Token};
-use crate::showcase::{Entry, Key};
 use crate::spoken::Spoken;
 use crate::target::Target;
 use crate::time::Millis;

@@ -25,6 +25,7 @@
 mod arguments;
 mod bounds;
 mod catalog;
+mod entry;
 mod failure;
 mod frame;
 mod glob;
@@ -54,6 +55,7 @@ mod sim;
 
 pub use bounds::referred;
 pub use catalog::{Published, PublishedTool};
+pub use entry::{Entry, Key, Room};
 pub use failure::{Candidate, Effect, Failure};
 pub use frame::Frame;
 pub use glob::Glob;
@@ -65,7 +67,7 @@ pub use outcome::{ToolResult, from_error, from_result};
 pub use reach::{Reach, Token};
 pub use route::Asked;
 pub use settings::{Idle, KindSettings, SchemaConflict, Settings, ToolSettings};
-pub use showcase::{Entry, ImportError, Key, Room, export, import, new_to};
+pub use showcase::{ImportError, export, import, new_to};
 pub use spoken::{Reader, Spoken};
 pub use target::Target;
 pub use time::Millis;

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::arguments::Arguments;
+use crate::entry::Entry;
 use crate::failure::Failure;
 use crate::io::{Output, Outputs, SocketId};
 use crate::machine::{Bond, Session, Sessions};
 use crate::object::members;
 use crate::reach::Reach;
-use crate::showcase::Entry;
 use crate::time::Millis;
 
 /// How many there are of everything.

@@ -264,25 +264,6 @@ pub(crate) fn has_property(schema: &Schema, name: &str) -> bool {
     Parts::read(schema).flat().properties.iter().any(|(known, _)| known == name)
 }
 
-/// The schema without a property; `None` if it does not speak of it.
-pub(crate) fn without_property(raw: &str, name: &str) -> Option<String> {
-    let schema: Value = serde_json::from_str(raw).ok()?;
-    let listed = schema.get("properties").is_some_and(|properties| properties.get(name).is_some());
-    let required = schema.get("required").and_then(Value::as_array);
-    let required = required.is_some_and(|names| names.iter().any(|other| other == name));
-    if !listed && !required {
-        return None;
-    }
-    let mut schema = schema;
-    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
-        properties.remove(name);
-    }
-    if let Some(names) = schema.get_mut("required").and_then(Value::as_array_mut) {
-        names.retain(|other| other != name);
-    }
-    Some(schema.to_string())
-}
-
 fn pairs(raw: &str) -> Pairs<'_> {
     let mut pairs: Pairs<'_> = Vec::new();
     for member in members(raw).unwrap_or_default() {

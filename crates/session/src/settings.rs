@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::entry::Room;
 use crate::glob::Glob;
-use crate::showcase::Room;
 use crate::tool::Tool;
 
 /// Everything that can be set.

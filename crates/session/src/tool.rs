@@ -15,7 +15,6 @@ use toolgate_mcp::{fold, text};
 use crate::arguments::SESSION_ID;
 use crate::bounds;
 use crate::object::{Member, members, value};
-use crate::schema::without_property;
 
 /// One tool of one session; equal ones are shared.
 #[derive(Debug)]
@@ -170,4 +169,23 @@ fn whole(members: &[Member<'_>], key: &str) -> Result<Option<u64>, String> {
             Ok(number) => Ok(Some(number)),
         },
     }
+}
+
+/// The schema without a property; `None` if it does not speak of it.
+fn without_property(raw: &str, name: &str) -> Option<String> {
+    let schema: Value = serde_json::from_str(raw).ok()?;
+    let listed = schema.get("properties").is_some_and(|properties| properties.get(name).is_some());
+    let required = schema.get("required").and_then(Value::as_array);
+    let required = required.is_some_and(|names| names.iter().any(|other| other == name));
+    if !listed && !required {
+        return None;
+    }
+    let mut schema = schema;
+    if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
+        properties.remove(name);
+    }
+    if let Some(names) = schema.get_mut("required").and_then(Value::as_array_mut) {
+        names.retain(|other| other != name);
+    }
+    Some(schema.to_string())
 }

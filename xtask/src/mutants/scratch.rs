@@ -11,8 +11,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 
 use super::patch::{Patch, TestName, git_apply};
+use crate::cargo::cargo;
 use crate::process::{output, run_logged};
-use crate::test::cargo;
 use crate::{root, target};
 
 /// How long one test may take, including compiling its dependencies from nothing.
