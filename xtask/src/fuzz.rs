@@ -25,7 +25,7 @@ const DEFAULT_SECONDS: u64 = 60;
 /// The short run, all targets together.
 const SHORT_SECONDS: u64 = 60;
 /// What a run may take longer than it was given: reading the inputs, the last input.
-const SLACK: Duration = Duration::from_secs(120);
+const SLACK: Duration = Duration::from_mins(2);
 
 /// Coverage for libFuzzer: which edges ran, and what was compared.
 const FLAGS: &str = "-Cpasses=sancov-module \
