@@ -76,6 +76,8 @@ pub(crate) struct Pending {
     pub(super) written: bool,
     /// Time has passed since it was admitted.
     pub(super) waited: bool,
+    /// How many times its agent was asked something that the server wants to know first.
+    pub(super) rounds: usize,
 }
 
 // === impl Link ===
@@ -131,6 +133,7 @@ impl Link {
             recheck: None,
             written: false,
             waited: false,
+            rounds: 0,
         })
     }
 
