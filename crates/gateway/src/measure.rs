@@ -14,9 +14,9 @@ use crate::names::{server_of_name, server_of_uri};
 use crate::patience::written_in_time;
 
 /// Bytes that the name of a tool, a prompt or a method may have.
-const NAME: usize = 256;
+pub(crate) const NAME: usize = 256;
 /// Bytes that a URI may have.
-const URI: usize = 8 * 1024;
+pub(crate) const URI: usize = 8 * 1024;
 /// Bytes that the `params` of a message on the closed list may have.
 const PARAMS: usize = 16 * 1024;
 
