@@ -2,6 +2,11 @@
 
 use toolgate_mcp::method;
 
+/// Bytes that the name of a tool, a prompt or a method may have.
+pub const NAME: usize = 256;
+/// Bytes that a URI may have.
+pub const URI: usize = 8 * 1024;
+
 /// What can be listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -78,6 +83,14 @@ impl Kind {
             Self::Tools | Self::Prompts => "name",
             Self::Resources => "uri",
             Self::Templates => "uriTemplate",
+        }
+    }
+
+    /// How many bytes a name may have so that it can be called.
+    pub fn longest(self) -> usize {
+        match self {
+            Self::Tools | Self::Prompts => NAME,
+            Self::Resources | Self::Templates => URI,
         }
     }
 }

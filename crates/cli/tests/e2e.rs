@@ -66,6 +66,8 @@ mod files;
 mod freeze;
 #[path = "e2e/heavy.rs"]
 mod heavy;
+#[path = "e2e/hostile.rs"]
+mod hostile;
 #[path = "e2e/isolation.rs"]
 mod isolation;
 #[path = "e2e/legacy.rs"]

@@ -33,6 +33,7 @@ use toolgate_mcp::{
 
 use crate::body::{NotRead, Reply, read_within};
 use crate::guard::Guard;
+use crate::room::Room;
 
 mod head;
 mod modern;
@@ -50,6 +51,7 @@ struct Inner {
     gateway: Arc<Gateway>,
     rules: ArcSwap<Rules>,
     ready: Arc<AtomicBool>,
+    room: Room,
 }
 
 /// Who may come and how much they may send.
@@ -83,7 +85,8 @@ struct Door {
 impl Agents {
     /// A listener's service; `ready` says whether `/readyz` is to answer 200.
     pub fn new(gateway: Arc<Gateway>, rules: Rules, ready: Arc<AtomicBool>) -> Self {
-        Self(Arc::new(Inner { gateway, rules: ArcSwap::from_pointee(rules), ready }))
+        let (rules, room) = (ArcSwap::from_pointee(rules), Room::default());
+        Self(Arc::new(Inner { gateway, rules, ready, room }))
     }
 
     /// Other rules from the next request on.
@@ -195,7 +198,9 @@ impl Inner {
             Ok(head) => head,
             Err(response) => return *response,
         };
-        let body = match read_within(body, limits.body, limits.body_read).await {
+        // It is held as long as the body is.
+        let mut share = self.room.share(&to.caller.label, limits.body);
+        let body = match read_within(body, limits.body, limits.body_read, &mut share).await {
             Ok(body) => body,
             Err(why) => return not_read(&why, limits.body),
         };
@@ -338,6 +343,7 @@ fn not_read(why: &NotRead, limit: usize) -> Response<Reply> {
                  of it was used"
             ),
         ),
+        NotRead::NoRoom => return reply::no_room(),
         NotRead::Stalled => (StatusCode::REQUEST_TIMEOUT, "the body stopped coming".to_owned()),
         NotRead::TooSlow => (
             StatusCode::REQUEST_TIMEOUT,

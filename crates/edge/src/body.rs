@@ -12,6 +12,8 @@ use tokio::time::timeout;
 use toolgate_gateway::{BrokenOff, Passage};
 use toolgate_mcp::Pieces;
 
+use crate::room::Share;
+
 /// How long a body may stand still.
 const STALL: Duration = Duration::from_secs(30);
 
@@ -30,6 +32,8 @@ pub enum Reply {
 pub(crate) enum NotRead {
     /// It is larger than allowed.
     TooLarge,
+    /// The bodies of this grant, or of all grants, fill the memory for bodies.
+    NoRoom,
     /// It stopped coming.
     Stalled,
     /// It took too long in all.
@@ -43,15 +47,23 @@ pub(crate) async fn read_within<B>(
     body: B,
     limit: usize,
     patience: Duration,
+    share: &mut Share<'_>,
 ) -> Result<Bytes, NotRead>
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    timeout(patience, read(body, limit)).await.unwrap_or(Err(NotRead::TooSlow))
+    timeout(patience, read(body, limit, |size| share.grow(size)))
+        .await
+        .unwrap_or(Err(NotRead::TooSlow))
 }
 
-/// Reads a body of at most `limit` bytes; no more than that is ever held.
-pub(crate) async fn read<B>(mut body: B, limit: usize) -> Result<Bytes, NotRead>
+/// Reads a body of at most `limit` bytes; no more than that is ever held, and no more than
+/// `has_room` allows.
+pub(crate) async fn read<B>(
+    mut body: B,
+    limit: usize,
+    mut has_room: impl FnMut(usize) -> bool,
+) -> Result<Bytes, NotRead>
 where
     B: Body<Data = Bytes> + Unpin,
 {
@@ -73,6 +85,9 @@ where
         size += data.len();
         if size > limit {
             return Err(NotRead::TooLarge);
+        }
+        if !has_room(size) {
+            return Err(NotRead::NoRoom);
         }
         // Most bodies are one frame, which needs no copy.
         match first.take() {
@@ -134,8 +149,13 @@ mod tests {
     use http_body_util::{Full, StreamBody};
 
     use super::*;
+    use crate::room::Room;
 
     const PATIENCE: Duration = Duration::from_mins(1);
+
+    fn share(room: &Room) -> Share<'_> {
+        room.share(&"grant".into(), 1_000_000)
+    }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_has_a_time_in_all_however_it_trickles() {
@@ -144,8 +164,12 @@ mod tests {
             Some((Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"x"))), ()))
         });
         let body = StreamBody::new(Box::pin(trickle));
+        let room = Room::default();
         let began = tokio::time::Instant::now();
-        assert_eq!(read_within(body, 1_000_000, PATIENCE).await, Err(NotRead::TooSlow));
+        assert_eq!(
+            read_within(body, 1_000_000, PATIENCE, &mut share(&room)).await,
+            Err(NotRead::TooSlow)
+        );
         assert!(began.elapsed() >= PATIENCE && began.elapsed() < PATIENCE * 2);
     }
 
@@ -165,7 +189,7 @@ mod tests {
             (&["abcde"], 4, Err(NotRead::TooLarge)),
         ];
         for (parts, limit, expected) in cases {
-            let body = read(frames(parts), *limit).await;
+            let body = read(frames(parts), *limit, |_| true).await;
             let expected = match expected {
                 Ok(text) => Ok(Bytes::from_static(text.as_bytes())),
                 Err(_) => Err(NotRead::TooLarge),
@@ -177,6 +201,6 @@ mod tests {
     #[tokio::test]
     async fn an_announced_size_is_refused_unread() {
         let body = Full::new(Bytes::from_static(b"abcde"));
-        assert_eq!(read(body, 4).await, Err(NotRead::TooLarge));
+        assert_eq!(read(body, 4, |_| true).await, Err(NotRead::TooLarge));
     }
 }

@@ -15,6 +15,7 @@ pub mod listen;
 pub mod people;
 pub mod remote;
 mod repoll;
+mod room;
 pub mod sessions;
 pub mod tls;
 

@@ -39,4 +39,5 @@ pub use outline::Outline;
 pub use peek::{entries, items, members, peek, text};
 pub use pieces::Pieces;
 pub use refusal::Refusal;
+pub use strict::too_deep;
 pub use version::Version;

@@ -14,7 +14,7 @@ use crate::refusal::Fault;
 use crate::skip::quote_or_backslash;
 
 /// The bracket that opens one level more than `limit`, if there is one.
-pub(crate) fn too_deep(json: &str, limit: usize) -> Option<&str> {
+pub fn too_deep(json: &str, limit: usize) -> Option<&str> {
     let bytes = json.as_bytes();
     // Nearly every message has fewer brackets than it may have levels.
     if bytes.iter().filter(|byte| matches!(byte, b'{' | b'[')).count() <= limit {

@@ -7,6 +7,7 @@
 //!
 //! Invariant: linear in the length of the URI; the number of readings is fixed.
 
+use toolgate_mcp::compatible;
 use url::Url;
 
 /// The readings of one URI.
@@ -26,7 +27,8 @@ impl Readings {
             add(&mut same, normal_uri(uri));
         }
         let mut careless: Vec<String> = Vec::new();
-        for reading in same.iter().flat_map(|uri| careless_readings(uri)) {
+        let plain: Vec<String> = same.iter().map(|uri| plain_uri(uri)).collect();
+        for reading in same.iter().chain(&plain).flat_map(|uri| careless_readings(uri)) {
             if !same.contains(&reading) {
                 add(&mut careless, reading);
             }
@@ -175,6 +177,12 @@ fn segments(path: &str) -> String {
     format!("{}{slash}{behind}", kept.join("/"))
 }
 
+/// Without compatibility forms (`ｅ`, `／`) and characters that show nothing, for readers that
+/// normalise text.
+fn plain_uri(uri: &str) -> String {
+    normal_uri(&compatible(&normal_uri(uri)))
+}
+
 /// What careless readers make of a URI.
 fn careless_readings(uri: &str) -> Vec<String> {
     let text = normal_uri(uri);
@@ -306,6 +314,11 @@ mod tests {
             "//etc/passwd",
             "etc/passwd",
             "\\etc\\passwd",
+            "file:///ｅtc/passwd",
+            "file:／／／etc／passwd",
+            "file:///%EF%BD%85tc/passwd",
+            "file:///etc\u{200b}/pass\u{ad}wd",
+            "file:///etc\u{0}/passwd",
         ] {
             assert!(Readings::of(uri).any(|one| one == "file:///etc/passwd"), "{uri:?}");
         }

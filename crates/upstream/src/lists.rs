@@ -4,6 +4,8 @@
 //! beside it stands where each entry begins and ends, and under which name the server knows it.
 //!
 //! Invariant: of an entry only its name, its URI and `_meta.ui.resourceUri` are changed.
+//! Invariant: an entry that nests deeper than [`MAX_DEPTH`], or whose name could not be called, is
+//! left out: it must not make the lists of other servers useless.
 //! Invariant: a list holds at most [`MAX_ITEMS`] entries and [`MAX_BYTES`] bytes; what comes after
 //! is not shown, and [`List::is_cut`] says so.
 //!
@@ -14,7 +16,7 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use toolgate_admission::list_kind::Kind;
-use toolgate_mcp::{Edit, Refusal, entries, imitates, items, members, peek, text, write};
+use toolgate_mcp::{Edit, Refusal, entries, imitates, items, members, peek, text, too_deep, write};
 
 use crate::names::Naming;
 
@@ -22,6 +24,8 @@ use crate::names::Naming;
 pub const MAX_ITEMS: usize = 100_000;
 /// How many bytes of one kind a server may show.
 pub(crate) const MAX_BYTES: usize = 64 * 1024 * 1024;
+/// How deep an entry may nest. All servers are in one list, which clients must be able to parse.
+const MAX_DEPTH: usize = 64;
 
 /// What one server offers of one kind.
 #[derive(Debug, Default)]
@@ -219,13 +223,25 @@ impl<'a> Builder<'a> {
         List { text, entries: self.entries, names: self.names, cut: self.cut }
     }
 
-    /// An entry without a name, or with one that was there before, is left out.
+    /// An entry without a usable name, or with one that was there before, is left out.
     fn add_entry(&mut self, raw: &str) -> Result<(), Refusal> {
+        if too_deep(raw, MAX_DEPTH).is_some() {
+            tracing::warn!(list = self.kind.member(), "an entry that nests too deep is left out");
+            return Ok(());
+        }
         let [key, meta] = members(raw, [self.kind.key(), "_meta"])?;
         let (Some(key), Some(own)) = (key, key.and_then(text)) else {
             tracing::warn!(list = self.kind.member(), "an entry without a name is left out");
             return Ok(());
         };
+        if own.is_empty() || own.len() > self.kind.longest() {
+            tracing::warn!(
+                list = self.kind.member(),
+                bytes = own.len(),
+                "an entry whose name is empty or too long is left out"
+            );
+            return Ok(());
+        }
         if self.names.contains(&*own) {
             tracing::warn!(list = self.kind.member(), name = %own, "a name occurs twice; the first is shown");
             return Ok(());

@@ -1,7 +1,7 @@
 //! The responses that agents get.
 
 use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE};
+use http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{Response, StatusCode};
 use toolgate_gateway::Passage;
 use toolgate_mcp::{Pieces, code, write};
@@ -30,6 +30,15 @@ pub(super) fn passing(answer: Passage) -> Response<Reply> {
 /// A refusal of the whole request, said as a JSON-RPC error.
 pub(super) fn problem(status: StatusCode, code: i32, why: &str) -> Response<Reply> {
     json(status, write::error(None, code, why, None))
+}
+
+/// Too many large bodies at once.
+pub(super) fn no_room() -> Response<Reply> {
+    let why = "too many large requests are being read; nothing of this one was used. Send it again \
+               in a second";
+    let mut response = problem(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, why);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
 }
 
 /// The answer to `initialize`, with the id of the agent session it opened.

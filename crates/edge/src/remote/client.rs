@@ -94,7 +94,7 @@ impl Client {
             .await
             .map_err(|error| said(&error))?;
         let (parts, body) = answered.into_parts();
-        let body = match read(body, limit).await {
+        let body = match read(body, limit, |_| true).await {
             Ok(body) => body,
             Err(NotRead::TooLarge) => {
                 return Err(format!("the answer is larger than {limit} bytes"));

@@ -19,7 +19,7 @@ use toolgate_upstream::work::Work;
 use super::builtin;
 use super::cursor::Cursor;
 use super::freshen;
-use super::route::route;
+use super::route::{owner_of, route};
 use crate::downstream::agent::AgentSession;
 use crate::downstream::change_tracking::Seen;
 use crate::downstream::links::Links;
@@ -243,7 +243,7 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Whether a server before this one has taken the name.
+/// Whether the name belongs to another.
 fn is_shadowed(
     session: &AgentSession,
     links: &Links,
@@ -261,14 +261,13 @@ fn is_shadowed(
         session.sight.report_shadowed(link.server().name(), winner, &shown);
         return true;
     }
-    match route(links, kind, &shown) {
-        Some((winner, _)) if !Arc::ptr_eq(winner, link) => {
-            let (server, winner) = (link.server().name(), winner.server().name());
-            session.sight.report_shadowed(server, winner, &shown);
-            true
-        }
-        _ => false,
-    }
+    let winner = match route(links, kind, &shown) {
+        Some((winner, _)) if Arc::ptr_eq(winner, link) => return false,
+        Some((winner, _)) => winner.server().name(),
+        None => owner_of(links, link, kind, &shown).unwrap_or(TOOLGATE),
+    };
+    session.sight.report_shadowed(link.server().name(), winner, &shown);
+    true
 }
 
 /// Whether toolgate itself or a session has the name.

@@ -1,42 +1,61 @@
 //! Which server a name on `/mcp` speaks of.
 //!
 //! Invariant: lists and calls ask the same function, so that what is listed is what is called.
+//! Invariant: a name that begins with `<server>__` belongs to that server. Another server whose
+//! names are shown bare does not get it, in no spelling that folds to it.
 
 use std::sync::Arc;
 
 use toolgate_admission::list_kind::Kind;
+use toolgate_admission::reserved::TOOLGATE;
+use toolgate_mcp::fold;
 use toolgate_upstream::link::Link;
 use toolgate_upstream::names::server_of_name;
 
+use super::builtin;
 use crate::downstream::links::Links;
 
-/// The server that `shown` speaks of, and what it calls it. Where two show the same name, the
+/// The server that `shown` speaks of, and what it calls it. Where two show the same bare name, the
 /// first in the configured order has it. A server that was never heard is taken at its prefix.
 pub(super) fn route<'a, 'n>(
     links: &'a Links,
     kind: Kind,
     shown: &'n str,
 ) -> Option<(&'a Arc<Link>, &'n str)> {
-    let prefixed = prefixed(links, kind, shown);
-    let before = prefixed.map_or(usize::MAX, |(index, _, _)| index);
-    let bare = links.bare().take_while(|(index, _)| *index < before);
-    for (_, link) in bare {
-        let offer = link.server().offers.of(link.audience());
-        if offer.is_some_and(|offer| offer.list(kind).has(shown)) {
-            return Some((link, shown));
-        }
+    prefixed(links, kind, shown).or_else(|| {
+        let mut bare = links.bare().filter(|link| owner_of(links, link, kind, shown).is_none());
+        let has = |link: &&Arc<Link>| {
+            let offer = link.server().offers.of(link.audience());
+            offer.is_some_and(|offer| offer.list(kind).has(shown))
+        };
+        bare.find(has).map(|link| (link, shown))
+    })
+}
+
+/// To whom a bare name of `link` belongs by what it begins with or folds to: another server, or
+/// toolgate itself.
+pub(super) fn owner_of<'a>(
+    links: &'a Links,
+    link: &Arc<Link>,
+    kind: Kind,
+    shown: &str,
+) -> Option<&'a str> {
+    let folded = fold(shown);
+    if kind == Kind::Tools && builtin::TABLE.iter().any(|one| one.name == folded) {
+        return Some(TOOLGATE);
     }
-    prefixed.map(|(_, link, own)| (link, own))
+    let (_, owner) = links.find(server_of_name(&folded)?)?;
+    (!Arc::ptr_eq(owner, link)).then(|| owner.server().name())
 }
 
 fn prefixed<'a, 'n>(
     links: &'a Links,
     kind: Kind,
     shown: &'n str,
-) -> Option<(usize, &'a Arc<Link>, &'n str)> {
-    let (index, link) = links.find(server_of_name(shown)?)?;
+) -> Option<(&'a Arc<Link>, &'n str)> {
+    let (_, link) = links.find(server_of_name(shown)?)?;
     let naming = &link.server().naming;
     let own = naming.own_name(shown).filter(|_| !naming.is_bare())?;
     let offer = link.server().offers.of(link.audience());
-    offer.is_none_or(|offer| offer.list(kind).has(own)).then_some((index, link, own))
+    offer.is_none_or(|offer| offer.list(kind).has(own)).then_some((link, own))
 }

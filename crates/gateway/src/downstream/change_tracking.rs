@@ -110,8 +110,7 @@ impl Sight {
                 server,
                 winner,
                 name,
-                "a name is taken by a server before this one and is not shown; \
-                 use `names: prefixed` for one of them"
+                "a name belongs to another server and is not shown; use `names: prefixed`"
             );
         }
     }

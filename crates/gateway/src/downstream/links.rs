@@ -41,9 +41,9 @@ impl Links {
         Some((index, self.order.get(index)?))
     }
 
-    /// The links whose names are shown bare, with their places in the order.
-    pub(crate) fn bare(&self) -> impl Iterator<Item = (usize, &Arc<Link>)> {
-        self.bare.iter().filter_map(|index| Some((*index, self.order.get(*index)?)))
+    /// The links whose names are shown bare, in the configured order.
+    pub(crate) fn bare(&self) -> impl Iterator<Item = &Arc<Link>> {
+        self.bare.iter().filter_map(|index| self.order.get(*index))
     }
 
     /// Whether some names are shown bare, so that names can collide.

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use toolgate_admission::list_kind::{NAME, URI};
 use toolgate_audit::{Draft, Kind};
 use toolgate_mcp::{Refusal, code, members, method, peek, text};
 
@@ -13,10 +14,6 @@ use toolgate_admission::admit::Admission;
 use toolgate_admission::store_timeout::written_in_time;
 use toolgate_upstream::names::{server_of_name, server_of_uri};
 
-/// Bytes that the name of a tool, a prompt or a method may have.
-const NAME: usize = 256;
-/// Bytes that a URI may have.
-const URI: usize = 8 * 1024;
 /// Bytes that the `params` of a message on the closed list may have.
 const PARAMS: usize = 16 * 1024;
 

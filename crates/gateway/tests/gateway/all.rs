@@ -192,15 +192,15 @@ async fn of_equal_bare_names_the_first_server_has_it() {
         bed.played(settings("c"), &three),
     ]);
     let agent = bed.open_all(INITIALIZE).await;
-    assert_eq!(tools(&agent).await, "a c__x b");
+    assert_eq!(tools(&agent).await, "a b c__x");
     for player in [&one, &two, &three] {
         player.set("tools/call", "{}");
     }
-    for (name, player) in [("a", &one), ("c__x", &one), ("b", &two)] {
+    for (name, player) in [("a", &one), ("c__x", &three), ("b", &two)] {
         result(&agent, &call(name)).await;
         assert_eq!(player.heard().len(), 1, "{name}");
     }
-    // Where the prefixed one comes first, it has the name.
+    // A name with a server's prefix is that server's, whichever comes first.
     bed.apply([bed.played(settings("c"), &three), bed.played(bare("one"), &one)]);
     let other = bed.open_all(INITIALIZE).await;
     assert_eq!(tools(&other).await, "c__x a");

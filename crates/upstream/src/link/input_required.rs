@@ -4,6 +4,8 @@
 //! (`sessionless/parking.rs`); one of an older protocol is asked in mid-call, as servers of its protocol
 //! do, and the request is sent again with its answers.
 //!
+//! Invariant: a request is sent again only with answers to something that the server asked, and at
+//! most [`MAX_ROUNDS`] times for an agent of an older protocol.
 //! Invariant: between two legs the request waits under its next number, so that it can be
 //! cancelled, and its time stands still.
 
@@ -35,6 +37,9 @@ use crate::label;
 
 /// How many questions of one leg an agent is asked.
 const MAX_QUESTIONS: usize = 100;
+/// How many times an agent of an older protocol is asked during one call. Each time the request is
+/// written again.
+const MAX_ROUNDS: usize = 10;
 
 /// A server's wish for more.
 pub(crate) struct Asks {
@@ -102,6 +107,10 @@ impl Link {
             outlet.push(write::result(&id, named.as_deref().unwrap_or(&result)));
             return self.wait_for_retry(pending, &result).await;
         }
+        pending.rounds += 1;
+        if pending.rounds > MAX_ROUNDS {
+            return Err(Failure::Lost { why: format!("it asked more than {MAX_ROUNDS} times") });
+        }
         let asking = self.ask_older(number, &outlet, &result);
         let answers = tokio::select! {
             biased;
@@ -148,6 +157,9 @@ impl Link {
         let session = self.speaker(number).ok_or_else(gone)?;
         let wanted = peek(result, &["inputRequests"]).ok().flatten().unwrap_or("{}");
         let wanted = entries(wanted).ok().flatten().unwrap_or_default();
+        if wanted.is_empty() {
+            return Err(lost("it wants the request again and asks nothing".into()));
+        }
         if wanted.len() > MAX_QUESTIONS {
             return Err(lost(format!("it asks {} things at once", wanted.len())));
         }

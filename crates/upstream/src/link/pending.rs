@@ -79,6 +79,8 @@ pub(crate) struct Pending {
     pub(super) written: bool,
     /// Time has passed since it was admitted.
     pub(super) waited: bool,
+    /// How many times its agent was asked something that the server wants to know first.
+    pub(super) rounds: usize,
 }
 
 // === impl Link ===
@@ -134,6 +136,7 @@ impl Link {
             recheck: None,
             written: false,
             waited: false,
+            rounds: 0,
         })
     }
 

@@ -102,6 +102,28 @@ async fn an_older_agent_is_asked_in_mid_call() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_stop_asking_is_given_up() {
+    let (bed, mut peer) = modern(Kind::Http);
+    let (agent, mut line) = older(&bed, &mut peer).await;
+    let mut reply = agent.ask(&older_call("7"));
+    let mut sent = called(&mut line).await;
+    let mut rounds = 0;
+    let answer = loop {
+        sent.answer(r#"{"resultType":"input_required","inputRequests":{"r":{"method":"roots/list"}},"requestState":"s"}"#);
+        let message = reply.message().await;
+        if !message.contains("roots/list") {
+            break message;
+        }
+        let id = peek(&message, &["id"]).unwrap().unwrap();
+        agent.tell(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"roots":[]}}}}"#)).await;
+        sent = line.next().await;
+        rounds += 1;
+    };
+    assert!(answer.contains("outcome_unknown"), "{answer}");
+    assert_eq!((rounds, line.rest().await.len()), (10, 0));
+}
+
+#[tokio::test(start_paused = true)]
 async fn older_agents_hear_changes_over_one_stream() {
     for kind in [Kind::Child, Kind::Http] {
         let (bed, mut peer) = modern(kind);
