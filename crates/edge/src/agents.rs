@@ -11,7 +11,7 @@
 //! Start at `Inner::handle`. `agents/head.rs` judges heads, `agents/stream.rs` writes events.
 
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use futures_util::FutureExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::Service;
@@ -33,7 +33,7 @@ use toolgate_mcp::{
 
 use crate::body::{NotRead, Reply, read_within};
 use crate::guard::Guard;
-use crate::room::Room;
+use crate::room::{Room, SMALL};
 
 mod head;
 mod modern;
@@ -51,7 +51,9 @@ struct Inner {
     gateway: Arc<Gateway>,
     rules: ArcSwap<Rules>,
     ready: Arc<AtomicBool>,
-    room: Room,
+    room: Arc<Room>,
+    /// Answers that agents have not read yet.
+    unread: Arc<Room>,
 }
 
 /// Who may come and how much they may send.
@@ -85,8 +87,8 @@ struct Door {
 impl Agents {
     /// A listener's service; `ready` says whether `/readyz` is to answer 200.
     pub fn new(gateway: Arc<Gateway>, rules: Rules, ready: Arc<AtomicBool>) -> Self {
-        let (rules, room) = (ArcSwap::from_pointee(rules), Room::default());
-        Self(Arc::new(Inner { gateway, rules, ready, room }))
+        let (rules, room, unread) = (ArcSwap::from_pointee(rules), Arc::default(), Arc::default());
+        Self(Arc::new(Inner { gateway, rules, ready, room, unread }))
     }
 
     /// Other rules from the next request on.
@@ -152,7 +154,7 @@ impl Inner {
             return reply::nothing_here();
         };
         let to = Door { endpoint, caller };
-        match *request.method() {
+        let response = match *request.method() {
             Method::POST => self.post(&to, request, &rules.limits).await,
             Method::GET | Method::DELETE if modern::is_named(request.headers()) => {
                 reply::only_post()
@@ -160,7 +162,39 @@ impl Inner {
             Method::GET => self.get(&to, &request),
             Method::DELETE => self.delete(&to, &request),
             _ => reply::not_allowed(),
-        }
+        };
+        self.within_room(&to.caller.label, response)
+    }
+
+    /// The response, if there is room for it until the agent has read it. A stream for which there
+    /// is none ends.
+    fn within_room(&self, grant: &Arc<str>, response: Response<Reply>) -> Response<Reply> {
+        let (parts, body) = response.into_parts();
+        let body = match body {
+            Reply::Whole(pieces) if pieces.len() <= SMALL => Reply::Whole(pieces),
+            Reply::Whole(pieces) => match self.unread.unread(grant, pieces) {
+                Some(pieces) => Reply::Whole(pieces.into_iter().collect()),
+                None => {
+                    tracing::warn!(%grant, "the agent leaves too many answers unread; dropping one");
+                    return reply::unread();
+                }
+            },
+            Reply::Events(events) => {
+                let (room, grant) = (Arc::clone(&self.unread), Arc::clone(grant));
+                Reply::Events(Box::pin(events.scan((), move |(), event| {
+                    if event.len() <= SMALL {
+                        return ready(Some(event));
+                    }
+                    let event = room.unread(&grant, [event]).and_then(|mut event| event.pop());
+                    if event.is_none() {
+                        tracing::warn!(%grant, "the agent leaves too many answers unread; ending its stream");
+                    }
+                    ready(event)
+                })))
+            }
+            passing @ Reply::Passing(_) => passing,
+        };
+        Response::from_parts(parts, body)
     }
 
     /// Who calls, or why nobody may call like that.

@@ -47,7 +47,7 @@ pub(crate) async fn read_within<B>(
     body: B,
     limit: usize,
     patience: Duration,
-    share: &mut Share<'_>,
+    share: &mut Share,
 ) -> Result<Bytes, NotRead>
 where
     B: Body<Data = Bytes> + Unpin,
@@ -144,6 +144,7 @@ impl Body for Reply {
 #[cfg(test)]
 mod tests {
     use std::convert::Infallible;
+    use std::sync::Arc;
 
     use futures_util::stream;
     use http_body_util::{Full, StreamBody};
@@ -153,7 +154,7 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_mins(1);
 
-    fn share(room: &Room) -> Share<'_> {
+    fn share(room: &Arc<Room>) -> Share {
         room.share(&"grant".into(), 1_000_000)
     }
 
@@ -164,7 +165,7 @@ mod tests {
             Some((Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"x"))), ()))
         });
         let body = StreamBody::new(Box::pin(trickle));
-        let room = Room::default();
+        let room = Arc::new(Room::default());
         let began = tokio::time::Instant::now();
         assert_eq!(
             read_within(body, 1_000_000, PATIENCE, &mut share(&room)).await,

@@ -1,18 +1,26 @@
-//! Room for bodies: how much memory the requests of one grant, and of all grants, may hold at once.
+//! Room for bodies: how much memory the requests of one grant, and of all grants, may hold at once,
+//! and the answers that agents have not read yet.
 //!
 //! Invariant: the bytes that are counted here never exceed the bounds. A body that finds no room is
 //! rejected; a body of up to [`SMALL`] bytes always finds room, because connections are bounded.
-//! Invariant: what a share took is free again when the share is dropped.
+//! Invariant: what a share took is free again when the share is dropped. The share of an answer is
+//! dropped with the last of its bytes, wherever they wait.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Bodies up to this size are not counted.
-const SMALL: usize = 16 * 1024;
+use bytes::Bytes;
+
+/// Bodies and answers up to this size are not counted.
+pub(crate) const SMALL: usize = 16 * 1024;
 /// How many bodies of the largest size one grant may have in memory.
 const OF_ONE: usize = 16;
 /// How many bodies of the largest size all grants together may have in memory.
 const OF_ALL: usize = 64;
+/// How many bytes of answers one grant may leave unread; a single answer of any size fits.
+const UNREAD_OF_ONE: usize = 256 * 1024 * 1024;
+/// The same for all grants together.
+const UNREAD_OF_ALL: usize = 1024 * 1024 * 1024;
 
 /// The bytes that are taken.
 #[derive(Debug, Default)]
@@ -26,18 +34,44 @@ struct Taken {
 
 /// What one body has taken.
 #[derive(Debug)]
-pub(crate) struct Share<'r> {
-    room: &'r Room,
+pub(crate) struct Share {
+    room: Arc<Room>,
     grant: Arc<str>,
-    /// The largest body.
-    body: usize,
+    /// How many bytes its grant may take.
+    of_one: usize,
+    /// How many bytes all grants together may take.
+    of_all: usize,
     taken: usize,
 }
 
+/// Bytes of an answer, with the share that they take.
+struct Unread(Bytes, #[expect(dead_code, reason = "it is held, not read")] Arc<Share>);
+
 impl Room {
     /// A share for one body of a grant; `body` is the size of the largest body.
-    pub(crate) fn share(&self, grant: &Arc<str>, body: usize) -> Share<'_> {
-        Share { room: self, grant: Arc::clone(grant), body, taken: 0 }
+    pub(crate) fn share(self: &Arc<Self>, grant: &Arc<str>, body: usize) -> Share {
+        let (of_one, of_all) = (body.saturating_mul(OF_ONE), body.saturating_mul(OF_ALL));
+        Share { room: Arc::clone(self), grant: Arc::clone(grant), of_one, of_all, taken: 0 }
+    }
+
+    /// Takes room for an answer until its bytes are sent or dropped; `None` if there is none left.
+    pub(crate) fn unread(
+        self: &Arc<Self>,
+        grant: &Arc<str>,
+        answer: impl IntoIterator<Item = Bytes, IntoIter: Clone>,
+    ) -> Option<Vec<Bytes>> {
+        let (room, grant) = (Arc::clone(self), Arc::clone(grant));
+        let (of_one, of_all) = (UNREAD_OF_ONE, UNREAD_OF_ALL);
+        let mut share = Share { room, grant, of_one, of_all, taken: 0 };
+        let pieces = answer.into_iter();
+        if !share.grow(pieces.clone().map(|piece| piece.len()).sum()) {
+            return None;
+        }
+        if share.taken == 0 {
+            return Some(pieces.collect());
+        }
+        let share = Arc::new(share);
+        Some(pieces.map(|piece| Bytes::from_owner(Unread(piece, Arc::clone(&share)))).collect())
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -45,7 +79,13 @@ impl Room {
     }
 }
 
-impl Share<'_> {
+impl AsRef<[u8]> for Unread {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl Share {
     /// Makes room for a body that has `size` bytes by now; false if there is none.
     pub(crate) fn grow(&mut self, size: usize) -> bool {
         let more = size.saturating_sub(self.taken);
@@ -54,8 +94,9 @@ impl Share<'_> {
         }
         let mut taken = self.room.taken();
         let all = taken.all.saturating_add(more);
-        let own = taken.by_grant.get(&self.grant).copied().unwrap_or(0).saturating_add(more);
-        if all > self.body.saturating_mul(OF_ALL) || own > self.body.saturating_mul(OF_ONE) {
+        let before = taken.by_grant.get(&self.grant).copied().unwrap_or(0);
+        let own = before.saturating_add(more);
+        if all > self.of_all || (own > self.of_one && before > 0) {
             return false;
         }
         taken.all = all;
@@ -65,7 +106,7 @@ impl Share<'_> {
     }
 }
 
-impl Drop for Share<'_> {
+impl Drop for Share {
     fn drop(&mut self) {
         if self.taken == 0 {
             return;
@@ -88,7 +129,7 @@ mod tests {
     #[test]
     fn one_grant_leaves_room_for_others() {
         const BODY: usize = 1024 * 1024;
-        let room = Room::default();
+        let room = Arc::new(Room::default());
         let grants: Vec<Arc<str>> = (0..5).map(|n| n.to_string().into()).collect();
         let mut held = Vec::new();
         for grant in &grants {
@@ -104,5 +145,25 @@ mod tests {
         drop(held);
         let taken = room.taken();
         assert_eq!((taken.all, taken.by_grant.len()), (0, 0));
+    }
+
+    #[test]
+    fn unread_answers_of_one_grant_are_bounded() {
+        let room = Arc::new(Room::default());
+        let (greedy, other): (Arc<str>, Arc<str>) = ("greedy".into(), "other".into());
+        let large = Bytes::from(vec![0; UNREAD_OF_ONE / 2]);
+        let first = room.unread(&greedy, [large.clone()]).unwrap();
+        let second = room.unread(&greedy, [large.clone()]).unwrap();
+        assert!(room.unread(&greedy, [large.clone()]).is_none(), "no room");
+        assert!(room.unread(&greedy, [Bytes::from_static(b"small")]).is_some());
+        assert!(room.unread(&other, [large.clone()]).is_some(), "others have room");
+        // A part of an answer that still waits somewhere keeps its room.
+        let rest = first.first().unwrap().slice(1..2);
+        drop(first);
+        assert!(room.unread(&greedy, [large.clone()]).is_none(), "no room yet");
+        drop(rest);
+        assert!(room.unread(&greedy, [large]).is_some(), "room again");
+        drop(second);
+        assert_eq!(room.taken().all, 0);
     }
 }

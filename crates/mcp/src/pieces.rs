@@ -62,6 +62,15 @@ impl Pieces {
     }
 }
 
+impl IntoIterator for Pieces {
+    type Item = Bytes;
+    type IntoIter = smallvec::IntoIter<[Bytes; 3]>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 impl FromIterator<Bytes> for Pieces {
     fn from_iter<I: IntoIterator<Item = Bytes>>(pieces: I) -> Self {
         Self(pieces.into_iter().collect())

@@ -267,3 +267,47 @@ fn unfinished_bodies_of_one_grant_are_bounded() {
     drop(held);
     eventually("room again", || Some(greedy.send(&large)).filter(|reply| reply.status == 200));
 }
+
+/// Answers that an agent does not read are held in memory, for one grant within bounds.
+#[test]
+fn unread_answers_of_one_grant_are_bounded() {
+    const GREEDY: &str = "a-token-of-an-agent-that-reads-nothing";
+    const OTHER: &str = "a-token-of-an-agent-that-reads";
+    let text = "x".repeat(16_000_000);
+    let large = json!({"content": [{"type": "text", "text": text}]});
+    let server = Server::start(Script {
+        newer: false,
+        tools: tool("large"),
+        results: HashMap::from([("large", large)]),
+    });
+    let config = format!(
+        "policies:\n  open: {{ version: '1', default: allow }}\n\
+         grants:\n  - {{ label: greedy, token: 'env:GREEDY', policy: open }}\n  \
+         - {{ label: other, token: 'env:OTHER', policy: open }}\n\
+         servers:\n  large: {{ url: 'http://{}/mcp' }}\n",
+        server.address
+    );
+    let gate = Gate::start_as(Home::new(), &config, |command| {
+        command.env("GREEDY", GREEDY).env("OTHER", OTHER);
+    });
+    let greedy = Agent::open_with(&gate, "large", GREEDY);
+    let other = Agent::open_with(&gate, "large", OTHER);
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "large", "arguments": {}}})
+    .to_string();
+    let held: Vec<_> = (0..20)
+        .map(|_| {
+            let mut connection = Connection::open(&greedy.address);
+            let (head, length) = (greedy.post_head(), call.len());
+            connection.send(format!("{head}Content-Length: {length}\r\n\r\n{call}").as_bytes());
+            connection
+        })
+        .collect();
+    let dropped = eventually("no room for one answer more", || {
+        Some(greedy.send(&call)).filter(|reply| reply.status == 503)
+    });
+    assert!(dropped.body.contains("may have run"), "{dropped:?}");
+    assert_eq!(other.send(&call).status, 200, "others have room");
+    drop(held);
+    eventually("room again", || Some(greedy.send(&call)).filter(|reply| reply.status == 200));
+}

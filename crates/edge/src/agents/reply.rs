@@ -41,6 +41,13 @@ pub(super) fn no_room() -> Response<Reply> {
     response
 }
 
+/// Too many answers that the agent has not read.
+pub(super) fn unread() -> Response<Reply> {
+    let why = "too many large answers of your grant are not read yet, so this answer was dropped. The \
+               tool may have run: do not assume that nothing happened";
+    problem(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, why)
+}
+
 /// The answer to `initialize`, with the id of the agent session it opened.
 pub(super) fn with_session(mut response: Response<Reply>, id: &str) -> Response<Reply> {
     if let Ok(id) = HeaderValue::from_str(id) {
