@@ -10,6 +10,7 @@ mod compare;
 mod conformance;
 mod fuzz;
 mod gate;
+mod mutants;
 mod peers;
 mod process;
 mod readers;
@@ -34,9 +35,12 @@ usage: cargo xtask <verb>
                       speed against a direct connection and a bare proxy
   bench policy [--quick | --gate | --bless]
                       speed of the policy engine, beside two others; instruction counts
+  mutants [all | NAME…]
+                      tests fail on planted mistakes: a tenth of them by day, all or those named
   fuzz [SECONDS]      every fuzz target for SECONDS each (default 60)
   soak [SECONDS]      the heavy counts, then every fuzz target for SECONDS each (default 900)
-  soak PART           one of the heavy counts: storm, misroute, policy, kill, exact, flaps, reload";
+  soak PART           one of the heavy counts: storm, misroute, policy, kill, exact, flaps, reload,
+                      mutants";
 
 fn main() -> ExitCode {
     process::end_children_on_signal();
@@ -67,6 +71,7 @@ fn run(words: &[&str]) -> Result<()> {
     match words {
         ["test", rest @ ..] => test::run(rest),
         ["bench", rest @ ..] => bench::run(rest),
+        ["mutants", rest @ ..] => mutants::run(rest),
         ["fuzz", rest @ ..] => fuzz::run(rest),
         ["soak", rest @ ..] => soak::run(rest),
         [] | ["help" | "--help" | "-h"] => {

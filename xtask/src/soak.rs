@@ -5,6 +5,7 @@
 use anyhow::Result;
 
 use crate::fuzz;
+use crate::mutants;
 use crate::process::run as run_command;
 use crate::report::say;
 use crate::root;
@@ -76,12 +77,16 @@ const PARTS: [Part; 7] = [
 ];
 
 pub(crate) fn run(words: &[&str]) -> Result<()> {
+    if words == ["mutants"] {
+        return mutants::run(&["all"]);
+    }
     if let [name] = words
         && let Some(part) = PARTS.iter().find(|part| part.name == *name)
     {
         return part.run();
     }
     PARTS.iter().try_for_each(Part::run)?;
+    mutants::run(&["all"])?;
     say("fuzzing");
     fuzz::run(if words.is_empty() { &[FUZZ_SECONDS] } else { words })
 }

@@ -10,6 +10,7 @@ use anyhow::{Result, bail};
 use crate::clients;
 use crate::closing;
 use crate::conformance;
+use crate::mutants;
 use crate::peers;
 use crate::process::{output, run as run_command};
 use crate::readers;
@@ -43,6 +44,13 @@ const PARTS: &[Part] = &[
         needs: &[],
         quick: false,
         run: schedules,
+    },
+    Part {
+        name: "mutants",
+        what: "tests fail on planted mistakes, a tenth of them by day",
+        needs: &[],
+        quick: false,
+        run: mutants::todays,
     },
     Part {
         name: "doc",
