@@ -44,7 +44,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
             failed.push(patch.name.as_str());
         }
     }
-    ensure!(failed.is_empty(), "not caught: {}", failed.join(", "));
+    ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
     Ok(())
 }
 
