@@ -172,13 +172,13 @@ impl Inner {
         let (parts, body) = response.into_parts();
         let body = match body {
             Reply::Whole(pieces) if pieces.len() <= SMALL => Reply::Whole(pieces),
-            Reply::Whole(pieces) => match self.unread.unread(grant, pieces) {
-                Some(pieces) => Reply::Whole(pieces.into_iter().collect()),
-                None => {
+            Reply::Whole(pieces) => {
+                let Some(pieces) = self.unread.unread(grant, pieces) else {
                     tracing::warn!(%grant, "the agent leaves too many answers unread; dropping one");
                     return reply::unread();
-                }
-            },
+                };
+                Reply::Whole(pieces.into_iter().collect())
+            }
             Reply::Events(events) => {
                 let (room, grant) = (Arc::clone(&self.unread), Arc::clone(grant));
                 Reply::Events(Box::pin(events.scan((), move |(), event| {
