@@ -18,7 +18,7 @@ const OF_ONE: usize = 16;
 /// How many bodies of the largest size all grants together may have in memory.
 const OF_ALL: usize = 64;
 /// How many bytes of answers one grant may leave unread; a single answer of any size fits.
-const UNREAD_OF_ONE: usize = 256 * 1024 * 1024;
+const UNREAD_OF_ONE: usize = 512 * 1024 * 1024;
 /// The same for all grants together.
 const UNREAD_OF_ALL: usize = 1024 * 1024 * 1024;
 

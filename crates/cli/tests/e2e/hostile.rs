@@ -295,7 +295,7 @@ fn unread_answers_of_one_grant_are_bounded() {
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "large", "arguments": {}}})
     .to_string();
-    let held: Vec<_> = (0..20)
+    let held: Vec<_> = (0..36)
         .map(|_| {
             let mut connection = Connection::open(&greedy.address);
             let (head, length) = (greedy.post_head(), call.len());

@@ -143,17 +143,25 @@ fn programs_that_register_and_leave_in_a_loop_are_refused() {
     drop(back);
     let fat = |uid: &'static str| {
         let tool = |index: usize| {
-            let description = format!("{uid}{index}{}", "x".repeat(MIB / 2 - 1024));
+            let description = format!("{uid}{index}{}", "x".repeat(MIB / 3 - 1024));
             json!({"name": format!("t{index}"), "description": description, "input_schema": {"type": "object"}})
         };
         Card::new(uid, "").with((0..9).map(tool).collect())
     };
-    let refused = UIDS.into_iter().find_map(|uid| {
+    let register = |card: &Card| {
         let mut program = Program::dial(&gate);
-        let answer = program.ask("session.register", &fat(uid).params());
+        let answer = program.ask("session.register", &card.params());
         answer["error"].is_object().then_some(answer)
+    };
+    let refused = UIDS.into_iter().find_map(|uid| register(&fat(uid)));
+    // The end of the last sockets may be noticed a little later.
+    let refused = refused.unwrap_or_else(|| {
+        let mut next = 0;
+        eventually("sessions that have left are bounded", || {
+            next += 1;
+            register(&Card::new(format!("thin-{next}").leak(), "find"))
+        })
     });
-    let refused = refused.expect("nothing bounds them");
     assert_eq!(refused["error"]["code"], -32011, "{refused}");
     assert!(refused["error"]["message"].as_str().unwrap().contains("have left"), "{refused}");
     audited(&gate.home, "too_many_away");
