@@ -85,16 +85,17 @@ impl Link {
             let sending = up.channel.send(message, self.ear(up.epoch, Some(number)));
             let sent = tokio::select! {
                 biased;
-                sent = sending => sent,
-                // Nobody wants it any more; whoever drops the exchange has hung up.
-                ended = &mut pending.answer => {
-                    let ended = ended.unwrap_or(Ended::cancelled(Effect::Unknown));
-                    return Ok(Delivered::Ended(ended));
-                }
+                sent = sending => sent.map(|()| None),
+                // The request was cancelled, or a fast server answered before the write was
+                // reported. Dropping the exchange hangs up.
+                ended = &mut pending.answer => Ok(Some(ended)),
             };
             let ended = match sent {
-                Ok(()) => {
-                    let ended = (&mut pending.answer).await;
+                Ok(ended) => {
+                    let ended = match ended {
+                        Some(ended) => ended,
+                        None => (&mut pending.answer).await,
+                    };
                     ended.unwrap_or(Ended::cancelled(Effect::Unknown))
                 }
                 Err(SendError::Withheld) => {
