@@ -74,7 +74,7 @@ pub fn wanted(
         aliases: Arc::default(),
         session: None,
         method: request.method.as_ref().into(),
-        arguments: arguments.unwrap_or("{}").to_owned(),
+        arguments: arguments.filter(|raw| *raw != "null").unwrap_or("{}").to_owned(),
         call_id,
         began,
     })

@@ -442,3 +442,23 @@ async fn what_a_large_result_yields_belongs_to_the_grant() {
         }
     }
 }
+
+/// A call without arguments is one call, however that is spelled.
+#[tokio::test(start_paused = true)]
+async fn a_call_without_arguments_is_one_call_in_every_spelling() {
+    let (bed, player) =
+        bed("version: \"1\"\ndefault: allow\ntools:\n  close: { unless_seen_within: 5m }\n");
+    let agent = bed.open("files", INITIALIZE).await.unwrap();
+    for (params, is_sent) in [
+        (r#"{"name":"close","arguments":{}}"#, true),
+        (r#"{"name":"close","arguments":null}"#, false),
+        (r#"{"name":"close"}"#, false),
+        (r#"{"name":"close","arguments":{"a":null}}"#, true),
+    ] {
+        let answer = answer(&agent, &ask("tools/call", params)).await;
+        assert_eq!(!answer.contains("policy_denied"), is_sent, "{params}: {answer}");
+    }
+    let heard = player.heard();
+    let calls = heard.iter().filter(|body| body.contains("tools/call")).count();
+    assert_eq!(calls, 2, "{heard:?}");
+}
