@@ -2,107 +2,11 @@
 //!
 //! Invariant: compiled with `--cfg fuzzing` alone; nothing here decides anything.
 
-use bytes::Bytes;
-use toolgate_mcp::Outline;
 use toolgate_session::Schema;
-
-use toolgate_admission::list_kind::Kind;
-use toolgate_upstream::lists::{self, Builder, List};
-use toolgate_upstream::names::{self, Naming};
-use toolgate_upstream::relay::{self as passage, Onward, Passage};
-use toolgate_upstream::{rewrite, shown};
+pub use toolgate_upstream::fuzz::*;
 
 use crate::aggregate::cursor::Cursor;
-use crate::dial_in as sessions;
-
-/// How many kinds of lists there are; the functions below take a kind as a number below this.
-pub const KINDS: usize = Kind::ALL.len();
-
-/// A list of one server, as `/mcp` shows it.
-#[derive(Debug)]
-pub struct Listed(List);
-
-impl Listed {
-    /// Reads the pages of `server`. None if a page is rejected.
-    pub fn read<'p>(
-        number: usize,
-        server: &str,
-        pages: impl IntoIterator<Item = &'p str>,
-    ) -> Option<Self> {
-        let naming = Naming::new(server, false);
-        let mut builder = Builder::new(kind(number), &naming);
-        for page in pages {
-            builder.add(page).ok()?;
-        }
-        Some(Self(builder.finish()))
-    }
-
-    /// The server's own names, each with its entry as it is shown.
-    pub fn entries(&self) -> Vec<(&str, &str)> {
-        self.0.entries().collect()
-    }
-
-    /// Whether the server has something of this name.
-    pub fn has(&self, own: &str) -> bool {
-        self.0.has(own)
-    }
-
-    /// The page that begins at an entry, and where the next begins.
-    pub fn page(&self, from: usize, room: usize) -> (Bytes, Option<usize>) {
-        self.0.page(from, room)
-    }
-
-    /// The same without entries that are not to be seen.
-    pub fn page_of(
-        &self,
-        from: usize,
-        room: usize,
-        is_shown: impl Fn(&str) -> bool,
-    ) -> (Bytes, Option<usize>) {
-        self.0.page_of(from, room, is_shown)
-    }
-}
-
-/// The member of a result that holds the entries of a kind.
-pub fn member(number: usize) -> &'static str {
-    kind(number).member()
-}
-
-/// The hide filter. `Err` if the list cannot be read, `None` if it stays as it is.
-pub fn without_hidden(
-    number: usize,
-    result: &str,
-    hidden: impl Fn(&str) -> bool,
-) -> Result<Option<String>, ()> {
-    lists::without_hidden(kind(number), result, hidden).map_err(|lists::Unreadable| ())
-}
-
-/// How `/mcp` shows a server's tool, and what it reads back: the owner and the own name.
-pub fn name_there_and_back(server: &str, own: &str) -> (String, Option<String>, Option<String>) {
-    let naming = Naming::new(server, false);
-    let shown = naming.shown_name(own);
-    let owner = names::server_of_name(&shown).map(str::to_owned);
-    let own = naming.own_name(&shown).map(str::to_owned);
-    (shown, owner, own)
-}
-
-/// The same for a URI.
-pub fn uri_there_and_back(server: &str, own: &str) -> (String, Option<String>, Option<String>) {
-    let naming = Naming::new(server, false);
-    let shown = naming.shown_uri(own);
-    let (owner, own) = (names::server_of_uri(&shown).map(str::to_owned), naming.own_uri(&shown));
-    (shown, owner, own)
-}
-
-/// The result with its URIs as they are shown.
-pub fn show_uris(result: &str, server: &str) -> Option<String> {
-    shown::show_uris(result, &Naming::new(server, false))
-}
-
-/// The message with parts replaced.
-pub fn rewritten(raw: &str, changes: &[(&str, &str)]) -> Option<Bytes> {
-    rewrite::rewrite(raw, changes).ok()
-}
+use crate::dial_in;
 
 /// What a cursor of an agent says: a server and one of its entries.
 pub fn read_cursor(number: usize, given: &str) -> Option<(String, usize)> {
@@ -114,22 +18,8 @@ pub fn write_cursor(number: usize, server: &str, entry: usize) -> String {
     Cursor { server: server.to_owned(), entry }.encode(kind(number))
 }
 
-/// An answer of `size` bytes that begins like this goes on under another id.
-pub fn pass(
-    outline: Outline,
-    beginning: &Bytes,
-    size: usize,
-    id: &str,
-) -> Option<(Onward, Passage)> {
-    passage::begin(outline, beginning, size, id)
-}
-
 /// Tells whether arguments fit the schema of a session's tool; the last word says whether keys must
 /// be spelled as they are declared.
 pub fn argument_checker() -> impl Fn(&Schema, &str, bool) -> Result<(), String> {
-    sessions::schema::checker()
-}
-
-fn kind(number: usize) -> Kind {
-    Kind::ALL.get(number % KINDS).copied().unwrap_or(Kind::Tools)
+    dial_in::schema::checker()
 }

@@ -16,6 +16,8 @@ pub mod era;
 pub mod event_buffer;
 pub mod failure;
 pub mod forward;
+#[cfg(fuzzing)]
+pub mod fuzz;
 mod imitation;
 mod label;
 pub mod link;
@@ -29,7 +31,7 @@ pub mod names;
 pub mod relay;
 pub mod resubscribe;
 pub mod rewrite;
-pub mod shown;
+mod shown;
 pub mod tasks;
 pub mod withheld;
 pub mod work;
