@@ -74,6 +74,8 @@ pub struct AgentLimits {
     pub body_read: Duration,
     /// How deep its JSON may be nested.
     pub depth: usize,
+    /// The largest answer of a server.
+    pub result: usize,
 }
 
 /// Where a request goes, and whose it is.
@@ -163,17 +165,22 @@ impl Inner {
             Method::DELETE => self.delete(&to, &request),
             _ => reply::not_allowed(),
         };
-        self.within_room(&to.caller.label, response)
+        self.within_room(&to.caller.label, rules.limits.result, response)
     }
 
     /// The response, if there is room for it until the agent has read it. A stream for which there
     /// is none ends.
-    fn within_room(&self, grant: &Arc<str>, response: Response<Reply>) -> Response<Reply> {
+    fn within_room(
+        &self,
+        grant: &Arc<str>,
+        largest: usize,
+        response: Response<Reply>,
+    ) -> Response<Reply> {
         let (parts, body) = response.into_parts();
         let body = match body {
             Reply::Whole(pieces) if pieces.len() <= SMALL => Reply::Whole(pieces),
             Reply::Whole(pieces) => {
-                let Some(pieces) = self.unread.unread(grant, pieces) else {
+                let Some(pieces) = self.unread.unread(grant, largest, pieces) else {
                     tracing::warn!(%grant, "the agent leaves too many answers unread; dropping one");
                     return reply::unread();
                 };
@@ -185,7 +192,7 @@ impl Inner {
                     if event.len() <= SMALL {
                         return ready(Some(event));
                     }
-                    let event = room.unread(&grant, [event]).and_then(|mut event| event.pop());
+                    let event = room.unread(&grant, largest, [event]).and_then(|mut event| event.pop());
                     if event.is_none() {
                         tracing::warn!(%grant, "the agent leaves too many answers unread; ending its stream");
                     }

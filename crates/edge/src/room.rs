@@ -17,10 +17,10 @@ pub(crate) const SMALL: usize = 16 * 1024;
 const OF_ONE: usize = 16;
 /// How many bodies of the largest size all grants together may have in memory.
 const OF_ALL: usize = 64;
-/// How many bytes of answers one grant may leave unread; a single answer of any size fits.
-const UNREAD_OF_ONE: usize = 512 * 1024 * 1024;
+/// How many answers of the largest size one grant may leave unread.
+const UNREAD_OF_ONE: usize = 8;
 /// The same for all grants together.
-const UNREAD_OF_ALL: usize = 1024 * 1024 * 1024;
+const UNREAD_OF_ALL: usize = 16;
 
 /// The bytes that are taken.
 #[derive(Debug, Default)]
@@ -55,13 +55,16 @@ impl Room {
     }
 
     /// Takes room for an answer until its bytes are sent or dropped; `None` if there is none left.
+    /// `largest` is the size of the largest answer.
     pub(crate) fn unread(
         self: &Arc<Self>,
         grant: &Arc<str>,
+        largest: usize,
         answer: impl IntoIterator<Item = Bytes, IntoIter: Clone>,
     ) -> Option<Vec<Bytes>> {
         let (room, grant) = (Arc::clone(self), Arc::clone(grant));
-        let (of_one, of_all) = (UNREAD_OF_ONE, UNREAD_OF_ALL);
+        let of_one = largest.saturating_mul(UNREAD_OF_ONE);
+        let of_all = largest.saturating_mul(UNREAD_OF_ALL);
         let mut share = Share { room, grant, of_one, of_all, taken: 0 };
         let pieces = answer.into_iter();
         if !share.grow(pieces.clone().map(|piece| piece.len()).sum()) {
@@ -151,18 +154,20 @@ mod tests {
     fn unread_answers_of_one_grant_are_bounded() {
         let room = Arc::new(Room::default());
         let (greedy, other): (Arc<str>, Arc<str>) = ("greedy".into(), "other".into());
-        let large = Bytes::from(vec![0; UNREAD_OF_ONE / 2]);
-        let first = room.unread(&greedy, [large.clone()]).unwrap();
-        let second = room.unread(&greedy, [large.clone()]).unwrap();
-        assert!(room.unread(&greedy, [large.clone()]).is_none(), "no room");
-        assert!(room.unread(&greedy, [Bytes::from_static(b"small")]).is_some());
-        assert!(room.unread(&other, [large.clone()]).is_some(), "others have room");
+        let largest = 1024 * 1024;
+        let unread = |grant: &Arc<str>, answer: Bytes| room.unread(grant, largest, [answer]);
+        let large = Bytes::from(vec![0; largest * UNREAD_OF_ONE / 2]);
+        let first = unread(&greedy, large.clone()).unwrap();
+        let second = unread(&greedy, large.clone()).unwrap();
+        assert!(unread(&greedy, large.clone()).is_none(), "no room");
+        assert!(unread(&greedy, Bytes::from_static(b"small")).is_some());
+        assert!(unread(&other, large.clone()).is_some(), "others have room");
         // A part of an answer that still waits somewhere keeps its room.
         let rest = first.first().unwrap().slice(1..2);
         drop(first);
-        assert!(room.unread(&greedy, [large.clone()]).is_none(), "no room yet");
+        assert!(unread(&greedy, large.clone()).is_none(), "no room yet");
         drop(rest);
-        assert!(room.unread(&greedy, [large]).is_some(), "room again");
+        assert!(unread(&greedy, large).is_some(), "room again");
         drop(second);
         assert_eq!(room.taken().all, 0);
     }

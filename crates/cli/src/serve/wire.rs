@@ -143,6 +143,7 @@ pub(crate) fn agent_rules(config: &Config, bound_to: IpAddr, https: bool) -> Rul
         body: bytes(config.limits.body),
         body_read: config.limits.body_read,
         depth: bytes(config.limits.depth),
+        result: bytes(config.limits.result),
     };
     Rules { guard: guard(config, bound_to, Browsers::Local, https), limits }
 }

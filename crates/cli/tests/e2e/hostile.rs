@@ -10,10 +10,8 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
-use crate::gate::{Gate, Home, eventually};
-use crate::peer::Peer;
+use crate::gate::{Gate, eventually};
 use crate::upstream::read;
-use crate::wire::Connection;
 
 /// A server over HTTP with a list of tools as text and fixed results.
 struct Server {
@@ -224,90 +222,4 @@ fn a_definition_that_nests_too_deep_spoils_no_list() {
             assert_eq!(shown, ["hostile__plain"]);
         })
     });
-}
-
-#[test]
-fn unfinished_bodies_of_one_grant_are_bounded() {
-    const GREEDY: &str = "a-token-of-an-agent-with-many-bodies";
-    const OTHER: &str = "a-token-of-an-agent-with-one-body";
-    let home = Home::new();
-    let peer = Peer::new(&home, "peer");
-    let config = format!(
-        "policies:\n  none: {{ version: '1', default: deny }}\n  open: {{ version: '1', default: allow }}\n\
-         grants:\n  - {{ label: greedy, token: 'env:GREEDY', policy: none }}\n  \
-         - {{ label: other, token: 'env:OTHER', policy: open }}\nservers:\n{}",
-        peer.entry("", "")
-    );
-    let gate = Gate::start_as(home, &config, |command| {
-        command.env("GREEDY", GREEDY).env("OTHER", OTHER);
-    });
-    let greedy = Agent::open_with(&gate, "peer", GREEDY);
-    let other = Agent::open_with(&gate, "peer", OTHER);
-    let text = "x".repeat(3_900_000);
-    // 16 of the largest size (4 MiB) have room for 17 of these.
-    let held: Vec<_> = (0..17)
-        .map(|_| {
-            let mut connection = Connection::open(&greedy.address);
-            let head = greedy.post_head();
-            connection.send(format!("{head}Content-Length: 4000000\r\n\r\n").as_bytes());
-            connection.send(format!(r#"{{"a":"{text}"#).as_bytes());
-            connection
-        })
-        .collect();
-    let large = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": "echo", "arguments": {"text": text}}})
-    .to_string();
-    let refused = eventually("no room for one body more", || {
-        Some(greedy.send(&large)).filter(|reply| reply.status == 503)
-    });
-    assert_eq!(refused.header("retry-after"), Some("1"), "{refused:?}");
-    // Small ones, and those of others, find room.
-    assert!(greedy.call("echo", &json!({}))["_meta"]["error_code"] == "policy_denied");
-    assert_eq!(other.send(&large).status, 200);
-    drop(held);
-    eventually("room again", || Some(greedy.send(&large)).filter(|reply| reply.status == 200));
-}
-
-/// Answers that an agent does not read are held in memory, for one grant within bounds.
-#[test]
-fn unread_answers_of_one_grant_are_bounded() {
-    const GREEDY: &str = "a-token-of-an-agent-that-reads-nothing";
-    const OTHER: &str = "a-token-of-an-agent-that-reads";
-    let text = "x".repeat(16_000_000);
-    let large = json!({"content": [{"type": "text", "text": text}]});
-    let server = Server::start(Script {
-        newer: false,
-        tools: tool("large"),
-        results: HashMap::from([("large", large)]),
-    });
-    let config = format!(
-        "policies:\n  open: {{ version: '1', default: allow }}\n\
-         grants:\n  - {{ label: greedy, token: 'env:GREEDY', policy: open }}\n  \
-         - {{ label: other, token: 'env:OTHER', policy: open }}\n\
-         servers:\n  large: {{ url: 'http://{}/mcp' }}\n",
-        server.address
-    );
-    let gate = Gate::start_as(Home::new(), &config, |command| {
-        command.env("GREEDY", GREEDY).env("OTHER", OTHER);
-    });
-    let greedy = Agent::open_with(&gate, "large", GREEDY);
-    let other = Agent::open_with(&gate, "large", OTHER);
-    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
-        "params": {"name": "large", "arguments": {}}})
-    .to_string();
-    let held: Vec<_> = (0..36)
-        .map(|_| {
-            let mut connection = Connection::open(&greedy.address);
-            let (head, length) = (greedy.post_head(), call.len());
-            connection.send(format!("{head}Content-Length: {length}\r\n\r\n{call}").as_bytes());
-            connection
-        })
-        .collect();
-    let dropped = eventually("no room for one answer more", || {
-        Some(greedy.send(&call)).filter(|reply| reply.status == 503)
-    });
-    assert!(dropped.body.contains("may have run"), "{dropped:?}");
-    assert_eq!(other.send(&call).status, 200, "others have room");
-    drop(held);
-    eventually("room again", || Some(greedy.send(&call)).filter(|reply| reply.status == 200));
 }

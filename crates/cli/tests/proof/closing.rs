@@ -139,7 +139,12 @@ async fn serve(data: &std::path::Path, url: &str, clock: Arc<dyn Clock>) -> Stri
     };
     let rules = Rules {
         guard,
-        limits: AgentLimits { body: 1 << 20, body_read: Duration::from_mins(1), depth: 64 },
+        limits: AgentLimits {
+            body: 1 << 20,
+            body_read: Duration::from_mins(1),
+            depth: 64,
+            result: 1 << 26,
+        },
     };
     let agents = Agents::new(gateway, rules, Arc::new(AtomicBool::new(true)));
     let limits = ConnectionLimits {
