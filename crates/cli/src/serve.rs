@@ -37,6 +37,7 @@ mod entries;
 mod failpoint;
 mod fd_limit;
 mod folder;
+mod inputs;
 mod listeners;
 mod literals;
 mod random;
@@ -49,6 +50,7 @@ mod start_text;
 mod store;
 mod unsafe_start;
 mod view;
+mod watch;
 mod wire;
 
 use access::{FileSide, PolicyFiles};
@@ -59,6 +61,7 @@ pub(crate) use data::{announced, check_folder, client_of, is_announced, read_tok
 pub(crate) use folder::{
     config_file, errors_of, file_side, grant as grant_of_folder, said_class, session_tool,
 };
+use inputs::Inputs;
 use listeners::{Behind, Bound, Listeners};
 pub(crate) use random::token as new_token;
 use reload::{Active, Reload};
@@ -80,8 +83,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Done> {
     log::start(args.log)?;
     core_dumps::off();
     let source = Source::find(args.config.as_deref());
-    let text = source.text();
-    let config = source.load()?;
+    let (config, inputs) = source.load_with_inputs()?;
     let folder = data_path(args.data.as_deref(), &config)?;
     // Whether grants are kept is known for sure once the store is open.
     refuse_unsafe(&config, &config.listen, folder.join("toolgate.db").exists())?;
@@ -97,7 +99,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Done> {
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    runtime.block_on(serve(args, source, text, config, (&data, is_first)))
+    runtime.block_on(serve(args, source, inputs, config, (&data, is_first)))
 }
 
 fn refuse_unsafe(config: &Config, listen: &Listen, kept_grants: bool) -> anyhow::Result<()> {
@@ -111,7 +113,7 @@ fn refuse_unsafe(config: &Config, listen: &Listen, kept_grants: bool) -> anyhow:
 async fn serve(
     args: &ServeArgs,
     source: Source,
-    text: Option<Vec<u8>>,
+    mut inputs: Inputs,
     config: Config,
     (data, is_first): (&DataFolder, bool),
 ) -> anyhow::Result<Done> {
@@ -126,7 +128,7 @@ async fn serve(
     let parts = api::Parts { store: &store, secret: &secret, data, bound: &bound, stop: &stop };
     let setup = api::setup(&parts, &config, &children)?;
     let gateway = Arc::clone(&setup.gateway);
-    let policies = PolicyFiles::read(&config, args.policy.as_deref());
+    let policies = PolicyFiles::read(&config, args.policy.as_deref(), &mut inputs);
     let local_policy = args.policy.clone();
     let file = FileSide { config: config.clone(), policies, local_policy };
     let put = setup.replace_file(file.clone()).await;
@@ -155,9 +157,8 @@ async fn serve(
     let new_key = new_key.map(|key| key.fingerprint());
     let said = Said { tokens: !config.sessions.tokens.is_empty(), new_key: new_key.as_deref() };
     let announcement = announcement(args, &source, &summary, data, &bound, &said);
-    // Whoever hears that it is ready may edit the configuration at once.
-    let certificate = certificate::Held::read(&config);
-    let active = Active { file, text, certificate, secret };
+    // A client that reads the ready line may edit the configuration at once.
+    let active = Active { file, inputs, secret };
     let mut reload = Reload::new(source, active, Arc::clone(&setup), served).await;
     ready.store(true, Ordering::Relaxed);
     let mut announced = data.announce(&bound.kept_line())?;

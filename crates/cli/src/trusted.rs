@@ -1,12 +1,16 @@
 //! Files that decide or open something (configuration, policies, tokens, keys, the data folder):
 //! read only if no other user can have written them.
 //!
-//! A file is opened first and judged by its descriptor, so that what was judged is what is read.
-//! Its owner must be this process's user or root, and others must not be able to write to it. A
-//! group that can write to it is worth a warning. Links are followed one by one, and only those
-//! that this user or root has made.
+//! A file is opened first, without waiting, and judged by its descriptor, so that what was judged is
+//! what is read. It must be a regular file: a pipe could delay the reader, a device has no end. Its
+//! owner must be this process's user or root, and others must not be able to write to it. A group
+//! that can write to it is worth a warning. Links are followed one by one, and only those that this
+//! user or root has created.
 //!
-//! Invariant: nothing is made or replaced through a link.
+//! Invariant: nothing is created or replaced through a link.
+//! Invariant: a file is read whole or not at all; one above the limit is an error that names it.
+//!
+//! Start at [`read`].
 
 use std::collections::HashSet;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -20,8 +24,9 @@ use rustix::io::Errno;
 
 use crate::policy::visible;
 
-/// More than any file that is read here, so that `/dev/zero` ends too.
-const MAX_READ: u64 = 8 * 1024 * 1024;
+/// The largest file that is read.
+const MAX_READ: u64 = 8 * MIB;
+const MIB: u64 = 1024 * 1024;
 /// How many links may lead to a file, as the system has it.
 const LINKS: usize = 40;
 /// The bit that lets others write.
@@ -31,16 +36,51 @@ const STICKY: u32 = 0o1000;
 /// The bit that lets the group write.
 const GROUP: u32 = 0o020;
 
-/// What a file holds.
+/// The content of a configuration, policy, secret or data file.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open(path)?.take(MAX_READ).read_to_end(&mut bytes)?;
-    Ok(bytes)
+    let (file, found) = open(path)?;
+    if found.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if !found.is_file() {
+        return Err(refused(format!("{} is not a regular file; name one", shown(path))));
+    }
+    if found.len() > MAX_READ {
+        return Err(too_large(path));
+    }
+    bounded(file, path)
 }
 
 /// The same as text.
 pub(crate) fn read_text(path: &Path) -> io::Result<String> {
-    String::from_utf8(read(path)?).map_err(|_| io::Error::other("it is not UTF-8"))
+    text(read(path)?)
+}
+
+/// The text of a file that was named on the command line for one read: it may also be a pipe, such
+/// as a shell's `<(command)`.
+pub(crate) fn read_named(path: &Path) -> io::Result<String> {
+    let (file, _) = open(path)?;
+    // The writer of a pipe may take a while.
+    fcntl_setfl(&file, OFlags::empty())?;
+    text(bounded(file, path)?)
+}
+
+fn bounded(file: File, path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = file.take(MAX_READ + 1).read_to_end(&mut bytes)?;
+    // It may have grown since it was judged.
+    let fits = u64::try_from(read).is_ok_and(|read| read <= MAX_READ);
+    if fits { Ok(bytes) } else { Err(too_large(path)) }
+}
+
+fn text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
+}
+
+fn too_large(path: &Path) -> io::Error {
+    let (shown, limit) = (shown(path), MAX_READ / MIB);
+    let why = format!("{shown} is larger than {limit} MiB, the limit for such a file");
+    io::Error::new(io::ErrorKind::FileTooLarge, why)
 }
 
 /// Whether a file or folder may be trusted, without opening it.
@@ -49,17 +89,17 @@ pub(crate) fn check(path: &Path) -> io::Result<()> {
     judge(&path, &fs::symlink_metadata(&path)?)
 }
 
-/// Opens a file to read it.
-fn open(path: &Path) -> io::Result<File> {
+/// Opens a file to read it, without waiting for a writer, and judges it. The standard library adds
+/// `O_CLOEXEC`.
+fn open(path: &Path) -> io::Result<(File, Metadata)> {
     let path = follow(path)?;
     let mut flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     flags.set(OFlags::NOFOLLOW, !is_the_systems(&path));
     let file =
         OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(&path)?;
-    judge(&path, &file.metadata()?)?;
-    // Whoever writes to a pipe may take a while.
-    fcntl_setfl(&file, OFlags::empty())?;
-    Ok(file)
+    let found = file.metadata()?;
+    judge(&path, &found)?;
+    Ok((file, found))
 }
 
 /// Makes a file for its owner alone. There must be none of this name, and no link.
@@ -261,8 +301,28 @@ mod tests {
     }
 
     #[test]
-    fn pipes_and_devices_are_read() {
-        assert_eq!(read(Path::new("/dev/null")).unwrap(), b"");
+    fn only_regular_files_within_the_limit_are_read() {
+        let temp = tempfile::tempdir().unwrap();
+        let at = |name: &str| temp.path().join(name);
+        let pipe = at("pipe");
+        let own = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, own, 0).unwrap();
+        symlink("/dev/zero", at("endless")).unwrap();
+        for path in [pipe, at("endless"), "/dev/null".into()] {
+            let why = read(&path).unwrap_err().to_string();
+            assert!(why.ends_with("is not a regular file; name one"), "{why}");
+        }
+        assert_eq!(read_named(Path::new("/dev/null")).unwrap(), "");
+        assert_eq!(read(temp.path()).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        for (size, fits) in [(MAX_READ, true), (MAX_READ + 1, false)] {
+            File::create(at("large")).unwrap().set_len(size).unwrap();
+            match read(&at("large")) {
+                Ok(bytes) => assert!(fits && u64::try_from(bytes.len()).unwrap() == size),
+                Err(why) => assert!(!fits && why.to_string().contains("larger than 8 MiB")),
+            }
+        }
+        let why = read_named(&at("endless")).unwrap_err().to_string();
+        assert!(why.contains("larger than 8 MiB"), "{why}");
         let endless = temp_loop();
         assert_eq!(read(&endless.path().join("a")).unwrap_err().raw_os_error(), Some(40));
     }

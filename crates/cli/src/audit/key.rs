@@ -27,7 +27,7 @@ pub(super) fn read(text: &str) -> anyhow::Result<Given> {
         let why = "`--key` takes 64 hex digits, base64, a fingerprint `sha256:…`, or a file";
         return Err(Usage(why.to_owned()).into());
     }
-    let held = trusted::read_text(path).with_context(|| format!("cannot read `{text}`"))?;
+    let held = trusted::read_named(path).with_context(|| format!("cannot read `{text}`"))?;
     parse(&held).with_context(|| format!("`{text}` holds no public key"))
 }
 

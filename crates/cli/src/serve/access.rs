@@ -21,6 +21,7 @@ use toolgate_policy::{Known, Policy, RECOMMENDED, Severity};
 use toolgate_store::{self as store, Snapshot};
 
 use super::edits::Meanings;
+use super::inputs::Inputs;
 use super::sessions;
 use crate::trusted;
 
@@ -35,24 +36,18 @@ pub(crate) const BUILT_IN: &str = "recommended";
 pub(crate) struct PolicyFiles(Vec<(PathBuf, Result<Vec<u8>, String>)>);
 
 impl PolicyFiles {
-    /// What the files hold now.
-    pub(crate) fn read(config: &Config, local: Option<&Path>) -> Self {
+    /// The current content of the files, which is recorded.
+    pub(crate) fn read(config: &Config, local: Option<&Path>, inputs: &mut Inputs) -> Self {
         let of_config = config.policies.iter().filter_map(|policy| match &policy.source {
             PolicySource::File(path) => Some(path.as_path()),
             PolicySource::Inline(_) => None,
         });
-        let read =
-            |path: &Path| (path.to_owned(), trusted::read(path).map_err(|why| why_not(&why)));
-        Self(of_config.chain(local).map(read).collect())
-    }
-
-    /// The folders they are in.
-    pub(crate) fn folders(&self) -> Vec<PathBuf> {
-        let folder = |path: &PathBuf| match path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-            _ => PathBuf::from("."),
+        let read = |path: &Path| {
+            let read = trusted::read(path);
+            inputs.record(path, &read);
+            (path.to_owned(), read.map_err(|why| why_not(&why)))
         };
-        self.0.iter().map(|(path, _)| folder(path)).collect()
+        Self(of_config.chain(local).map(read).collect())
     }
 
     fn text(&self, path: &Path) -> Result<String, String> {

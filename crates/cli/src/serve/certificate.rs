@@ -1,10 +1,9 @@
 //! The certificate of the listeners: read from its files, checked where the configuration is read,
 //! and read again when the files change.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use toolgate_audit::Hash;
 use toolgate_config::{Config, Process, Surroundings, Tls, TlsFault};
 use toolgate_edge::tls::{Certificate, Unusable};
 
@@ -42,24 +41,4 @@ pub(crate) fn load(config: &Config) -> anyhow::Result<Option<Certificate>> {
     let certificate = Certificate::from_pem(&read(cert)?, &read(key)?);
     let certificate = certificate.map_err(|why| anyhow!("`tls` cannot be used: {why}"))?;
     Ok(Some(certificate))
-}
-
-/// What the files hold, as far as it takes to notice a change.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Held(Vec<Option<Hash>>);
-
-impl Held {
-    pub(crate) fn read(config: &Config) -> Self {
-        let held = |file: &PathBuf| trusted::read(file).ok().map(|bytes| Hash::of(&bytes));
-        Self(files(config).map(held).collect())
-    }
-}
-
-/// The folders to watch for a change.
-pub(crate) fn folders(config: &Config) -> impl Iterator<Item = PathBuf> {
-    files(config).filter_map(|file| Some(file.parent()?.to_owned()))
-}
-
-fn files(config: &Config) -> impl Iterator<Item = &PathBuf> {
-    config.tls.iter().flat_map(|tls| [&tls.cert, &tls.key])
 }

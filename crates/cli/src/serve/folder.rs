@@ -11,6 +11,7 @@ use toolgate_session::{self as session, Reach};
 use toolgate_store::{Kept, Snapshot};
 
 use super::access::{Compiled, FileSide, Policies, PolicyFiles, Tests, policies};
+use super::inputs::Inputs;
 use super::source::Source;
 use super::{sessions, wire};
 
@@ -41,7 +42,7 @@ pub(crate) fn errors_of(file: &Path) -> usize {
 /// What the file says; it may be read where the secrets of `serve` are not.
 pub(crate) fn file_side(config: Option<&Path>) -> anyhow::Result<FileSide> {
     let config = Source::find(config).load_without_secrets()?;
-    let policies = PolicyFiles::read(&config, None);
+    let policies = PolicyFiles::read(&config, None, &mut Inputs::default());
     Ok(FileSide { config, policies, local_policy: None })
 }
 

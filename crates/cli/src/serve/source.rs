@@ -7,6 +7,7 @@ use anyhow::{Context as _, bail};
 use toolgate_config::{Config, Problem, Process, Surroundings, render};
 
 use super::certificate::Here;
+use super::inputs::{Inputs, Recording};
 use crate::policy::visible;
 use crate::{print, trusted};
 
@@ -33,11 +34,6 @@ impl Source {
     /// The file, if there is one.
     pub(crate) fn file(&self) -> Option<&Path> {
         self.file.as_deref()
-    }
-
-    /// What the file holds now.
-    pub(crate) fn text(&self) -> Option<Vec<u8>> {
-        std::fs::read(self.file()?).ok()
     }
 
     /// The configuration for a verb that only asks where things are: it may be run where the
@@ -76,11 +72,17 @@ impl Source {
 
     /// Reads the configuration; problems are shown and end the start.
     pub(crate) fn load(&self) -> anyhow::Result<Config> {
-        let Some(file) = &self.file else { return Ok(Config::default()) };
-        match Config::load(file, &Here) {
+        self.load_with_inputs().map(|(config, _)| config)
+    }
+
+    /// The same, with the files that the configuration was read from.
+    pub(crate) fn load_with_inputs(&self) -> anyhow::Result<(Config, Inputs)> {
+        let Some(file) = &self.file else { return Ok((Config::default(), Inputs::default())) };
+        let recording = Recording::new(&Here);
+        match Config::load(file, &recording) {
             Ok(loaded) => {
                 print::err(&render(&loaded.warnings));
-                Ok(loaded.config)
+                Ok((loaded.config, recording.into_inputs()))
             }
             Err(problems) => {
                 print::err(&render(&problems));

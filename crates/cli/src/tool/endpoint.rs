@@ -54,7 +54,7 @@ fn running(args: &AsAgentArgs) -> anyhow::Result<(String, Value, Option<PathBuf>
 
 fn token(args: &AsAgentArgs) -> anyhow::Result<Option<String>> {
     let token = match &args.token_file {
-        Some(file) => trusted::read_text(file)
+        Some(file) => trusted::read_named(file)
             .with_context(|| format!("cannot read the token in `{}`", file.display()))?,
         None => std::env::var("TOOLGATE_TOKEN").unwrap_or_default(),
     };
