@@ -4,9 +4,9 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use toolgate_audit::{Hash, PublicKey};
+use toolgate_control::trusted;
 
 use crate::exit::Usage;
-use crate::trusted;
 
 /// What `--key` names.
 #[derive(Debug, PartialEq, Eq)]

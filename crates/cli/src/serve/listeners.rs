@@ -191,7 +191,7 @@ impl Served {
         }
         if let Some((door, board, bound_to)) = &self.door {
             door.set_rules(sessions::rules(config, *bound_to, https));
-            board.reconfigure(sessions::settings(config));
+            board.reconfigure(toolgate_control::session_settings::settings(config));
         }
         for guard in &self.guards {
             let old = guard.load();

@@ -11,22 +11,21 @@ use std::path::Path;
 use std::sync::Arc;
 
 use toolgate_audit::Secret;
-use toolgate_config::{Config, render};
+use toolgate_config::{Config, Problem, render};
+use toolgate_control::session_settings::classes;
+use toolgate_control::unsafe_start::{self, Unsafe};
+use toolgate_control::{Control, FileState, Inputs, NotActive, PolicyFiles, Recording, trusted};
 
-use super::access::{FileSide, PolicyFiles};
-use super::inputs::{Inputs, Recording};
 use super::listeners::Served;
-use super::setup::Setup;
-use super::source::Source;
 use super::watch::Watch;
-use super::{certificate, sessions, store, unsafe_start, wire};
-use crate::trusted;
+use super::{certificate, store, wire};
+use crate::config_source::{Here, Source};
 
 /// Watches the configuration and applies it.
 pub(crate) struct Reload {
     source: Source,
     active: Active,
-    setup: Arc<Setup>,
+    control: Arc<Control>,
     served: Served,
     watch: Watch,
 }
@@ -34,11 +33,24 @@ pub(crate) struct Reload {
 /// The active configuration.
 pub(crate) struct Active {
     /// The configuration and its policies.
-    pub(crate) file: FileSide,
+    pub(crate) file: FileState,
     /// The files of the last attempt, successful or not.
     pub(crate) inputs: Inputs,
     /// The key of hashed arguments.
     pub(crate) secret: Secret,
+}
+
+/// Why a configuration did not become active.
+#[derive(Debug, thiserror::Error)]
+enum NotApplied {
+    #[error("{}", render(.0))]
+    Invalid(Vec<Problem>),
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Unsafe(Vec<Unsafe>),
+    #[error("{0:#}")]
+    Certificate(anyhow::Error),
+    #[error(transparent)]
+    NotActive(#[from] NotActive),
 }
 
 impl Reload {
@@ -46,10 +58,10 @@ impl Reload {
     pub(crate) async fn new(
         source: Source,
         active: Active,
-        setup: Arc<Setup>,
+        control: Arc<Control>,
         served: Served,
     ) -> Self {
-        let mut reload = Self { source, active, setup, served, watch: Watch::new() };
+        let mut reload = Self { source, active, control, served, watch: Watch::new() };
         reload.if_changed().await;
         reload
     }
@@ -81,7 +93,7 @@ impl Reload {
         if self.active.inputs.have_changed(trusted::read) {
             self.watch.look_again();
         }
-        let metrics = self.setup.gateway.metrics();
+        let metrics = self.control.gateway().metrics();
         match applied {
             Ok(()) => {
                 metrics.reloaded(true);
@@ -97,39 +109,39 @@ impl Reload {
     }
 
     /// Without a configuration file, only the policy of the command line can change.
-    async fn try_apply_policies(&mut self, inputs: &mut Inputs) -> Result<(), String> {
+    async fn try_apply_policies(&mut self, inputs: &mut Inputs) -> Result<(), NotApplied> {
         let mut file = self.active.file.clone();
         file.policies = PolicyFiles::read(&file.config, file.local_policy.as_deref(), inputs);
-        self.setup.replace_file(file.clone()).await?;
+        self.control.replace_file(file.clone()).await?;
         self.active.file = file;
         Ok(())
     }
 
-    async fn try_apply(&mut self, file: &Path, inputs: &mut Inputs) -> Result<(), String> {
-        let recording = Recording::new(&certificate::Here);
+    async fn try_apply(&mut self, file: &Path, inputs: &mut Inputs) -> Result<(), NotApplied> {
+        let recording = Recording::new(&Here);
         let loaded = Config::load(file, &recording);
         *inputs = recording.into_inputs();
-        let loaded = loaded.map_err(|problems| render(&problems))?;
+        let loaded = loaded.map_err(NotApplied::Invalid)?;
         for warning in &loaded.warnings {
             tracing::warn!("{warning}");
         }
         let config = loaded.config;
-        let kept_grants = self.setup.has_kept_grants().await;
+        let stored_grants = self.control.summary().await.has_stored_grants;
         // Where toolgate listens now, and where it would after a restart.
-        for listen in [&self.setup.bound, &config.listen] {
-            let reasons = unsafe_start::reasons(&config, listen, kept_grants);
+        for listen in [self.control.bound(), &config.listen] {
+            let reasons = unsafe_start::reasons(&config, listen, stored_grants);
             if !reasons.is_empty() {
-                return Err(reasons.join("\n"));
+                return Err(NotApplied::Unsafe(reasons));
             }
         }
-        let certificate = certificate::load(&config).map_err(|error| format!("{error:#}"))?;
+        let certificate = certificate::load(&config).map_err(NotApplied::Certificate)?;
         let local_policy = self.active.file.local_policy.clone();
         let policies = PolicyFiles::read(&config, local_policy.as_deref(), inputs);
-        let new = FileSide { config, policies, local_policy };
-        self.setup.replace_file(new.clone()).await?;
-        let admission = self.setup.gateway.admission();
+        let new = FileState { config, policies, local_policy };
+        self.control.replace_file(new.clone()).await?;
+        let admission = self.control.gateway().admission();
         admission.set_writing(store::writing(&new.config.audit, &self.active.secret));
-        self.setup.gateway.set_session_classes(sessions::classes(&new.config));
+        self.control.gateway().set_session_classes(classes(&new.config));
         self.served.set_rules(&new.config);
         self.served.set_certificate(certificate);
         self.say_what_needs_a_restart(&new.config);

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use anyhow::{Context as _, anyhow, bail};
 use http::{HeaderValue, Uri};
 use serde_json::Value;
+use toolgate_control::trusted;
 use toolgate_gateway::channel::SendError;
 
 use super::client::Failed;
 use crate::args::AsAgentArgs;
-use crate::serve::{announced, find_data};
-use crate::trusted;
+use crate::data::{announced, find_data};
 
 /// One endpoint of a running gateway.
 pub(super) struct Endpoint {

@@ -22,7 +22,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
 
-use crate::policy::visible;
+use crate::visible::visible;
 
 /// The largest file that is read.
 const MAX_READ: u64 = 8 * MIB;
@@ -37,7 +37,7 @@ const STICKY: u32 = 0o1000;
 const GROUP: u32 = 0o020;
 
 /// The content of a configuration, policy, secret or data file.
-pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     let (file, found) = open(path)?;
     if found.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
@@ -52,13 +52,13 @@ pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// The same as text.
-pub(crate) fn read_text(path: &Path) -> io::Result<String> {
+pub fn read_text(path: &Path) -> io::Result<String> {
     text(read(path)?)
 }
 
 /// The text of a file that was named on the command line for one read: it may also be a pipe, such
 /// as a shell's `<(command)`.
-pub(crate) fn read_named(path: &Path) -> io::Result<String> {
+pub fn read_named(path: &Path) -> io::Result<String> {
     let (file, _) = open(path)?;
     // The writer of a pipe may take a while.
     fcntl_setfl(&file, OFlags::empty())?;
@@ -84,7 +84,7 @@ fn too_large(path: &Path) -> io::Error {
 }
 
 /// Whether a file or folder may be trusted, without opening it.
-pub(crate) fn check(path: &Path) -> io::Result<()> {
+pub fn check(path: &Path) -> io::Result<()> {
     let path = follow(path)?;
     judge(&path, &fs::symlink_metadata(&path)?)
 }
@@ -103,13 +103,13 @@ fn open(path: &Path) -> io::Result<(File, Metadata)> {
 }
 
 /// Makes a file for its owner alone. There must be none of this name, and no link.
-pub(crate) fn create(path: &Path) -> io::Result<File> {
+pub fn create(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW.bits().cast_signed();
     OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(flags).open(path)
 }
 
 /// Puts a file in the place of what is there, whole or not at all; a link there is replaced.
-pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
     let new = PathBuf::from(new);
@@ -125,7 +125,7 @@ pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Opens a file to append to it, or makes it for its owner alone.
-pub(crate) fn append(path: &Path) -> io::Result<File> {
+pub fn append(path: &Path) -> io::Result<File> {
     let path = match follow(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
         followed => followed?,
@@ -144,7 +144,7 @@ pub(crate) fn append(path: &Path) -> io::Result<File> {
 }
 
 /// Where a path leads: links at its end are followed, if this user or root has made them.
-pub(crate) fn follow(path: &Path) -> io::Result<PathBuf> {
+pub fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
         let before = fs::symlink_metadata(&path)?;
@@ -240,97 +240,4 @@ fn quoted(path: &Path) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
-
-    use super::*;
-
-    fn mode(path: &Path, mode: u32) {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    }
-
-    #[test]
-    fn who_can_write_decides() {
-        let temp = tempfile::tempdir().unwrap();
-        let file = temp.path().join("it's.yaml");
-        fs::write(&file, "text").unwrap();
-        for (bits, fine) in
-            [(0o600, true), (0o644, true), (0o664, true), (0o666, false), (0o602, false)]
-        {
-            mode(&file, bits);
-            assert_eq!(read(&file).is_ok(), fine, "{bits:o}");
-            assert_eq!(check(&file).is_ok(), fine, "{bits:o}");
-            assert_eq!(append(&file).is_ok(), fine, "{bits:o}");
-        }
-        let why = read(&file).unwrap_err().to_string();
-        assert!(
-            why.ends_with(&format!("chmod o-w '{}/it'\\''s.yaml'", temp.path().display())),
-            "{why}"
-        );
-        mode(&file, 0o600);
-        let link = temp.path().join("link");
-        symlink("it's.yaml", &link).unwrap();
-        assert_eq!(read(&link).unwrap(), b"text");
-        mode(&file, 0o666);
-        assert!(read(&link).is_err(), "the target is judged");
-        mode(temp.path(), 0o777);
-        assert!(check(temp.path()).is_err());
-        mode(temp.path(), 0o1777);
-        assert!(check(temp.path()).is_err(), "others can plant files there");
-    }
-
-    #[test]
-    fn nothing_is_made_through_a_link() {
-        let temp = tempfile::tempdir().unwrap();
-        let at = |name: &str| temp.path().join(name);
-        fs::write(at("theirs"), "theirs").unwrap();
-        for name in ["made", "put", "put.new"] {
-            symlink("theirs", at(name)).unwrap();
-        }
-        symlink("nowhere", at("dangling")).unwrap();
-        assert!(create(&at("made")).is_err());
-        assert!(create(&at("dangling")).is_err());
-        put(&at("put"), b"ours").unwrap();
-        assert!(append(&at("dangling")).is_err());
-        assert_eq!(fs::read_to_string(at("theirs")).unwrap(), "theirs");
-        assert_eq!(fs::read_to_string(at("put")).unwrap(), "ours");
-        assert!(!fs::symlink_metadata(at("put")).unwrap().is_symlink());
-        assert!(!at("nowhere").exists());
-        let mode = fs::metadata(at("put")).unwrap().mode() & 0o777;
-        assert_eq!(mode, 0o600);
-    }
-
-    #[test]
-    fn only_regular_files_within_the_limit_are_read() {
-        let temp = tempfile::tempdir().unwrap();
-        let at = |name: &str| temp.path().join(name);
-        let pipe = at("pipe");
-        let own = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
-        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, own, 0).unwrap();
-        symlink("/dev/zero", at("endless")).unwrap();
-        for path in [pipe, at("endless"), "/dev/null".into()] {
-            let why = read(&path).unwrap_err().to_string();
-            assert!(why.ends_with("is not a regular file; name one"), "{why}");
-        }
-        assert_eq!(read_named(Path::new("/dev/null")).unwrap(), "");
-        assert_eq!(read(temp.path()).unwrap_err().kind(), io::ErrorKind::IsADirectory);
-        for (size, fits) in [(MAX_READ, true), (MAX_READ + 1, false)] {
-            File::create(at("large")).unwrap().set_len(size).unwrap();
-            match read(&at("large")) {
-                Ok(bytes) => assert!(fits && u64::try_from(bytes.len()).unwrap() == size),
-                Err(why) => assert!(!fits && why.to_string().contains("larger than 8 MiB")),
-            }
-        }
-        let why = read_named(&at("endless")).unwrap_err().to_string();
-        assert!(why.contains("larger than 8 MiB"), "{why}");
-        let endless = temp_loop();
-        assert_eq!(read(&endless.path().join("a")).unwrap_err().raw_os_error(), Some(40));
-    }
-
-    fn temp_loop() -> tempfile::TempDir {
-        let temp = tempfile::tempdir().unwrap();
-        symlink("b", temp.path().join("a")).unwrap();
-        symlink("a", temp.path().join("b")).unwrap();
-        temp
-    }
-}
+mod tests;

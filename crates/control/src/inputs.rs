@@ -21,7 +21,7 @@ const LINKS: usize = 40;
 
 /// What each file held when it was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Inputs(BTreeMap<PathBuf, State>);
+pub struct Inputs(BTreeMap<PathBuf, State>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum State {
@@ -31,13 +31,13 @@ enum State {
 
 impl Inputs {
     /// Records what reading a file returned.
-    pub(crate) fn record(&mut self, path: &Path, read: &io::Result<Vec<u8>>) {
+    pub fn record(&mut self, path: &Path, read: &io::Result<Vec<u8>>) {
         self.0.insert(path.to_owned(), State::of(read));
     }
 
     /// Whether a file no longer is as it was recorded. A file that was readable and is gone is not
     /// a change: it is being replaced, or has served its purpose.
-    pub(crate) fn have_changed(&self, read: impl Fn(&Path) -> io::Result<Vec<u8>>) -> bool {
+    pub fn have_changed(&self, read: impl Fn(&Path) -> io::Result<Vec<u8>>) -> bool {
         self.0.iter().any(|(path, before)| {
             let now = read(path);
             let is_gone = now.as_ref().is_err_and(|why| why.kind() == io::ErrorKind::NotFound);
@@ -47,7 +47,7 @@ impl Inputs {
     }
 
     /// The folders in which a change of these files shows.
-    pub(crate) fn folders(&self) -> BTreeSet<PathBuf> {
+    pub fn folders(&self) -> BTreeSet<PathBuf> {
         self.0.keys().flat_map(|path| folders_of(path)).collect()
     }
 }
@@ -62,18 +62,19 @@ impl State {
 }
 
 /// Surroundings that record every file that is read through them.
-pub(crate) struct Recording<'a> {
+pub struct Recording<'a> {
     inner: &'a dyn Surroundings,
     inputs: RefCell<Inputs>,
 }
 
 impl<'a> Recording<'a> {
-    pub(crate) fn new(inner: &'a dyn Surroundings) -> Self {
+    /// Records what is read through `inner`.
+    pub fn new(inner: &'a dyn Surroundings) -> Self {
         Self { inner, inputs: RefCell::default() }
     }
 
     /// What was read.
-    pub(crate) fn into_inputs(self) -> Inputs {
+    pub fn into_inputs(self) -> Inputs {
         self.inputs.into_inner()
     }
 }
