@@ -19,7 +19,8 @@ use toolgate_admission::clearance::Closed;
 use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::wanted::{BOTH, wanted};
-use toolgate_mcp::{Notification, Refusal, Request, code, members, method, peek, text, write};
+use toolgate_json::{members, peek, quote, text};
+use toolgate_mcp::{Notification, Refusal, Request, code, method, write};
 use toolgate_policy::Class;
 use toolgate_session::Known;
 use toolgate_upstream::event_buffer::Outlet;
@@ -126,8 +127,8 @@ fn start(
     match routed {
         Routed::To { link, part, own } => {
             let related = tasks::related(session, link.server().name(), request.params)?;
-            let mut changes = vec![(part, write::quote(&own))];
-            changes.extend(related.map(|(part, own)| (part, write::quote(&own))));
+            let mut changes = vec![(part, quote(&own))];
+            changes.extend(related.map(|(part, own)| (part, quote(&own))));
             let changes: Vec<_> = changes.iter().map(|(part, own)| (*part, own.as_str())).collect();
             let is_task = tasks::is_about_one(&request.method);
             let ask = Ask {
@@ -159,7 +160,7 @@ fn hear(session: &AgentSession, server: &Server, notification: &Notification<'_>
             let params = notification.params.unwrap_or("{}");
             let uri = peek(params, &["uri"]).ok().flatten();
             if let (Some(raw), Some(uri)) = (uri, uri.and_then(text)) {
-                let shown = write::quote(&server.naming.shown_uri(&uri));
+                let shown = quote(&server.naming.shown_uri(&uri));
                 push(session.general(), notification.raw, &[(raw, &shown)]);
             }
         }

@@ -9,10 +9,10 @@
 
 use std::borrow::Cow;
 
+use toolgate_json::{members, peek, quote, shown, text};
+
 use crate::envelope::Request;
-use crate::peek::{members, peek, text};
-use crate::refusal::shown;
-use crate::{Refusal, code, method, write};
+use crate::{Refusal, code, method};
 
 pub mod annotations;
 mod base64;
@@ -137,7 +137,7 @@ pub fn header_text(value: &str) -> Option<Cow<'_, str>> {
 
 fn unsupported(version: &str) -> Objection {
     let message = format!("protocol version `{}` is not spoken here", shown(version));
-    let data = format!(r#"{{"supported":["{VERSION}"],"requested":{}}}"#, write::quote(version));
+    let data = format!(r#"{{"supported":["{VERSION}"],"requested":{}}}"#, quote(version));
     let objection = Objection::new(400, code::UNSUPPORTED_VERSION, message);
     Objection { data: Some(data), ..objection }
 }
@@ -170,6 +170,12 @@ pub(crate) fn agree(header: &str, value: Option<&str>, body: &str) -> Result<(),
 impl Objection {
     pub(crate) fn new(status: u16, code: i32, message: String) -> Self {
         Self { status, code, message, data: None }
+    }
+}
+
+impl From<toolgate_json::Error> for Objection {
+    fn from(error: toolgate_json::Error) -> Self {
+        Refusal::from(error).into()
     }
 }
 

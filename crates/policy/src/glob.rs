@@ -2,7 +2,7 @@
 //!
 //! Matching is linear in practice and quadratic at worst (one remembered `*`), never exponential.
 
-use toolgate_mcp::fold;
+use toolgate_json::fold;
 
 use crate::uri;
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
-use toolgate_mcp::write;
+use toolgate_json::quote;
 
 use crate::machine::Sessions;
 use crate::names::{Offered, offer};
@@ -163,7 +163,7 @@ fn different<'a>(tools: impl Iterator<Item = &'a Arc<Tool>>) -> Vec<Arc<Tool>> {
 }
 
 fn item(name: &str, original: &str, ascii: bool, schema: &str, tools: &[Arc<Tool>]) -> String {
-    let mut out = format!(r#"{{"name":{}"#, write::quote(name));
+    let mut out = format!(r#"{{"name":{}"#, quote(name));
     let translated = ascii && !original.is_ascii();
     let title = if translated {
         Some(original)
@@ -173,7 +173,7 @@ fn item(name: &str, original: &str, ascii: bool, schema: &str, tools: &[Arc<Tool
     let description = tools.iter().find_map(|tool| tool.description.as_deref());
     for (key, text) in [("title", title), ("description", description)] {
         if let Some(text) = text {
-            out.extend([",\"", key, "\":", &write::quote(text)]);
+            out.extend([",\"", key, "\":", &quote(text)]);
         }
     }
     out.push_str(r#","inputSchema":"#);

@@ -34,7 +34,6 @@ mod keys;
 mod list;
 mod machine;
 mod names;
-mod object;
 mod outcome;
 mod pool;
 mod reach;

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use toolgate_mcp::fold;
+use toolgate_json::fold;
 
 use crate::machine::Sessions;
 use crate::reach::Reach;

@@ -10,11 +10,11 @@ use std::time::Duration;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
-use toolgate_mcp::{fold, text};
+use toolgate_json::object::{Member, members, value};
+use toolgate_json::{fold, text};
 
 use crate::arguments::SESSION_ID;
 use crate::bounds;
-use crate::object::{Member, members, value};
 
 /// One tool of one session; equal ones are shared.
 #[derive(Debug)]

@@ -16,7 +16,8 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use toolgate_admission::list_kind::Kind;
-use toolgate_mcp::{Edit, Refusal, entries, imitates, items, members, peek, text, too_deep, write};
+use toolgate_json::{Edit, entries, imitates, items, members, peek, quote, text, too_deep};
+use toolgate_mcp::Refusal;
 
 use crate::names::Naming;
 
@@ -246,9 +247,9 @@ impl<'a> Builder<'a> {
             tracing::warn!(list = self.kind.member(), name = %own, "a name occurs twice; the first is shown");
             return Ok(());
         }
-        let shown = write::quote(&self.naming.shown(self.kind, &own));
+        let shown = quote(&self.naming.shown(self.kind, &own));
         let widget = meta.map(|meta| peek(meta, &["ui", "resourceUri"])).transpose()?.flatten();
-        let mapped = widget.and_then(text).map(|uri| write::quote(&self.naming.shown_uri(&uri)));
+        let mapped = widget.and_then(text).map(|uri| quote(&self.naming.shown_uri(&uri)));
         let mut edit = Edit::new(raw);
         for (part, with) in [(Some(key), Some(shown)), (widget, mapped)] {
             if let (Some(part), Some(with)) = (part, with) {

@@ -10,7 +10,8 @@ use tokio::time::Instant;
 use toolgate_admission::access::Grant;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::reserved::{SESSIONS, TOOLGATE};
-use toolgate_mcp::{Pieces, Request, peek, text, write};
+use toolgate_json::{peek, quote, text};
+use toolgate_mcp::{Pieces, Request};
 use toolgate_policy::Class;
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::link::Link;
@@ -132,7 +133,7 @@ fn page(
         }
     }
     let tail = match cursor {
-        Some(cursor) => format!(r#"],"nextCursor":{}}}}}"#, write::quote(&cursor.encode(kind))),
+        Some(cursor) => format!(r#"],"nextCursor":{}}}}}"#, quote(&cursor.encode(kind))),
         None => "]}}".to_owned(),
     };
     pieces.push(Bytes::from(tail));

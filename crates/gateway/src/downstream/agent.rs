@@ -20,7 +20,8 @@ use toolgate_admission::access::Grant;
 use toolgate_admission::admit::{Admission, Sender};
 use toolgate_admission::clearance::Closed;
 use toolgate_admission::list_kind::Kind;
-use toolgate_mcp::{Message, Notification, Refusal, Request, Version, code, method, peek, write};
+use toolgate_json::{peek, quote};
+use toolgate_mcp::{Message, Notification, Refusal, Request, Version, code, method, write};
 use toolgate_upstream::event_buffer::{Outlet, Reader};
 use toolgate_upstream::forward::{forward, refuse_task};
 use toolgate_upstream::link::{Ask, Asked, Link, Server};
@@ -191,7 +192,7 @@ impl AgentSession {
         for link in self.links().iter() {
             let params = notification.params.unwrap_or("{}");
             let task = tasks::related_if_known(self, link.server().name(), params);
-            let task = task.map(|(part, own)| (part, write::quote(&own)));
+            let task = task.map(|(part, own)| (part, quote(&own)));
             let task: Vec<_> = task.iter().map(|(part, own)| (*part, own.as_str())).collect();
             // What one agent says of itself is not true of all that share the server.
             if !link.is_shared()
@@ -401,7 +402,7 @@ impl AgentSession {
         };
         let related = tasks::related(self, server, request.params)?;
         let changes: Vec<_> =
-            task.iter().chain(&related).map(|(part, own)| (*part, write::quote(own))).collect();
+            task.iter().chain(&related).map(|(part, own)| (*part, quote(own))).collect();
         let changes: Vec<_> = changes.iter().map(|(part, own)| (*part, own.as_str())).collect();
         let grant = self.grant();
         let ask = Ask {

@@ -11,9 +11,8 @@ use tokio::time::Instant;
 use toolgate_admission::access::Grant;
 use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
-use toolgate_mcp::{
-    Incoming, Limits, Message, Payload, Request, Version, parse_server, peek, text,
-};
+use toolgate_json::{peek, text};
+use toolgate_mcp::{Incoming, Limits, Message, Payload, Request, Version, parse_server};
 use toolgate_upstream::era::Era;
 use toolgate_upstream::link::{Instances, Link, Opened, Parties, Server};
 use toolgate_upstream::rewrite::{refused, rewrite, with_error};

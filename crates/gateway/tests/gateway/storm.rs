@@ -15,7 +15,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolgate_gateway::AgentSession;
 use toolgate_gateway::outlet::{First, Next};
-use toolgate_mcp::{Incoming, Limits, Message, Payload, parse_agent, parse_server, peek};
+use toolgate_json::peek;
+use toolgate_mcp::{Incoming, Limits, Message, Payload, parse_agent, parse_server};
 
 use crate::bed::{Bed, INITIALIZE, shared};
 use crate::script::{Kind, Line, Peer, Sent};

@@ -10,9 +10,10 @@ use tokio::time::Instant;
 use toolgate_admission::clearance::Closed;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::task_call::Made;
+use toolgate_json::{peek, text};
 use toolgate_mcp::{
     Incoming, Limits, Message, Notification, Payload, Pieces, Request, Response, code, method,
-    parse_server, peek, text, write,
+    parse_server, write,
 };
 
 use super::agent::Agent;

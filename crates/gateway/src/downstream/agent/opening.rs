@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 use toolgate_admission::access::Grant;
 use toolgate_admission::admit::{Admission, Sender};
 use toolgate_audit::Hash;
-use toolgate_mcp::{peek, text};
+use toolgate_json::{peek, text};
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::resubscribe::Wishes;
 

@@ -1,15 +1,15 @@
-//! Changes parts of a raw message and leaves every other byte as it came.
+//! Changes parts of a raw message and leaves every other byte as it is.
 //!
-//! Parts are named by themselves: a slice that was cut out of the message says by its address
-//! where it belongs. Start at [`Edit::new`].
+//! A part is given as a slice of the message; its address tells where it belongs.
+//! Start at [`Edit::new`].
 
 use std::borrow::Cow;
 
 use bytes::Bytes;
 
-use crate::write;
+use crate::escape::quote;
 
-/// Replacements in one message, to be made at once.
+/// Replacements in one message, made at once by [`Edit::finish`].
 #[derive(Debug, Clone)]
 pub struct Edit<'a> {
     raw: &'a str,
@@ -45,19 +45,19 @@ impl<'a> Edit<'a> {
         Self { raw, cuts: Vec::new(), ordered: true }
     }
 
-    /// Puts `with`, which must be JSON, in the place of `part`, a slice of the message.
+    /// Replaces `part`, a slice of the message, by `with`, which must be JSON.
     pub fn replace(self, part: &str, with: impl Into<Cow<'a, str>>) -> Result<Self, EditError> {
         let start = offset(self.raw, part).ok_or(EditError::Outside)?;
         self.cut(Cut { start, end: start + part.len(), with: with.into() })
     }
 
-    /// Puts a new first member into `object`, a slice of the message. It is the caller's part to
-    /// know that the object has no such key.
+    /// Inserts a new first member into `object`, a slice of the message. The caller makes sure that
+    /// the object has no such key.
     pub fn insert(self, object: &str, key: &str, value: &str) -> Result<Self, EditError> {
-        self.insert_raw(object, &format!("{}:{value}", write::quote(key)))
+        self.insert_raw(object, &format!("{}:{value}", quote(key)))
     }
 
-    /// Puts `members`, which must be members of an object in JSON, first into `object`.
+    /// Inserts `members`, which must be members of an object in JSON, first into `object`.
     pub fn insert_raw(self, object: &str, members: &str) -> Result<Self, EditError> {
         let start = offset(self.raw, object).ok_or(EditError::Outside)?;
         let rest = object.strip_prefix('{').ok_or(EditError::NotAnObject)?;
@@ -88,7 +88,7 @@ impl<'a> Edit<'a> {
         let clear = |other: &Cut<'_>| {
             (cut.end <= other.start || other.end <= cut.start) && cut.start != other.start
         };
-        // Most come in order, and then one look is enough.
+        // Most come in order, and then one comparison is enough.
         let in_order =
             self.cuts.last().is_none_or(|last| last.end <= cut.start && last.start < cut.start);
         if !(in_order && self.ordered || self.cuts.iter().all(clear)) {
@@ -100,9 +100,9 @@ impl<'a> Edit<'a> {
     }
 }
 
-/// Where `part` begins in `whole`; `None` if it is not a slice of it. An empty part is none: its
-/// address says nothing.
-pub(crate) fn offset(whole: &str, part: &str) -> Option<usize> {
+/// Where `part` starts in `whole`; `None` if it is not a slice of it. An empty part is never one:
+/// its address tells nothing.
+pub fn offset(whole: &str, part: &str) -> Option<usize> {
     let start = part.as_ptr().addr().checked_sub(whole.as_ptr().addr())?;
     let end = start.checked_add(part.len())?;
     (end <= whole.len() && !part.is_empty()).then_some(start)

@@ -1,7 +1,5 @@
-use std::borrow::Cow;
-
-use super::{items, members, peek, text};
-use crate::code;
+use super::{LARGE, is_sound, items, members, peek};
+use crate::Error;
 
 #[test]
 fn values_at_a_path() {
@@ -40,11 +38,10 @@ fn a_key_on_the_path_occurs_once() {
         (r#"{"b":{"a":1,"a":2}}"#, &["b", "a"]),
         (r#"{"b":{"a":1},"b":{}}"#, &["b", "a"]),
     ] {
-        let refusal = peek(json, path).expect_err(json);
-        assert_eq!(refusal.code, code::INVALID_PARAMS);
-        assert!(refusal.message.contains("occurs twice"), "{refusal}");
+        let error = peek(json, path).expect_err(json);
+        assert!(matches!(error, Error::Duplicate(_)), "{error}");
     }
-    // Keys that nobody asked for are nobody's business.
+    // Keys that were not requested may repeat.
     assert_eq!(peek(r#"{"x":1,"x":2,"a":{"y":1,"y":2}}"#, &["a", "z"]), Ok(None));
 }
 
@@ -69,8 +66,8 @@ fn elements_of_an_array() {
 
 #[test]
 fn broken_json_is_refused() {
-    assert_eq!(peek("{\"a\":", &["a"]).unwrap_err().code, code::PARSE_ERROR);
-    assert_eq!(items("[1,").unwrap_err().code, code::PARSE_ERROR);
+    assert!(matches!(peek("{\"a\":", &["a"]), Err(Error::Syntax(_))));
+    assert!(matches!(items("[1,"), Err(Error::Syntax(_))));
 }
 
 #[test]
@@ -82,20 +79,10 @@ fn deep_values_are_skipped() {
 }
 
 #[test]
-fn texts() {
-    for (raw, expected) in [
-        (r#""""#, Some("")),
-        (r#""plain ы""#, Some("plain ы")),
-        (r#""\"\\\/\b\f\n\r\t\u0041\ud83d\ude00""#, Some("\"\\/\u{8}\u{c}\n\r\tA😀")),
-        (r#""\ud800""#, None),
-        (r#""\ude00\ud83d""#, None),
-        ("1", None),
-        ("null", None),
-        ("\"", None),
-        ("\"a\"b\"", None),
-        ("", None),
-    ] {
-        assert_eq!(text(raw).as_deref(), expected, "{raw}");
-    }
-    assert!(matches!(text("\"plain\""), Some(Cow::Borrowed(_))));
+fn small_parts_of_large_texts_are_read() {
+    let large = " ".repeat(LARGE);
+    assert!(is_sound("{\"a\":1}", &large));
+    assert!(!is_sound("{\"a\":}", &large));
+    assert!(is_sound("{\"a\":}", "known to be valid"));
+    assert!(is_sound(&large, &large));
 }

@@ -1,13 +1,13 @@
 //! Finds where a JSON string, object or array ends, without judging its syntax.
 //!
-//! Large results are skipped over, never read. Of an object or array, for each block of 64 bytes
-//! four bit masks are made (quotes, backslashes, opening and closing brackets); brackets inside
-//! strings are masked out and the rest is counted. That is several times as fast as walking token by token, and safe. Inside a
-//! long text the next quote or backslash is jumped to.
+//! Objects and arrays are skipped in blocks of 64 bytes: four bit masks (quotes, backslashes,
+//! opening and closing brackets) are made of each block, brackets inside strings are masked out,
+//! and the rest is counted. This is several times as fast as reading token by token, and has no
+//! unsafe code. Inside a long string the scan jumps to the next quote or backslash.
 //!
-//! Invariant: for valid JSON the end found is the end. What is not valid JSON may be measured
-//! wrongly, and then no reader behind us takes it for a message either.
-//! Start at [`nested_len`]. Tested by `skip/tests.rs` against a naive scan.
+//! Invariant: for valid JSON the end is exact. For other text it may be wrong; a parser that
+//! validates the text rejects it then. Nothing panics or recurses.
+//! Start at [`value_len`] and [`nested_len`]. Tested by `skip/tests.rs` against a naive scan.
 
 use memchr::memchr2;
 use wide::u8x16;
@@ -17,7 +17,50 @@ mod tests;
 
 const BLOCK: usize = 64;
 
-/// The length of the object or array with which `json` begins, or `None` if it does not end.
+/// The escapes of a string.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Escapes {
+    /// It has none, or the value is not a string.
+    #[default]
+    None,
+    /// It has escapes.
+    Some,
+    /// At least one escape is a surrogate, paired or not.
+    Surrogate,
+}
+
+#[inline]
+pub(crate) fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+/// The text without blanks around it. Nearly always it has none, so that is checked first.
+#[inline]
+pub fn trim(text: &str) -> &str {
+    match text.as_bytes() {
+        [first, .., last] if !is_blank(*first) && !is_blank(*last) => text,
+        _ => text.trim_matches([' ', '\t', '\n', '\r']),
+    }
+}
+
+/// The length of the value at the start of `json`, and the escapes it has if it is a string.
+/// `None` if it does not end. A scalar ends at the next blank or punctuation.
+#[inline]
+pub fn value_len(json: &[u8]) -> Option<(usize, Escapes)> {
+    match json.first()? {
+        b'"' => string_len(json),
+        b'{' | b'[' => nested_len(json).map(|length| (length, Escapes::None)),
+        _ => {
+            let ends = |b: &u8| is_blank(*b) || matches!(b, b',' | b'}' | b']' | b':');
+            match json.iter().position(ends).unwrap_or(json.len()) {
+                0 => None,
+                length => Some((length, Escapes::None)),
+            }
+        }
+    }
+}
+
+/// The length of the object or array at the start of `json`; `None` if it does not end.
 pub fn nested_len(json: &[u8]) -> Option<usize> {
     let mut scan = Scan::default();
     let (read, end) = scan.blocks(json);
@@ -30,17 +73,17 @@ pub fn nested_len(json: &[u8]) -> Option<usize> {
     scan.block(&last).map(|end| read + end)
 }
 
-/// Follows an object or array that comes in pieces to its end.
+/// Finds the end of an object or array that arrives in pieces.
 #[derive(Debug, Default)]
-pub(crate) struct Follow {
+pub struct Follow {
     scan: Scan,
-    /// Less than a block, which was not read yet.
+    /// Less than a block, not scanned yet.
     rest: Vec<u8>,
 }
 
 impl Follow {
-    /// Takes in the next piece. What stands behind the end, if this has it.
-    pub(crate) fn piece(&mut self, mut piece: &[u8]) -> Option<Vec<u8>> {
+    /// Scans the next piece. Returns the bytes after the end if the end is in this piece.
+    pub fn piece(&mut self, mut piece: &[u8]) -> Option<Vec<u8>> {
         if !self.rest.is_empty() {
             let missing = BLOCK - self.rest.len();
             let (first, others) = piece.split_at_checked(missing).unwrap_or((piece, &[]));
@@ -60,8 +103,8 @@ impl Follow {
         None
     }
 
-    /// There are no more pieces. What stands behind the end, if that was in the last one.
-    pub(crate) fn last(mut self) -> Option<Vec<u8>> {
+    /// Ends the input. Returns the bytes after the end if the end was in the last piece.
+    pub fn last(mut self) -> Option<Vec<u8>> {
         let mut last = [b' '; BLOCK];
         last.get_mut(..self.rest.len())?.copy_from_slice(&self.rest);
         let end = self.scan.block(&last)?;
@@ -69,27 +112,28 @@ impl Follow {
     }
 }
 
-/// The length of the string with which `json` begins, quotes included, and whether it has escapes;
-/// `None` if it is no string or does not end.
+/// The length of the string at the start of `json`, quotes included, and its escapes; `None` if
+/// `json` does not start with a string or the string does not end.
 #[inline]
-pub fn string_len(json: &[u8]) -> Option<(usize, bool)> {
+pub fn string_len(json: &[u8]) -> Option<(usize, Escapes)> {
     let mut at = (json.first() == Some(&b'"')).then_some(1)?;
-    let mut escaped = false;
+    let mut escapes = Escapes::None;
     loop {
         at += quote_or_backslash(json.get(at..)?)?;
         if json.get(at) == Some(&b'"') {
-            return Some((at + 1, escaped));
+            return Some((at + 1, escapes));
         }
-        escaped = true;
+        let surrogate = matches!(json.get(at + 1..at + 3), Some([b'u', b'd' | b'D']));
+        escapes = escapes.max(if surrogate { Escapes::Surrogate } else { Escapes::Some });
         at += 2;
     }
 }
 
 /// Keys and most values are shorter than sixteen bytes. Comparing those here takes a handful of
-/// instructions; `memchr` needs several times as many before it looks at the first byte, and is
-/// the better one for what is long.
+/// instructions; `memchr` needs several times as many before it reads the first byte, and is
+/// better for long text.
 #[inline]
-pub(crate) fn quote_or_backslash(text: &[u8]) -> Option<usize> {
+fn quote_or_backslash(text: &[u8]) -> Option<usize> {
     let Some((first, rest)) = text.split_first_chunk::<16>() else {
         return text.iter().position(|byte| matches!(byte, b'"' | b'\\'));
     };
@@ -102,7 +146,7 @@ pub(crate) fn quote_or_backslash(text: &[u8]) -> Option<usize> {
     }
 }
 
-/// What is carried from block to block.
+/// State between blocks.
 #[derive(Debug, Default)]
 struct Scan {
     /// 1 if a backslash in the block before escapes the first byte of the next.
@@ -110,14 +154,14 @@ struct Scan {
     /// All ones if the next block begins inside a string.
     in_string: u64,
     depth: u64,
-    /// The block before was nothing but text inside a string. There is probably more of it, and for
-    /// that there is a quicker way.
+    /// The previous block was only text inside a string; more of it probably follows, which a
+    /// quicker search skips.
     in_text: bool,
 }
 
 impl Scan {
-    /// Reads as many whole blocks as there are: how many bytes they are, and where the outermost
-    /// bracket closes, if it does.
+    /// Scans all whole blocks: the number of bytes scanned, and where the outermost bracket
+    /// closes, if it does.
     fn blocks(&mut self, json: &[u8]) -> (usize, Option<usize>) {
         let mut at = 0;
         while let Some(block) = json.get(at..).and_then(|rest| rest.first_chunk::<BLOCK>()) {

@@ -1,7 +1,7 @@
-//! Look-alikes: names that a lenient reader takes for other names.
+//! Look-alikes: names that a lenient parser takes for other names.
 //!
 //! Some JSON libraries match keys without regard to case (Go's takes even `paramſ` for `params`),
-//! and some servers trim or fold the names of tools, so such a name could show an upstream
+//! and some servers trim or fold the names of tools. With such a name, a server could act on
 //! something that the policy did not see.
 
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ pub fn is_variant(text: &str, name: &str) -> bool {
     text != name && fold(text) == fold(name)
 }
 
-/// What a lenient reader may take `text` for: without case, compatibility forms (fullwidth,
+/// What a lenient parser may take `text` for: without case, compatibility forms (fullwidth,
 /// mathematical, circled letters, ligatures), control and invisible characters, and white space at
 /// the ends. Folding twice gives the same as folding once.
 pub fn fold(text: &str) -> Cow<'_, str> {

@@ -6,7 +6,6 @@
 //! otherwise. `cargo xtask test --only readers` puts the three together.
 
 #![expect(clippy::print_stdout, reason = "what it writes is what it is for")]
-#![expect(clippy::disallowed_methods, reason = "this is a program, not the pure crate")]
 
 use std::{collections::BTreeMap, error::Error, fmt::Write as _, fs};
 
