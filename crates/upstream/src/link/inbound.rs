@@ -94,7 +94,7 @@ impl Link {
             Err(refusal) => {
                 self.server.metrics.dropped.inc();
                 // One that says nothing else must not fill the log.
-                if self.nonsense.may_say(Instant::now()) {
+                if self.nonsense.lock().allows(Instant::now()) {
                     let (server, why) = (self.server.name(), refusal.message);
                     tracing::warn!(server, why, "the server sent no MCP message");
                 }
@@ -471,7 +471,7 @@ impl Link {
     /// server.
     fn log_unattributed(&self, notification: &Notification<'_>) {
         self.server.metrics.dropped.inc();
-        if self.nonsense.may_say(Instant::now()) {
+        if self.nonsense.lock().allows(Instant::now()) {
             let said = notification.params.unwrap_or_default();
             let said = said.get(..said.floor_char_boundary(MAX_LOGGED)).unwrap_or_default();
             let (server, method) = (self.server.name(), &*notification.method);
