@@ -58,6 +58,7 @@ pub use decide::{Examined, conclude, decide, examine, is_call_hidden, is_hidden}
 pub use digest::{Digest, argument_digest};
 pub use explain::{ExplainedRule, Explanation, LimitState, explain, limits, locate};
 pub use format::format;
+pub use glob::Glob;
 pub use import::{Imported, import_intercept};
 pub use known::{Known, KnownTool};
 pub use ledger::{Ledger, NoRoom, Ownership, Receipt};

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use toolgate_policy::Glob;
+
 use crate::entry::Room;
-use crate::glob::Glob;
 use crate::tool::Tool;
 
 /// Everything that can be set.
