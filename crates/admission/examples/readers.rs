@@ -7,8 +7,9 @@
 
 #![expect(clippy::print_stdout, reason = "what it writes is what it is for")]
 
-use std::{collections::BTreeMap, error::Error, fmt::Write as _, fs};
+use std::{collections::BTreeMap, error::Error, fs};
 
+use data_encoding::HEXLOWER;
 use jiff::Timestamp;
 use serde::Deserialize;
 use serde_json::Value;
@@ -51,9 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["bodies", count] => {
             let mut out = String::new();
             for body in bodies(count.parse()?) {
-                for byte in body {
-                    write!(out, "{byte:02x}")?;
-                }
+                HEXLOWER.encode_append(&body, &mut out);
                 out.push('\n');
             }
             print!("{out}");
@@ -161,7 +160,7 @@ fn own(body: &[u8]) -> Option<Vec<Found>> {
             Some(Value::Null) => ("null", String::new()),
             Some(Value::Bool(flag)) => ("bool", flag.to_string()),
             Some(Value::Number(number)) => ("num", number.to_string()),
-            Some(Value::String(text)) => ("str", hex(text)),
+            Some(Value::String(text)) => ("str", HEXLOWER.encode(text.as_bytes())),
             Some(Value::Array(_) | Value::Object(_)) => ("other", String::new()),
         };
         Found { t: t.to_owned(), v }
@@ -183,7 +182,10 @@ fn truth(
         ("exists", kind) => Some(kind != "absent"),
         ("eq" | "in", _) => Some(wanted.iter().any(|wanted| equal(found, wanted))),
         ("contains", "str") => Some(
-            wanted.iter().any(|part| found.v.contains(&hex(part.as_str().unwrap_or_default()))),
+            wanted
+                .iter()
+                .filter_map(Value::as_str)
+                .any(|part| found.v.contains(&HEXLOWER.encode(part.as_bytes()))),
         ),
         ("gt" | "gte" | "lte", "num") => {
             let limit = wanted.first().map(Value::to_string).unwrap_or_default();
@@ -204,7 +206,7 @@ fn equal(found: &Found, wanted: &Value) -> bool {
         ("num", Value::Number(number)) => {
             compare(&found.v, &number.to_string()).is_some_and(std::cmp::Ordering::is_eq)
         }
-        ("str", Value::String(text)) => found.v == hex(text),
+        ("str", Value::String(text)) => found.v == HEXLOWER.encode(text.as_bytes()),
         _ => false,
     }
 }
@@ -220,13 +222,6 @@ fn compare(a: &str, b: &str) -> Option<std::cmp::Ordering> {
         return Some(a.cmp(&b));
     }
     a.parse::<f64>().ok()?.partial_cmp(&b.parse::<f64>().ok()?)
-}
-
-fn hex(text: &str) -> String {
-    const DIGITS: [char; 16] =
-        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
-    let digit = |value: u8| DIGITS.get(usize::from(value)).copied().unwrap_or('?');
-    text.bytes().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 const KEYS: &[&str] = &[

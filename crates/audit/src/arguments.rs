@@ -5,6 +5,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData, sync::Arc};
 
+use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{
     Deserialize, Deserializer,
@@ -13,8 +14,6 @@ use serde::{
 use serde_json::value::RawValue;
 use sha2::Sha256;
 use toolgate_json::{canonical, push_quoted};
-
-use crate::id::push_hex;
 
 /// At most so many names are written, each of at most so many bytes.
 const NAMES: usize = 64;
@@ -247,7 +246,7 @@ fn hashed(members: &Members<'_>, secret: &Secret) -> String {
         }
         push_quoted(&shortened(name), &mut out);
         out.push_str(":\"");
-        push_hex(&secret.digest(name, value.get()), &mut out);
+        HEXLOWER.encode_append(&secret.digest(name, value.get()), &mut out);
         out.push('"');
     }
     out.push('}');

@@ -13,10 +13,11 @@
 //! Invariant: two different rows never have the same canonical form. For that, `argument_keys` and
 //! `arguments` must be JSON, which [`embeddable`] checks for whoever reads rows back.
 
+use data_encoding::HEXLOWER;
 use serde_json::value::RawValue;
 use toolgate_json::push_quoted;
 
-use crate::{CounterChange, Draft, Hash, Row, id::push_hex};
+use crate::{CounterChange, Draft, Hash, Row};
 
 /// The version of the canonical form that is written.
 pub const VERSION: u64 = 1;
@@ -121,7 +122,7 @@ impl Object {
         if let Some(value) = value {
             self.key(name);
             self.text.push('"');
-            push_hex(&value.0, &mut self.text);
+            HEXLOWER.encode_append(&value.0, &mut self.text);
             self.text.push('"');
         }
     }
@@ -130,12 +131,7 @@ impl Object {
         let Some(id) = draft.call_id else { return };
         self.key("call_id");
         self.text.push('"');
-        for (place, byte) in id.0.iter().enumerate() {
-            if matches!(place, 4 | 6 | 8 | 10) {
-                self.text.push('-');
-            }
-            push_hex(&[*byte], &mut self.text);
-        }
+        id.push_to(&mut self.text);
         self.text.push('"');
     }
 

@@ -81,18 +81,8 @@ impl<'a> Walk<'a> {
     /// The next key; `None` after the closing brace. [`Walk::value`] must be called after a key.
     #[inline(always)]
     pub fn key(&mut self) -> Result<Option<Raw<'a>>, Malformed> {
-        if !self.advance()? {
-            return Ok(None);
-        }
-        let bytes = self.json.as_bytes();
-        let rest = bytes.get(self.at..).ok_or(Malformed)?;
-        let (length, escapes) = string_len(rest).ok_or(Malformed)?;
-        let text = self.json.get(self.at..self.at + length).ok_or(Malformed)?;
-        let colon = blanks(bytes, self.at + length);
-        if bytes.get(colon) != Some(&b':') {
-            return Err(Malformed);
-        }
-        self.at = blanks(bytes, colon + 1);
+        let Some((start, end, escapes)) = self.key_place()? else { return Ok(None) };
+        let text = self.json.get(start..end).ok_or(Malformed)?;
         Ok(Some(Raw { text, escapes }))
     }
 
@@ -107,9 +97,9 @@ impl<'a> Walk<'a> {
     /// The next member; `None` at the end of the text.
     #[inline(always)]
     pub fn member(&mut self) -> Result<Option<Member<'a>>, Malformed> {
-        let Some(key) = self.key()? else { return self.end() };
-        let escaped = key.is_escaped();
-        Ok(Some(Member { key: key.inner()?, escaped, value: self.value()? }))
+        let Some((start, end, escapes)) = self.key_place()? else { return self.end() };
+        let key = self.json.get(start + 1..end - 1).ok_or(Malformed)?;
+        Ok(Some(Member { key, escaped: escapes != Escapes::None, value: self.value()? }))
     }
 
     /// The next element; `None` at the end of the text.
@@ -132,6 +122,24 @@ impl<'a> Walk<'a> {
     /// The text that was not walked through yet.
     pub fn rest(&self) -> &'a str {
         self.json.get(self.at..).unwrap_or_default()
+    }
+
+    /// Where the next key starts and ends, quotes included; moves to its value.
+    #[inline(always)]
+    fn key_place(&mut self) -> Result<Option<(usize, usize, Escapes)>, Malformed> {
+        if !self.advance()? {
+            return Ok(None);
+        }
+        let bytes = self.json.as_bytes();
+        let start = self.at;
+        let (length, escapes) = bytes.get(start..).and_then(string_len).ok_or(Malformed)?;
+        let end = start + length;
+        let colon = blanks(bytes, end);
+        if bytes.get(colon) != Some(&b':') {
+            return Err(Malformed);
+        }
+        self.at = blanks(bytes, colon + 1);
+        Ok(Some((start, end, escapes)))
     }
 
     /// Moves to the next item; `false` after the closing bracket.

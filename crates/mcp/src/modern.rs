@@ -9,18 +9,17 @@
 
 use std::borrow::Cow;
 
+use data_encoding::BASE64;
 use toolgate_json::{members, peek, quote, shown, text};
 
 use crate::envelope::Request;
 use crate::{Refusal, code, method};
 
 pub mod annotations;
-mod base64;
 mod outgoing;
 #[cfg(test)]
 mod tests;
 
-use base64::decode;
 pub use outgoing::{About, described, header_value, heads_of, without_claims};
 
 /// Its name on the wire.
@@ -131,7 +130,9 @@ pub fn header_text(value: &str) -> Option<Cow<'_, str>> {
     let encoded = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
     match encoded {
         None => Some(Cow::Borrowed(value)),
-        Some(encoded) => String::from_utf8(decode(encoded)?).ok().map(Cow::Owned),
+        Some(encoded) => {
+            String::from_utf8(BASE64.decode(encoded.as_bytes()).ok()?).ok().map(Cow::Owned)
+        }
     }
 }
 

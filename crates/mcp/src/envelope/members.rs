@@ -6,6 +6,7 @@ use std::fmt;
 use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use toolgate_json::strict::Fault;
+use toolgate_json::walk::Raw;
 use toolgate_json::{imitates, object, text};
 
 use super::ENVELOPE;
@@ -58,7 +59,7 @@ impl<'a> Members<'a> {
     }
 
     pub(super) fn take(&mut self, key: &'a str, value: &'a str) {
-        let Some(name) = text(key) else {
+        let Ok(name) = Raw::of(key).and_then(Raw::string) else {
             self.fault.get_or_insert_with(|| Fault::surrogate(key));
             return;
         };

@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use data_encoding::BASE64;
 use toolgate_json::{Edit, EditError, entries, peek, quote, text};
 
-use super::{VERSION, base64, key, subject};
+use super::{VERSION, key, subject};
 use crate::envelope::{Incoming, Message, parse_server};
 use crate::{Limits, Refusal, code};
 
@@ -112,7 +113,7 @@ pub fn header_value(text: &str) -> Cow<'_, str> {
     if plain && !padded && !imitates {
         Cow::Borrowed(text)
     } else {
-        Cow::Owned(format!("=?base64?{}?=", base64::encode(text.as_bytes())))
+        Cow::Owned(format!("=?base64?{}?=", BASE64.encode(text.as_bytes())))
     }
 }
 
