@@ -34,7 +34,7 @@ pub fn described(raw: &str, about: &About<'_>) -> Result<Bytes, Refusal> {
         return Ok(Bytes::copy_from_slice(raw.as_bytes()));
     }
     let info = about.client_info.map(|info| format!(r#","{}":{info}"#, key::CLIENT_INFO));
-    let level = about.log_level.map(|level| quote(level));
+    let level = about.log_level.map(quote);
     let level = level.map(|level| format!(r#","{}":{level}"#, key::LOG_LEVEL));
     let claims = format!(
         r#""{}":"{VERSION}","{}":{}{}{}"#,
