@@ -72,7 +72,7 @@ pub fn error(id: Option<&str>, code: i32, message: &str, data: Option<&str>) -> 
 
 /// A raw JSON string with this text.
 pub fn quote(text: &str) -> String {
-    let mut out = String::with_capacity(quoted_len(text));
+    let mut out = String::with_capacity(text.len() + 2);
     push_quoted(&mut out, text);
     out
 }
@@ -140,21 +140,32 @@ fn push_quoted(out: &mut String, text: &str) {
     const HEX: [char; 16] =
         ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
     out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\0'..='\u{1f}' => {
+    // Text between two escapes is copied at once. Every byte that needs an escape is ASCII.
+    let mut rest = text;
+    while let Some(at) = rest.bytes().position(needs_escape) {
+        let (plain, escaped) = rest.split_at(at);
+        out.push_str(plain);
+        let mut chars = escaped.chars();
+        match chars.next() {
+            Some('"') => out.push_str("\\\""),
+            Some('\\') => out.push_str("\\\\"),
+            Some('\n') => out.push_str("\\n"),
+            Some('\r') => out.push_str("\\r"),
+            Some('\t') => out.push_str("\\t"),
+            Some(c) => {
                 out.push_str(if c < '\u{10}' { "\\u000" } else { "\\u001" });
                 out.extend(HEX.get(c as usize % 16));
             }
-            _ => out.push(c),
+            None => {}
         }
+        rest = chars.as_str();
     }
+    out.push_str(rest);
     out.push('"');
+}
+
+fn needs_escape(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\\' | 0..0x20)
 }
 
 fn quoted_len(text: &str) -> usize {

@@ -7,26 +7,43 @@ use tokio::sync::oneshot;
 use toolgate_gateway::{Sending, Sent, Sessions, Showing, Unresolved};
 use toolgate_session::{Asked, Call, CallId, Effect, Failure, Input, Known, Reach, Target, ViewId};
 
-use super::switchboard::{Switchboard, Waiting};
+use super::switchboard::{Shelf, Switchboard, Waiting, aside};
 
-/// How many different lists are kept ready.
+/// How many different lists are kept ready, and how many bytes of them.
 const SHELF: usize = 256;
+const SHELF_BYTES: usize = 64 * 1024 * 1024;
 
 impl Sessions for Switchboard {
     fn showing(&self, reach: &Arc<Reach>) -> Arc<Showing> {
-        let mut state = self.state.lock();
-        let revision = state.machine.revision();
-        if let Some((made_at, showing)) = state.shelf.get(reach)
-            && *made_at == revision
+        let kept = |shelf: &Shelf, revision| {
+            let (made_at, showing) = shelf.get(reach)?;
+            (*made_at == revision).then(|| Arc::clone(showing))
+        };
+        let revision = self.state.lock().machine.revision();
+        if let Some(shelf) = self.shelf.try_lock()
+            && let Some(showing) = kept(&shelf, revision)
         {
-            return Arc::clone(showing);
+            return showing;
         }
-        let showing = Arc::new(Showing::new(&state.machine.published(reach)));
-        if state.shelf.len() >= SHELF {
-            state.shelf.clear();
-        }
-        state.shelf.insert(Arc::clone(reach), (revision, Arc::clone(&showing)));
-        showing
+        // Written outside the machine's lock, by one at a time: others wait for the same list.
+        let (revision, outline) = {
+            let state = self.state.lock();
+            (state.machine.revision(), state.machine.outline(reach))
+        };
+        aside(usize::MAX, || {
+            let mut shelf = self.shelf.lock();
+            if let Some(showing) = kept(&shelf, revision) {
+                return showing;
+            }
+            shelf.remove(reach);
+            let showing = Arc::new(Showing::new(&outline));
+            let bytes: usize = shelf.values().map(|(_, showing)| showing.len()).sum();
+            if shelf.len() >= SHELF || bytes + showing.len() > SHELF_BYTES {
+                shelf.clear();
+            }
+            shelf.insert(Arc::clone(reach), (revision, Arc::clone(&showing)));
+            showing
+        })
     }
 
     fn known(&self, name: &str, reach: &Reach) -> Option<Known> {

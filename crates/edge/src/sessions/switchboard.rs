@@ -38,11 +38,15 @@ pub struct Switchboard {
     /// The machine wants to be woken at another time.
     rewound: Notify,
     pub(super) changed: OnceLock<Changed>,
+    pub(super) shelf: Mutex<Shelf>,
     next: AtomicU64,
 }
 
 /// Told whose list has changed.
 pub(super) type Changed = Box<dyn Fn(&Reach) + Send + Sync>;
+
+/// Lists that were made, and at which revision.
+pub(super) type Shelf = HashMap<Arc<Reach>, (u64, Arc<Showing>)>;
 
 /// What the switchboard needs from outside.
 pub struct Outside {
@@ -63,8 +67,6 @@ pub(super) struct State {
     fresh: VecDeque<SocketId>,
     pub(super) waiting: HashMap<CallId, Waiting>,
     pub(super) views: HashMap<Arc<Reach>, ViewId>,
-    /// Lists that were made, and at which revision.
-    pub(super) shelf: HashMap<Arc<Reach>, (u64, Arc<Showing>)>,
     wake_at: Option<Millis>,
 }
 
@@ -98,7 +100,6 @@ impl Switchboard {
             fresh: VecDeque::new(),
             waiting: HashMap::new(),
             views: HashMap::new(),
-            shelf: HashMap::new(),
             wake_at: None,
         };
         let board = Arc::new(Self {
@@ -108,6 +109,7 @@ impl Switchboard {
             began: (wall, Instant::now()),
             rewound: Notify::new(),
             changed: OnceLock::new(),
+            shelf: Mutex::default(),
             next: AtomicU64::new(1),
         });
         // What the machine wants first, it says now.
@@ -295,7 +297,7 @@ impl State {
 
 /// Does work that grows with so many bytes; if it may take long, what else waits for this thread of
 /// the runtime is done by others meanwhile.
-fn aside<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
+pub(super) fn aside<T>(bytes: usize, work: impl FnOnce() -> T) -> T {
     let has_others = || {
         let runtime = Handle::try_current();
         runtime.is_ok_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread)

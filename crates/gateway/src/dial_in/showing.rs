@@ -1,14 +1,13 @@
 //! What a grant sees of sessions: their tools as one list, ready to be handed on.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use toolgate_admission::access::Grant;
 use toolgate_admission::reserved::SESSIONS;
 use toolgate_policy::Call;
-use toolgate_session::{Known, Published};
+use toolgate_session::{Known, Outline, PublishedTool};
 use toolgate_upstream::lists::List;
 
 use super::desk::Desk;
@@ -23,18 +22,22 @@ pub struct Showing {
 }
 
 impl Showing {
-    /// Makes the list out of what the sessions publish.
-    pub fn new(published: &Published) -> Self {
-        let entries = published.tools.iter().map(|tool| (tool.name.as_str(), tool.json.as_str()));
-        let names = published.tools.iter().map(|tool| {
-            let known = Known {
-                original: Arc::clone(&tool.original),
-                aliases: Arc::clone(&tool.aliases),
-                offered: Arc::clone(&tool.offered),
-            };
-            (tool.name.as_str().into(), known)
-        });
-        Self { list: List::of(entries), names: names.collect(), digest: published.digest }
+    /// Writes the list.
+    pub fn new(outline: &Outline) -> Self {
+        let mut names = HashMap::new();
+        let entries = outline.tools().map(
+            |PublishedTool { name, original, aliases, json, offered, .. }| {
+                names.insert(name.as_str().into(), Known { original, aliases, offered });
+                (name, json)
+            },
+        );
+        let list = List::of(entries);
+        Self { list, names, digest: outline.digest() }
+    }
+
+    /// How many bytes the list has.
+    pub fn len(&self) -> usize {
+        self.list.text_len()
     }
 
     pub(crate) fn list(&self) -> &List {
