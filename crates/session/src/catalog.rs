@@ -1,8 +1,8 @@
 //! The list of tools that a grant sees.
 //!
-//! It is made in two steps: [`Sessions::outline`] collects who serves what, which needs the machine
-//! and copies no definition; [`Outline::tools`] writes the list, which takes time and memory that grow
-//! with the definitions, and needs only the outline.
+//! It is made in two steps: [`Sessions::list_source`] collects who serves what, which needs the machine
+//! and copies no definition; [`ListSource::tools`] writes the list, which takes time and memory that grow
+//! with the definitions, and needs only what was collected.
 //!
 //! Invariant: a session that has lost its socket is listed until its grace ends, so that lists do
 //! not flicker.
@@ -53,14 +53,14 @@ pub struct PublishedTool {
 
 /// What the list of a grant is made of.
 #[derive(Debug)]
-pub struct Outline {
-    tools: Vec<OutlinedTool>,
+pub struct ListSource {
+    tools: Vec<SourceTool>,
     conflict: SchemaConflict,
     ascii_names: bool,
 }
 
 #[derive(Debug)]
-struct OutlinedTool {
+struct SourceTool {
     name: String,
     original: Arc<str>,
     aliases: Arc<[Arc<str>]>,
@@ -71,12 +71,12 @@ struct OutlinedTool {
 impl Sessions {
     /// The list for a grant. It may be kept for as long as [`Sessions::revision`] stays.
     pub fn published(&self, reach: &Reach) -> Published {
-        let outline = self.outline(reach);
-        Published { tools: outline.tools().collect(), digest: outline.digest() }
+        let source = self.list_source(reach);
+        Published { tools: source.tools().collect(), digest: source.digest() }
     }
 
     /// What the list for a grant is made of.
-    pub fn outline(&self, reach: &Reach) -> Outline {
+    pub fn list_source(&self, reach: &Reach) -> ListSource {
         let groups = self.groups(reach);
         let live = groups.iter().map(|group| {
             let sessions: Arc<[Arc<str>]> = group.sessions.as_slice().into();
@@ -94,11 +94,11 @@ impl Sessions {
             }
             let servers = live.or(kept).into_iter().flatten().map(|(_, server)| server).collect();
             let aliases = self.aliases(&original, &name);
-            OutlinedTool { name, original, aliases, servers, offered: offered.into() }
+            SourceTool { name, original, aliases, servers, offered: offered.into() }
         });
         let tools = tools.collect();
         let (conflict, ascii_names) = (self.settings.conflict, self.settings.ascii_names);
-        Outline { tools, conflict, ascii_names }
+        ListSource { tools, conflict, ascii_names }
     }
 
     /// Whether anybody promises a shape for the results of a tool: see [`crate::Failure::result`].
@@ -128,7 +128,7 @@ impl Sessions {
     }
 }
 
-impl Outline {
+impl ListSource {
     /// The tools as agents see them, each written when it is asked for.
     pub fn tools(&self) -> impl Iterator<Item = PublishedTool> {
         self.tools.iter().map(|tool| tool.publish(self.conflict, self.ascii_names))
@@ -148,7 +148,7 @@ impl Outline {
     }
 }
 
-impl OutlinedTool {
+impl SourceTool {
     fn publish(&self, conflict: SchemaConflict, ascii_names: bool) -> PublishedTool {
         let definitions = self.definitions();
         let schema = compose(&self.variants(), conflict);
@@ -164,7 +164,7 @@ impl OutlinedTool {
         }
     }
 
-    /// Everything that [`OutlinedTool::publish`] writes depends on what is added here.
+    /// Everything that [`SourceTool::publish`] writes depends on what is added here.
     fn add_to(&self, digest: &mut Sha256, conflict: SchemaConflict) {
         for text in [self.name.as_str(), &self.original] {
             digest.update(text.len().to_be_bytes());

@@ -1,4 +1,4 @@
-//! What a grant sees of sessions: their tools as one list, ready to be handed on.
+//! The session tools that a grant sees, as one list that is ready to be sent.
 
 use std::collections::HashMap;
 
@@ -7,36 +7,36 @@ use sha2::{Digest, Sha256};
 use toolgate_admission::access::Grant;
 use toolgate_admission::reserved::SESSIONS;
 use toolgate_policy::Call;
-use toolgate_session::{Known, Outline, PublishedTool};
+use toolgate_session::{Known, ListSource, PublishedTool};
 use toolgate_upstream::lists::List;
 
-use super::desk::Desk;
+use super::DialIn;
 
 /// The tools that a grant sees, as they go out.
 #[derive(Debug)]
-pub struct Showing {
+pub(crate) struct ToolList {
     list: List,
     /// The other names of each of them.
     names: HashMap<Box<str>, Known>,
     digest: [u8; 32],
 }
 
-impl Showing {
+impl ToolList {
     /// Writes the list.
-    pub fn new(outline: &Outline) -> Self {
+    pub(crate) fn write(source: &ListSource) -> Self {
         let mut names = HashMap::new();
-        let entries = outline.tools().map(
+        let entries = source.tools().map(
             |PublishedTool { name, original, aliases, json, offered, .. }| {
                 names.insert(name.as_str().into(), Known { original, aliases, offered });
                 (name, json)
             },
         );
         let list = List::of(entries);
-        Self { list, names, digest: outline.digest() }
+        Self { list, names, digest: source.digest() }
     }
 
     /// How many bytes the list has.
-    pub fn len(&self) -> usize {
+    pub(crate) fn bytes(&self) -> usize {
         self.list.text_len()
     }
 
@@ -51,9 +51,15 @@ impl Showing {
     }
 
     /// Whether the policy keeps this from the grant.
-    pub(crate) fn hides(&self, desk: &Desk, grant: &Grant, shown: &str, now: Timestamp) -> bool {
+    pub(crate) fn hides(
+        &self,
+        dial_in: &DialIn,
+        grant: &Grant,
+        shown: &str,
+        now: Timestamp,
+    ) -> bool {
         let Some(known) = self.names.get(shown) else { return true };
-        let (Known { original, aliases, .. }, class) = (known, desk.class(known));
+        let (Known { original, aliases, .. }, class) = (known, dial_in.class(known));
         grant.hides_call(
             &Call { server: SESSIONS, tool: original, aliases, class, ..Call::default() },
             now,
@@ -61,12 +67,12 @@ impl Showing {
     }
 
     /// Equal for what looks equal to the grant.
-    pub(crate) fn digest(&self, desk: &Desk, grant: &Grant, now: Timestamp) -> [u8; 32] {
+    pub(crate) fn digest(&self, dial_in: &DialIn, grant: &Grant, now: Timestamp) -> [u8; 32] {
         if !grant.may_hide() {
             return self.digest;
         }
         let (seen, _) =
-            self.list.page_of(0, usize::MAX, |shown| !self.hides(desk, grant, shown, now));
+            self.list.page_of(0, usize::MAX, |shown| !self.hides(dial_in, grant, shown, now));
         Sha256::digest(&seen).into()
     }
 }
