@@ -145,8 +145,8 @@ fn start(
             forward(session, &link, &ask, Some(&own), outlet)
         }
         Routed::ToBuiltIn(built_in) => builtin::start(session, built_in, request, outlet),
-        Routed::ToSession { desk, shown, known } => {
-            dial_in::start((session, &session.running), &desk, request, (&shown, known), outlet)
+        Routed::ToSession { dial_in, shown, known } => {
+            dial_in::start((session, &session.running), &dial_in, request, (&shown, known), outlet)
         }
         Routed::UnknownTool(shown) => unknown_tool(session, request, shown, outlet),
         Routed::Nowhere(answer) => answered(answer),
@@ -201,7 +201,7 @@ enum Routed<'a> {
     /// To toolgate itself.
     ToBuiltIn(&'static BuiltIn),
     /// To one of the sessions that have this tool.
-    ToSession { desk: Arc<dial_in::Desk>, shown: String, known: Known },
+    ToSession { dial_in: Arc<dial_in::DialIn>, shown: String, known: Known },
     /// Nowhere: there is no tool that is shown as this.
     UnknownTool(String),
     /// Nowhere; this is the answer.
@@ -241,9 +241,9 @@ fn by_own_name(session: &AgentSession, shown: &str) -> Option<Routed<'static>> {
     if let Some(built_in) = builtin::find(session, shown) {
         return Some(Routed::ToBuiltIn(built_in));
     }
-    let desk = session.desk()?;
-    let known = desk.sessions.known(shown, &session.grant().sessions)?;
-    Some(Routed::ToSession { desk: Arc::clone(desk), shown: shown.to_owned(), known })
+    let dial_in = session.dial_in()?;
+    let known = dial_in.driver.known(shown, &session.grant().sessions)?;
+    Some(Routed::ToSession { dial_in: Arc::clone(dial_in), shown: shown.to_owned(), known })
 }
 
 fn by_uri<'a>(

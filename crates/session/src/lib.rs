@@ -52,7 +52,7 @@ mod websocket;
 mod sim;
 
 pub use bounds::referred;
-pub use catalog::{Published, PublishedTool};
+pub use catalog::{ListSource, Published, PublishedTool};
 pub use entry::{Entry, Key, Room};
 pub use failure::{Candidate, Effect, Failure};
 pub use frame::Frame;

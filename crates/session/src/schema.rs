@@ -27,7 +27,7 @@ pub(crate) struct Variant<'a> {
 }
 
 /// More sessions than this are not listed.
-const MAX_ENUM: usize = 20;
+pub(crate) const MAX_ENUM: usize = 20;
 
 /// Combinators that some agents' APIs refuse at the top.
 const COMBINATORS: [&str; 3] = ["oneOf", "anyOf", "allOf"];

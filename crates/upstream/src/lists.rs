@@ -102,10 +102,11 @@ fn only<'a>(object: &'a str, key: &str) -> Result<Option<&'a str>, Unreadable> {
 
 impl List {
     /// A list of entries that are to be shown as they stand, each under its name.
-    pub fn of<'a>(entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+    pub fn of(entries: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<str>)>) -> Self {
         let mut list = Self::default();
         let mut text = BytesMut::new();
         for (name, raw) in entries {
+            let (name, raw) = (name.as_ref(), raw.as_ref());
             if list.entries.len() >= MAX_ITEMS || text.len() + raw.len() > MAX_BYTES {
                 list.cut = true;
                 break;
@@ -125,6 +126,11 @@ impl List {
     /// How many entries it has.
     pub fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// How many bytes its entries have.
+    pub fn text_len(&self) -> usize {
+        self.text.len()
     }
 
     /// Whether it has no entries.

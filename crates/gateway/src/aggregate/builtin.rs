@@ -112,7 +112,7 @@ pub(crate) fn start(
 
 impl BuiltIn {
     fn is_there(&self, session: &AgentSession) -> bool {
-        !self.of_sessions || session.desk().is_some()
+        !self.of_sessions || session.dial_in().is_some()
     }
 }
 

@@ -151,7 +151,7 @@ impl Gateway {
         drop(place);
         self.metrics.agent_sessions.set(i64::try_from(sessions.len()).unwrap_or(i64::MAX));
         drop(sessions);
-        self.watch_sessions();
+        self.watch_dial_in();
         Ok(())
     }
 
@@ -168,7 +168,7 @@ impl Gateway {
             endpoint: endpoint.clone(),
             params,
             grant: Arc::clone(caller),
-            desk: self.desk.get().cloned(),
+            dial_in: self.dial_in.get().cloned(),
             standing,
             aggregate: &aggregate::All,
         };

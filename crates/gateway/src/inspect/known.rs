@@ -117,18 +117,18 @@ impl Gateway {
     /// The session tool that is published under this name, or, if `by_original`, called so by its
     /// clients.
     fn session_tool(&self, tool: &str, grant: Option<&str>, by_original: bool) -> Option<Named> {
-        let desk = self.desk()?;
+        let dial_in = self.dial_in()?;
         let grant = grant.and_then(|label| self.admission().current(label));
         let reach = grant.map(|grant| Arc::clone(&grant.sessions)).unwrap_or_default();
-        let showing = desk.sessions.showing(&reach);
-        let published = || showing.names().find(|(shown, _)| *shown == tool);
-        let original = || showing.names().find(|(_, known)| *known.original == *tool);
+        let tools = dial_in.driver.tools(&reach);
+        let published = || tools.names().find(|(shown, _)| *shown == tool);
+        let original = || tools.names().find(|(_, known)| *known.original == *tool);
         let (_, known) = published().or_else(|| original().filter(|_| by_original))?;
         Some(Named {
             server: SESSIONS.into(),
             tool: Arc::clone(&known.original),
             aliases: Arc::clone(&known.aliases),
-            class: desk.class(known),
+            class: dial_in.class(known),
         })
     }
 

@@ -1,4 +1,4 @@
-//! What comes in on one socket, told to the switchboard message by message.
+//! Inbound frames of one socket, passed to the driver message by message.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -7,65 +7,64 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, ReadBuf, ReadHalf};
 use tokio::time::Instant;
-use toolgate_session::{Ear, Fault, Heard, Input, SocketId, What};
+use toolgate_gateway::{SessionDriver, SocketCommand};
+use toolgate_session::{Ear, Fault, Heard, SocketId, What};
 
-use super::Order;
 use crate::sessions::intake::Share;
-use crate::sessions::pace::Pace;
-use crate::sessions::switchboard::Switchboard;
+use crate::sessions::rate_limit::RateLimit;
 use crate::tls::Stream;
 
 /// How much is read at once.
 const CHUNK: usize = 8 * 1024;
-/// How many messages are told before what they led to is sent: fewer than may wait to be sent.
+/// How many messages are passed on before their answers are sent: fewer than may wait to be sent.
 const AT_ONCE: usize = 16;
 
 const TOO_LARGE: (u16, &str) = (1009, "the frame is larger than the limit");
 const NOT_UTF8: (u16, &str) = (1007, "a text must be UTF-8");
 const NO_WEBSOCKET: u16 = 1002;
-/// The answer to a goodbye.
+/// The answer to a close frame.
 const GOODBYE: (u16, &str) = (1000, "");
 
-/// The ear of one socket, and what it has left to say.
-pub(super) struct Hearing<'a> {
-    board: &'a Switchboard,
+/// Reads the frames of one socket.
+pub(super) struct Inbound<'a> {
+    driver: &'a SessionDriver,
     socket: SocketId,
     ear: Ear,
     share: Share,
-    pace: Pace,
+    limit: RateLimit,
     warned: bool,
-    /// What was read and not yet listened to.
+    /// Bytes that were read and not yet parsed.
     rest: Vec<u8>,
 }
 
 /// What to do next.
 pub(super) enum Next {
-    /// Go on reading.
+    /// Continue reading.
     More,
-    /// Let others work.
+    /// Yield to other tasks.
     Breathe,
-    /// It has said too much for now.
+    /// Wait: it exceeds its rate.
     Wait(Duration),
     /// The other side has closed.
     Closed,
-    /// It is being closed, and not listened to any more.
+    /// It is being closed, and frames are ignored.
     Refused,
     /// It is gone.
     Lost,
 }
 
-impl<'a> Hearing<'a> {
+impl<'a> Inbound<'a> {
     pub(super) fn new(
-        board: &'a Switchboard,
+        driver: &'a SessionDriver,
         socket: SocketId,
         frame: usize,
         share: Share,
     ) -> Self {
-        let (ear, pace) = (Ear::new(frame), Pace::new(Instant::now()));
-        Self { board, socket, ear, share, pace, warned: false, rest: Vec::new() }
+        let (ear, limit) = (Ear::new(frame), RateLimit::new(Instant::now()));
+        Self { driver, socket, ear, share, limit, warned: false, rest: Vec::new() }
     }
 
-    /// Reads and listens. The buffer is on the stack, so that who is silent has none.
+    /// Reads and parses. The buffer is on the stack, so that a silent socket has none.
     pub(super) async fn read(&mut self, from: &mut ReadHalf<Stream>) -> Next {
         poll_fn(|context| {
             let mut chunk = [0; CHUNK];
@@ -73,7 +72,7 @@ impl<'a> Hearing<'a> {
             let read = ready!(Pin::new(&mut *from).poll_read(context, &mut chunk));
             Poll::Ready(match read {
                 Ok(()) if chunk.filled().is_empty() => Next::Lost,
-                Ok(()) => self.hear(chunk.filled()),
+                Ok(()) => self.receive(chunk.filled()),
                 Err(error) => {
                     tracing::debug!(%error, "a session's socket has ended");
                     Next::Lost
@@ -83,33 +82,33 @@ impl<'a> Hearing<'a> {
         .await
     }
 
-    /// Whether something was read and not listened to.
+    /// Whether bytes were read and not parsed.
     pub(super) fn is_behind(&self) -> bool {
         !self.rest.is_empty()
     }
 
-    /// Goes on listening.
+    /// Continues with the bytes that were not parsed.
     pub(super) fn catch_up(&mut self) -> Next {
         let rest = std::mem::take(&mut self.rest);
-        self.hear(&rest)
+        self.receive(&rest)
     }
 
-    /// Listens to bytes.
-    pub(super) fn hear(&mut self, mut bytes: &[u8]) -> Next {
-        let mut told = 0;
+    /// Parses bytes and passes on the messages in them.
+    pub(super) fn receive(&mut self, mut bytes: &[u8]) -> Next {
+        let mut passed = 0;
         let next = loop {
             match self.ear.take(&mut bytes) {
                 Ok(None) => break Next::More,
-                Ok(Some(Heard::Close)) => break self.part(),
+                Ok(Some(Heard::Close)) => break self.peer_closed(),
                 Ok(Some(heard)) => {
-                    if let Some(pause) = self.tell(heard) {
+                    if let Some(pause) = self.pass(heard) {
                         break Next::Wait(pause);
                     }
                 }
                 Err(fault) => break self.refuse(fault),
             }
-            told += 1;
-            if told == AT_ONCE {
+            passed += 1;
+            if passed == AT_ONCE {
                 break Next::Breathe;
             }
         };
@@ -120,58 +119,58 @@ impl<'a> Hearing<'a> {
         next
     }
 
-    /// Tells the switchboard; how long to wait before more is heard.
-    fn tell(&mut self, heard: Heard) -> Option<Duration> {
-        let (board, socket) = (self.board, self.socket);
+    /// Passes a message to the driver; how long to wait before more is read.
+    fn pass(&mut self, heard: Heard) -> Option<Duration> {
+        let (driver, socket) = (self.driver, self.socket);
         let bytes = match heard {
             Heard::Text(text) => {
-                if board.hear_text(socket, &text) {
+                if driver.receive_text(socket, &text) {
                     return None;
                 }
                 text.len()
             }
             Heard::Ping(payload) => {
                 let bytes = payload.len();
-                board.hear(Input::Alive { socket });
-                board.order(socket, Order::Pong(payload));
+                driver.receive_other(socket);
+                driver.command(socket, SocketCommand::Pong(payload));
                 bytes
             }
             Heard::Binary(bytes) => {
-                board.hear(Input::Alive { socket });
+                driver.receive_other(socket);
                 bytes
             }
             Heard::Pong | Heard::Close => {
-                board.hear(Input::Alive { socket });
+                driver.receive_other(socket);
                 0
             }
         };
-        let pause = self.pace.pay(bytes, Instant::now())?;
+        let pause = self.limit.charge(bytes, Instant::now())?;
         if !std::mem::replace(&mut self.warned, true) {
             let what = "says more than it is asked, and is heard more slowly".to_owned();
-            board.tell(What::Flooding, Some(socket), what);
+            driver.record(What::Flooding, Some(socket), what);
         }
         Some(pause)
     }
 
-    /// The other side has said goodbye.
-    fn part(&mut self) -> Next {
-        self.board.order(self.socket, Order::Drop(GOODBYE.0, GOODBYE.1));
-        // Nothing is to be sent on it any more, from now on and not only when it is gone.
-        self.board.close(self.socket);
+    /// The peer has sent a close frame.
+    fn peer_closed(&mut self) -> Next {
+        self.driver.command(self.socket, SocketCommand::Drop(GOODBYE.0, GOODBYE.1));
+        // Nothing is sent on it from now on, not only after it is gone.
+        self.driver.close_socket(self.socket);
         Next::Closed
     }
 
     fn refuse(&mut self, fault: Fault) -> Next {
         let (code, reason) = match fault {
             Fault::TooLarge => {
-                self.board.tell(What::FrameTooLarge, Some(self.socket), TOO_LARGE.1.to_owned());
+                self.driver.record(What::FrameTooLarge, Some(self.socket), TOO_LARGE.1.to_owned());
                 TOO_LARGE
             }
             Fault::NotUtf8 => NOT_UTF8,
             Fault::Protocol(why) => (NO_WEBSOCKET, why),
         };
-        tracing::debug!(code, reason, "a session's socket cannot be heard");
-        self.board.order(self.socket, Order::Close(code, reason));
+        tracing::debug!(code, reason, "frame rejected; closing the session's socket");
+        self.driver.command(self.socket, SocketCommand::Close(code, reason));
         Next::Refused
     }
 }

@@ -1,40 +1,43 @@
-//! What a grant sees of sessions: their tools as one list, ready to be handed on.
+//! The session tools that a grant sees, as one list that is ready to be sent.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use toolgate_admission::access::Grant;
 use toolgate_admission::reserved::SESSIONS;
 use toolgate_policy::Call;
-use toolgate_session::{Known, Published};
+use toolgate_session::{Known, ListSource, PublishedTool};
 use toolgate_upstream::lists::List;
 
-use super::desk::Desk;
+use super::DialIn;
 
 /// The tools that a grant sees, as they go out.
 #[derive(Debug)]
-pub struct Showing {
+pub(crate) struct ToolList {
     list: List,
     /// The other names of each of them.
     names: HashMap<Box<str>, Known>,
     digest: [u8; 32],
 }
 
-impl Showing {
-    /// Makes the list out of what the sessions publish.
-    pub fn new(published: &Published) -> Self {
-        let entries = published.tools.iter().map(|tool| (tool.name.as_str(), tool.json.as_str()));
-        let names = published.tools.iter().map(|tool| {
-            let known = Known {
-                original: Arc::clone(&tool.original),
-                aliases: Arc::clone(&tool.aliases),
-                offered: Arc::clone(&tool.offered),
-            };
-            (tool.name.as_str().into(), known)
-        });
-        Self { list: List::of(entries), names: names.collect(), digest: published.digest }
+impl ToolList {
+    /// Writes the list.
+    pub(crate) fn write(source: &ListSource) -> Self {
+        let mut names = HashMap::new();
+        let entries = source.tools().map(
+            |PublishedTool { name, original, aliases, json, offered, .. }| {
+                names.insert(name.as_str().into(), Known { original, aliases, offered });
+                (name, json)
+            },
+        );
+        let list = List::of(entries);
+        Self { list, names, digest: source.digest() }
+    }
+
+    /// How many bytes the list has.
+    pub(crate) fn bytes(&self) -> usize {
+        self.list.text_len()
     }
 
     pub(crate) fn list(&self) -> &List {
@@ -48,9 +51,15 @@ impl Showing {
     }
 
     /// Whether the policy keeps this from the grant.
-    pub(crate) fn hides(&self, desk: &Desk, grant: &Grant, shown: &str, now: Timestamp) -> bool {
+    pub(crate) fn hides(
+        &self,
+        dial_in: &DialIn,
+        grant: &Grant,
+        shown: &str,
+        now: Timestamp,
+    ) -> bool {
         let Some(known) = self.names.get(shown) else { return true };
-        let (Known { original, aliases, .. }, class) = (known, desk.class(known));
+        let (Known { original, aliases, .. }, class) = (known, dial_in.class(known));
         grant.hides_call(
             &Call { server: SESSIONS, tool: original, aliases, class, ..Call::default() },
             now,
@@ -58,12 +67,12 @@ impl Showing {
     }
 
     /// Equal for what looks equal to the grant.
-    pub(crate) fn digest(&self, desk: &Desk, grant: &Grant, now: Timestamp) -> [u8; 32] {
+    pub(crate) fn digest(&self, dial_in: &DialIn, grant: &Grant, now: Timestamp) -> [u8; 32] {
         if !grant.may_hide() {
             return self.digest;
         }
         let (seen, _) =
-            self.list.page_of(0, usize::MAX, |shown| !self.hides(desk, grant, shown, now));
+            self.list.page_of(0, usize::MAX, |shown| !self.hides(dial_in, grant, shown, now));
         Sha256::digest(&seen).into()
     }
 }

@@ -1,35 +1,35 @@
-//! How fast one socket is heard.
+//! Rate limit of one socket.
 //!
-//! Answers to calls cost nothing. Everything else is paid for, by number and by size, so that a
-//! program that says too much waits, and nobody else does.
+//! Answers to calls cost nothing. Everything else costs by number and by size, so that a program that
+//! sends too much waits, and no other does.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What may be said at once.
+/// Frames that may arrive at once.
 const BURST: f64 = 200.0;
-/// What is earned a second.
+/// Frames per second.
 const RATE: f64 = 50.0;
 /// How many bytes cost as much as one frame.
 const BYTES: usize = 16 * 1024;
 /// The longest wait: shorter than the time after which a silent socket is dead.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// What one socket has left.
+/// What one socket may still send.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct RateLimit {
     left: f64,
     since: Instant,
 }
 
-impl Pace {
+impl RateLimit {
     pub(super) fn new(now: Instant) -> Self {
         Self { left: BURST, since: now }
     }
 
-    /// A frame of so many bytes was heard; how long to wait before the next.
-    pub(super) fn pay(&mut self, bytes: usize, now: Instant) -> Option<Duration> {
+    /// Charges a frame of so many bytes; how long to wait before the next is read.
+    pub(super) fn charge(&mut self, bytes: usize, now: Instant) -> Option<Duration> {
         let earned = now.saturating_duration_since(self.since).as_secs_f64() * RATE;
         self.since = now;
         let price = 1 + bytes / BYTES;
@@ -46,16 +46,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_says_too_much_waits() {
+    fn a_socket_that_sends_too_much_waits() {
         let start = Instant::now();
-        let mut pace = Pace::new(start);
+        let mut limit = RateLimit::new(start);
         for _ in 0..200 {
-            assert_eq!(pace.pay(100, start), None);
+            assert_eq!(limit.charge(100, start), None);
         }
-        let wait = pace.pay(100, start).unwrap();
+        let wait = limit.charge(100, start).unwrap();
         assert!(wait > Duration::ZERO && wait < Duration::from_secs(1));
         let later = start + Duration::from_mins(1);
-        assert_eq!(pace.pay(100, later), None, "the debt is paid");
-        assert_eq!(pace.pay(16 * 1024 * 1024, later), Some(LONGEST));
+        assert_eq!(limit.charge(100, later), None, "the debt is paid");
+        assert_eq!(limit.charge(16 * 1024 * 1024, later), Some(LONGEST));
     }
 }

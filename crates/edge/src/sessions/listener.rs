@@ -1,4 +1,4 @@
-//! The door: which HTTP requests become sockets.
+//! The listener: which HTTP requests become sockets.
 
 use std::convert::Infallible;
 use std::future::Ready;
@@ -19,11 +19,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_util::task::TaskTracker;
-use toolgate_gateway::{Listener, Stranger};
+use toolgate_gateway::{Listener, SessionDriver, Stranger};
 use toolgate_session::{Token, What};
 
+use super::intake::Intake;
 use super::socket::{self, Socket};
-use super::switchboard::Switchboard;
 use super::tokens::Tokens;
 use crate::guard::Guard;
 use crate::linger::Lingering;
@@ -36,24 +36,34 @@ const UPGRADING: Duration = Duration::from_secs(10);
 
 /// The service of the sessions' listener.
 #[derive(Clone)]
-pub struct Door(Arc<Inner>);
+pub struct SessionListener(Arc<Inner>);
 
 struct Inner {
-    board: Arc<Switchboard>,
-    rules: ArcSwap<DoorRules>,
+    driver: Arc<SessionDriver>,
+    intake: Arc<Intake>,
+    rules: ArcSwap<SessionListenerRules>,
     free: Arc<Semaphore>,
     sockets: TaskTracker,
     watch: Watch,
 }
 
-/// Who may come in, and how.
+/// How much all sockets together may take.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionListenerBounds {
+    /// Sockets that are open at once.
+    pub sockets: usize,
+    /// Bytes of frames that are not finished.
+    pub unfinished: usize,
+}
+
+/// Which requests are accepted.
 #[derive(Debug, Clone)]
-pub struct DoorRules {
+pub struct SessionListenerRules {
     /// Who may reach the listener.
     pub guard: Guard,
     /// The path of the socket, without a token.
     pub path: String,
-    /// With which tokens.
+    /// The valid tokens.
     pub tokens: Tokens,
     /// The largest frame, bytes.
     pub frame: usize,
@@ -61,24 +71,26 @@ pub struct DoorRules {
 
 type Reply = Response<Full<Bytes>>;
 
-impl Door {
-    /// A door for so many sockets at once; `sockets` counts those that are open.
+impl SessionListener {
+    /// Accepts sockets for a driver; `sockets` tracks the open ones.
     pub fn new(
-        board: Arc<Switchboard>,
-        rules: DoorRules,
-        most: usize,
+        driver: Arc<SessionDriver>,
+        rules: SessionListenerRules,
+        bounds: SessionListenerBounds,
         sockets: TaskTracker,
         watch: Watch,
     ) -> Self {
-        let free = Arc::new(Semaphore::new(most));
-        Self(Arc::new(Inner { board, rules: ArcSwap::from_pointee(rules), free, sockets, watch }))
+        let (free, intake) =
+            (Arc::new(Semaphore::new(bounds.sockets)), Intake::new(bounds.unfinished));
+        let rules = ArcSwap::from_pointee(rules);
+        Self(Arc::new(Inner { driver, intake, rules, free, sockets, watch }))
     }
 
-    /// Other rules from now on; sockets whose token is gone are closed.
-    pub fn set_rules(&self, rules: DoorRules) {
+    /// Replaces the rules; sockets whose token was removed are closed.
+    pub fn set_rules(&self, rules: SessionListenerRules) {
         let before = self.0.rules.swap(Arc::new(rules));
         for token in before.tokens.gone(&self.0.rules.load().tokens) {
-            self.0.board.revoke(token);
+            self.0.driver.revoke(token);
         }
     }
 
@@ -88,7 +100,7 @@ impl Door {
     }
 }
 
-impl Service<Request<Incoming>> for Door {
+impl Service<Request<Incoming>> for SessionListener {
     type Response = Reply;
     type Error = Infallible;
     type Future = Ready<Result<Reply, Infallible>>;
@@ -119,7 +131,7 @@ impl Inner {
             Err(why) => return upgrade_required(why),
         };
         let Ok(place) = Arc::clone(&self.free).try_acquire_owned() else {
-            self.board.tell(What::TooMany, None, "one was not let in".to_owned());
+            self.driver.record(What::TooMany, None, "one was not let in".to_owned());
             return text(StatusCode::SERVICE_UNAVAILABLE, "too many sockets, sorry\n");
         };
         let upgrade = hyper::upgrade::on(&mut request);
@@ -146,7 +158,7 @@ impl Inner {
         let socket =
             Socket { stream: parts.io.into_inner().into_inner(), early: parts.read_buf, frame };
         if let Some(token) = admitted {
-            socket::serve(Arc::clone(&self.board), socket, token).await;
+            socket::serve(Arc::clone(&self.driver), &self.intake, socket, token).await;
         } else {
             socket::turn_away(socket).await;
         }
@@ -215,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_token_stands_behind_the_path() {
+    fn the_token_follows_the_path() {
         for (path, expected) in [
             ("/sessions", Some("")),
             ("/sessions/", Some("")),
