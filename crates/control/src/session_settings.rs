@@ -109,7 +109,7 @@ pub fn stored_reach(json: &str) -> Arc<Reach> {
     let list = |key: &str| {
         let given = kept.get(key).filter(|value| !value.is_null())?;
         let words = given.as_array().into_iter().flatten().filter_map(Value::as_str);
-        Some(words.map(session::Glob::new).collect())
+        Some(words.map(session::Glob::lenient).collect())
     };
     Arc::new(Reach {
         infobase_name: list("infobase_name"),
@@ -123,7 +123,7 @@ fn globs(patterns: &[Glob]) -> Vec<session::Glob> {
 }
 
 fn glob(pattern: &Glob) -> session::Glob {
-    session::Glob::new(pattern.as_str())
+    session::Glob::lenient(pattern.as_str())
 }
 
 fn size(size: u64) -> usize {

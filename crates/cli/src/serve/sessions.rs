@@ -9,8 +9,8 @@ use serde_json::Value;
 use toolgate_config::{Config, Glob};
 use toolgate_control::session_settings::settings;
 use toolgate_edge::guard::Browsers;
-use toolgate_edge::sessions::{DoorRules, KnownToken, Outside, Switchboard, Tokens};
-use toolgate_gateway::{Clock, Note, Records};
+use toolgate_edge::sessions::{KnownToken, SessionListenerRules, Tokens};
+use toolgate_gateway::{Clock, DriverEnvironment, Note, Records, SessionDriver};
 use toolgate_session::{self as session, Entry, Millis};
 use toolgate_store::Store;
 
@@ -22,14 +22,16 @@ const UNFINISHED: usize = 8;
 
 /// Sessions while they are served.
 pub(crate) struct Served {
-    pub(crate) board: Arc<Switchboard>,
+    pub(crate) driver: Arc<SessionDriver>,
+    /// How many bytes unfinished frames of all sockets may have together.
+    pub(crate) max_unfinished: usize,
     records: Records,
 }
 
 impl Served {
     /// Closes every socket, and waits until what happened is written.
     pub(crate) async fn stop(&self) {
-        self.board.stop();
+        self.driver.stop();
         self.records.flush().await;
     }
 }
@@ -52,17 +54,17 @@ pub(crate) async fn start(
     records.note(Note::Showcase(kept.collect()));
     showcase.extend(new);
     let notes = records.clone();
-    let outside = Outside {
-        note: Box::new(move |note| notes.note(note)),
+    let environment = DriverEnvironment {
+        record: Box::new(move |note| notes.note(note)),
         random: Box::new(|| random::bytes().ok().map(u128::from_be_bytes)),
-        unregistered: (wire::bytes(config.limits.connections) / 2).max(1),
-        unfinished: wire::bytes(config.sessions.frame).saturating_mul(UNFINISHED),
+        max_unregistered: (wire::bytes(config.limits.connections) / 2).max(1),
     };
-    let board = Switchboard::start(settings(config), showcase, now(), outside);
+    let driver = SessionDriver::start(settings(config), showcase, now(), environment);
+    let max_unfinished = wire::bytes(config.sessions.frame).saturating_mul(UNFINISHED);
     if let Some(cache) = &cache {
-        cache.keep_for(&board);
+        cache.keep_for(&driver);
     }
-    Ok(Some(Served { board, records }))
+    Ok(Some(Served { driver, max_unfinished, records }))
 }
 
 /// Puts entries into the showcase of a store that nobody serves from; how many were put there, and
@@ -88,13 +90,13 @@ async fn showcase(config: &Config, store: &dyn Store) -> anyhow::Result<Vec<Entr
 }
 
 /// Who may dial in, and how.
-pub(crate) fn rules(config: &Config, bound_to: IpAddr, https: bool) -> DoorRules {
+pub(crate) fn rules(config: &Config, bound_to: IpAddr, https: bool) -> SessionListenerRules {
     let tokens = config.sessions.tokens.iter().map(|token| {
         let bounds = [&token.kinds, &token.infobases, &token.uids];
         let [kinds, infobases, uids] = bounds.map(|bound| bound.as_deref().map(globs));
         KnownToken::new(*token.token.as_bytes(), kinds, infobases, uids)
     });
-    DoorRules {
+    SessionListenerRules {
         guard: wire::guard(config, bound_to, Browsers::Local, https),
         path: config.sessions.path.clone(),
         tokens: Tokens::new(tokens.collect()),
@@ -117,7 +119,7 @@ pub(crate) fn items(list: &Value) -> Vec<Value> {
 }
 
 fn globs(patterns: &[Glob]) -> Vec<session::Glob> {
-    patterns.iter().map(|pattern| session::Glob::new(pattern.as_str())).collect()
+    patterns.iter().map(|pattern| session::Glob::lenient(pattern.as_str())).collect()
 }
 
 fn now() -> Millis {
