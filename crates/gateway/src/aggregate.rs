@@ -16,6 +16,7 @@ use bytes::Bytes;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 use toolgate_admission::clearance::Closed;
+use toolgate_admission::contained::{Work, contained};
 use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::wanted::{BOTH, wanted};
@@ -27,9 +28,9 @@ use toolgate_upstream::forward::{forward, refuse_task};
 use toolgate_upstream::link::{Ask, Link, Server};
 use toolgate_upstream::log_level::Level;
 use toolgate_upstream::names::{server_of_name, server_of_uri};
+use toolgate_upstream::reply::Reply;
 use toolgate_upstream::rewrite::push;
 use toolgate_upstream::tasks;
-use toolgate_upstream::work::Work;
 
 use crate::dial_in;
 use crate::downstream::agent::{AgentSession, Aggregate};
@@ -315,19 +316,21 @@ fn unknown_method(
     outlet: &Arc<Outlet>,
 ) -> Result<Work, Refusal> {
     let wanted = wanted(session, "", request, None, Class::by_name)?;
-    let (admission, outlet) = (Arc::clone(session.admission()), Arc::clone(outlet));
-    let id = request.id.to_owned();
-    Ok(Box::pin(async move {
+    let admission = Arc::clone(session.admission());
+    let reply = Reply::new(outlet, request.id, Expects::Other);
+    Ok(contained(async move || {
         let why = format!(
             "there is no method `{}` where all servers are shown; if it is one server's own, use \
              /mcp/<server>",
             wanted.method
         );
-        let answer = match admission.unroutable(&wanted, "unknown_method", &why).await {
-            Ok(()) => write::error(Some(&id), code::METHOD_NOT_FOUND, &why, None),
-            Err(refused) => refused.answer(&id, Expects::Other),
-        };
-        outlet.answer(answer, None);
+        match admission.unroutable(&wanted, "unknown_method", &why).await {
+            Ok(()) => {
+                let error = write::error(Some(reply.id()), code::METHOD_NOT_FOUND, &why, None);
+                reply.answer(error);
+            }
+            Err(refused) => reply.refuse(&refused),
+        }
     }))
 }
 
@@ -346,11 +349,11 @@ fn unknown_tool(
         _ => ("", shown.as_str()),
     };
     let wanted = wanted(session, server, request, Some(own), Class::by_name)?;
-    let (admission, outlet) = (Arc::clone(session.admission()), Arc::clone(outlet));
-    let id = request.id.to_owned();
-    Ok(Box::pin(async move {
+    let admission = Arc::clone(session.admission());
+    let reply = Reply::new(outlet, request.id, Expects::ToolResult);
+    Ok(contained(async move || {
         let refused = admission.unknown(wanted, &shown).await;
-        outlet.answer(refused.answer(&id, Expects::ToolResult), None);
+        reply.refuse(&refused);
     }))
 }
 

@@ -19,13 +19,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use toolgate_admission::clearance::Heads;
-use toolgate_admission::multi_round::{Newer, Steps, legs};
+use toolgate_admission::contained::Work;
+use toolgate_admission::multi_round::{Newer, Rounds, legs};
 use toolgate_mcp::modern::Claims;
 use toolgate_mcp::{Refusal, Request, method, peek, write};
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::log_level::Level;
 use toolgate_upstream::rewrite::rewrite;
-use toolgate_upstream::work::Work;
 
 use crate::downstream::agent::{AgentSession, ClientState};
 
@@ -79,7 +79,7 @@ pub(crate) struct Standing {
     subscriptions: Subscriptions,
     parking: Arc<Parking>,
     /// The other ends of calls that are about to be sent, by the numbers of their outlets.
-    steps: Mutex<HashMap<u64, (Steps, Newer)>>,
+    steps: Mutex<HashMap<u64, (Rounds, Newer)>>,
 }
 
 impl Standing {
@@ -105,7 +105,7 @@ impl ClientState for Standing {
         &self.known_as
     }
 
-    fn take_steps(&self, outlet: u64) -> Option<(Steps, Newer)> {
+    fn take_steps(&self, outlet: u64) -> Option<(Rounds, Newer)> {
         self.steps.lock().remove(&outlet)
     }
 

@@ -36,7 +36,6 @@ mod barred;
 mod changes;
 mod discover;
 mod early;
-mod ended;
 mod handshake;
 mod inbound;
 mod input_required;

@@ -19,15 +19,17 @@ use tokio_util::task::TaskTracker;
 use toolgate_admission::access::Grant;
 use toolgate_admission::admit::{Admission, Sender};
 use toolgate_admission::clearance::Closed;
+use toolgate_admission::contained::{Work, contained};
+use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
 use toolgate_mcp::{Message, Notification, Refusal, Request, Version, code, method, peek, write};
 use toolgate_upstream::event_buffer::{Outlet, Reader};
 use toolgate_upstream::forward::{forward, refuse_task};
 use toolgate_upstream::link::{Ask, Asked, Link, Server};
+use toolgate_upstream::reply::Reply;
 use toolgate_upstream::resubscribe::Wishes;
 use toolgate_upstream::rewrite::{refused, rewrite};
 use toolgate_upstream::tasks;
-use toolgate_upstream::work::Work;
 
 use crate::dial_in::{Desk, Running};
 use crate::downstream::call::Call;
@@ -433,12 +435,13 @@ impl AgentSession {
 
     /// Rejects a request unread.
     fn reject(&self, request: &Request<'_>, long: TooLong, outlet: &Arc<Outlet>) -> Work {
-        let (admission, outlet) = (Arc::clone(&self.admission), Arc::clone(outlet));
+        let admission = Arc::clone(&self.admission);
+        let reply = Reply::new(outlet, request.id, Expects::of(&request.method));
         let (grant, via) = (self.grant(), Arc::clone(&self.sender.via));
         let (name, refusal) = (request.method.to_string(), long.refusal(Some(request.id)));
-        Box::pin(async move {
+        contained(async move || {
             long.record(&admission, &grant, &via, &name).await;
-            outlet.answer(refused(&refusal), None);
+            reply.answer(refused(&refusal));
         })
     }
 

@@ -12,6 +12,7 @@
 
 mod bed;
 mod client;
+mod dialled;
 mod gate;
 mod office;
 mod player;
@@ -35,6 +36,7 @@ mod newer;
 mod once;
 mod opening;
 mod owned_tasks;
+mod panics;
 mod pass;
 mod passing;
 mod policy;

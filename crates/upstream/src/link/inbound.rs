@@ -8,6 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::Instant;
 use toolgate_admission::clearance::Closed;
+use toolgate_admission::ended::{Ended, Withheld};
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::task_call::Made;
 use toolgate_mcp::{
@@ -18,7 +19,6 @@ use toolgate_mcp::{
 use super::agent::Agent;
 use super::asked::{Asked, Asker};
 use super::changes::without_tag;
-use super::ended::Ended;
 use super::input_required::{asks_for_more, hear_asks};
 use super::missing_capability::{answer_at_once, lacking};
 use super::present::NotShown;
@@ -30,7 +30,6 @@ use crate::label;
 use crate::relay::Onward;
 use crate::rewrite::{push, rewrite, with_error};
 use crate::tasks::Named;
-use crate::withheld::Withheld;
 
 /// How long an agent may take to answer a question of a server.
 pub(super) const QUESTION: Duration = Duration::from_mins(10);
@@ -144,10 +143,10 @@ impl Link {
                 return hear_asks(waiting, result);
             }
             if bridge == Bridge::Same {
-                waiting.outlet.mark_newer();
+                waiting.reply.outlet().mark_newer();
             }
         }
-        let lacking = lacking(&waiting.outlet, &waiting.id, response.payload);
+        let lacking = lacking(waiting.reply.outlet(), waiting.reply.id(), response.payload);
         let (answer, task) = match lacking {
             Some(lacking) => (lacking.into(), None),
             None => self.answer_for(&waiting, response, body),
@@ -155,17 +154,14 @@ impl Link {
         self.server.metrics.answered.inc();
         let mut ended = Ended::answered(response.payload, response.is_error);
         ended.task = task;
+        let reply = waiting.reply;
         if let (true, Payload::Result(result)) = (waiting.withheld, response.payload) {
-            let (outlet, result) = (Arc::clone(&waiting.outlet), result.to_owned());
-            ended.withheld = Some(Withheld { answer, outlet, result });
+            ended.withheld = Some(Withheld::new(result.to_owned(), || reply.answer(answer)));
         } else {
-            waiting.outlet.answer(answer, None);
+            reply.answer(answer);
         }
-        if let Err(unheard) = waiting.answered.send(ended) {
+        if waiting.answered.send(Ok(ended)).is_err() {
             tracing::trace!("the request's own future was gone before its answer");
-            if let Some(withheld) = unheard.withheld {
-                withheld.outlet.forgo();
-            }
         }
     }
 
@@ -177,16 +173,16 @@ impl Link {
         body: &Bytes,
     ) -> (Pieces, Option<Box<Made>>) {
         let as_it_is =
-            |id| Pieces::replace(body, response.raw, id, &waiting.id).unwrap_or_default();
+            |id| Pieces::replace(body, response.raw, id, waiting.reply.id()).unwrap_or_default();
         let result = match response.payload {
             Payload::Result(result) => result,
             Payload::Error(error) => {
                 let error = waiting.error_for_agent(error);
                 let named = waiting.mapped.then(|| label::error(&error, self.server.name()));
                 let answer = match (named.flatten(), error, response.id) {
-                    (Some(named), ..) => with_error(&waiting.id, &named).into(),
+                    (Some(named), ..) => with_error(waiting.reply.id(), &named).into(),
                     (None, Cow::Borrowed(_), Some(id)) => as_it_is(id),
-                    (None, error, _) => with_error(&waiting.id, &error).into(),
+                    (None, error, _) => with_error(waiting.reply.id(), &error).into(),
                 };
                 return (answer, None);
             }
@@ -198,14 +194,17 @@ impl Link {
             Ok((tasks.or(shown), made))
         });
         match (shown, response.id) {
-            (Ok((Some(shown), made)), _) => (write::result(&waiting.id, &shown).into(), made),
+            (Ok((Some(shown), made)), _) => {
+                (write::result(waiting.reply.id(), &shown).into(), made)
+            }
             (Ok((None, made)), Some(id)) => (as_it_is(id), made),
-            (Ok((None, made)), None) => (write::result(&waiting.id, result).into(), made),
+            (Ok((None, made)), None) => (write::result(waiting.reply.id(), result).into(), made),
             (Err(why), _) => {
                 let server = self.server.name();
                 let why = why.why(server);
                 tracing::warn!(server, why, "an answer of the server is not shown");
-                (write::error(Some(&waiting.id), code::INTERNAL_ERROR, &why, None).into(), None)
+                let id = Some(waiting.reply.id());
+                (write::error(id, code::INTERNAL_ERROR, &why, None).into(), None)
             }
         }
     }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use toolgate_admission::clearance::Clearance;
+use toolgate_admission::ended::Ended;
 use toolgate_admission::wanted::wanted;
 use toolgate_mcp::{Incoming, Limits, Message, Request, method, parse_server, write};
 use toolgate_store::Ending;
 
 use super::Link;
 use super::agent::Agent;
-use super::ended::Ended;
 
 /// Asks the server at the other end of `link`; its answer, if the request was admitted and
 /// answered.
@@ -43,7 +43,7 @@ pub(crate) async fn ask(
             }
             _ => Ended::cancelled(toolgate_audit::Effect::Unknown),
         },
-        Err(failure) => Ended::failed(failure),
+        Err(failure) => failure.ended(),
     };
     let mut ending = Ending::new(ended.outcome, ended.effect, admission.now());
     ending.error_code = ended.code.map(Into::into);

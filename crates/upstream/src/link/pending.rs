@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 use toolgate_admission::access::Grant;
 use toolgate_admission::clearance::{Clearance, Closed};
+use toolgate_admission::ended::Ended;
 use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::multi_round::Newer;
@@ -24,8 +25,8 @@ use toolgate_audit::{CallId, Effect};
 use toolgate_mcp::modern::without_claims;
 use toolgate_mcp::{Payload, Refusal, Request, code, method, peek, text, write};
 
-use super::ended::Ended;
 use super::handshake::Up;
+use super::input_required::{Settled, over};
 use super::sessionless::Delivered;
 use super::waiting::{AgentWaiting, Hides, Waiting};
 use super::{Link, Unanswered};
@@ -33,6 +34,7 @@ use crate::channel::{Heads, LastLook, Outbound, SendError, Uncleared};
 use crate::era::Era;
 use crate::event_buffer::Outlet;
 use crate::failure::Failure;
+use crate::reply::Reply;
 use crate::rewrite::{error_in, rewrite, with_error};
 use crate::tasks::Role;
 
@@ -67,7 +69,7 @@ pub(crate) struct Pending {
     pub(super) unanswered: Unanswered,
     pub(super) body: Bytes,
     limit: Duration,
-    pub(super) answer: oneshot::Receiver<Ended>,
+    pub(super) answer: oneshot::Receiver<Settled>,
     /// Whether it is of protocol 2026-07-28.
     pub(super) is_newer: bool,
     /// What only such a request has.
@@ -113,11 +115,9 @@ impl Link {
             role: Role::of(&request.method, ask.task),
             list: Kind::listed_by(&request.method),
             hides: ask.hides.and_then(|(grant, now)| Hides::of(&request.method, grant, now)),
-            outlet: Arc::clone(outlet),
-            id: request.id.into(),
+            reply: Reply::new(outlet, request.id, Expects::of(&request.method))
+                .with_call_id(ask.call_id),
             token: token.map(Into::into),
-            expects: Expects::of(&request.method),
-            call_id: ask.call_id,
             epoch: None,
             cancelled: false,
             newer: None,
@@ -194,15 +194,10 @@ impl Link {
                 biased;
                 sent = up.channel.send(message, self.ear(up.epoch, Some(number))) => sent,
                 // Somebody has said how it ended: nobody waits for the server any more.
-                ended = &mut pending.answer => {
-                    return Ok(ended.unwrap_or(Ended::cancelled(Effect::Unknown)));
-                }
+                ended = &mut pending.answer => return Ok(over(ended)),
             };
             match sent {
-                Ok(()) => {
-                    let ended = (&mut pending.answer).await;
-                    return Ok(ended.unwrap_or(Ended::cancelled(Effect::Unknown)));
-                }
+                Ok(()) => return Ok(over((&mut pending.answer).await)),
                 Err(SendError::Withheld) => {
                     pending.written = false;
                     self.waiting.mark_unsent(number, None);
@@ -260,7 +255,7 @@ impl Link {
         let Some(Waiting::Agent(waiting)) = self.waiting.take(pending.unanswered.number) else {
             return Some(pending.taken_out());
         };
-        waiting.outlet.answer(refused.answer(&waiting.id, waiting.expects), None);
+        waiting.reply.refuse(&refused);
         Some(Ended::refused(&refused, pending.written))
     }
 
@@ -280,8 +275,8 @@ impl Link {
         let Some(error) = error_in(body) else { return Err(Failure::Refused { status }) };
         if let Some(Waiting::Agent(waiting)) = self.waiting.take(number) {
             let error = waiting.error_for_agent(error);
-            let answer = with_error(&waiting.id, &error);
-            waiting.outlet.answer(answer, (status == 400).then_some(status));
+            let answer = with_error(waiting.reply.id(), &error);
+            waiting.reply.answer_with(answer, (status == 400).then_some(status));
             self.server.metrics.answered.inc();
         }
         Ok(Ended::answered(Payload::Error(error), None))
@@ -317,7 +312,7 @@ impl Pending {
     pub(crate) fn refuse(self, refused: &Refused) {
         let Unanswered { link, number } = &self.unanswered;
         if let Some(Waiting::Agent(waiting)) = link.waiting.take(*number) {
-            waiting.outlet.answer(refused.answer(&waiting.id, waiting.expects), None);
+            waiting.reply.refuse(refused);
         }
     }
 
@@ -325,8 +320,9 @@ impl Pending {
     pub(crate) fn object(self, refusal: &Refusal) {
         let Unanswered { link, number } = &self.unanswered;
         if let Some(Waiting::Agent(waiting)) = link.waiting.take(*number) {
-            let answer = write::error(Some(&waiting.id), refusal.code, &refusal.message, None);
-            waiting.outlet.answer(answer, Some(400));
+            let id = Some(waiting.reply.id());
+            let answer = write::error(id, refusal.code, &refusal.message, None);
+            waiting.reply.answer_with(answer, Some(400));
         }
     }
 
@@ -357,7 +353,7 @@ impl Pending {
     /// How it ended: whoever took it out has said so, or it was cancelled before it left.
     pub(super) fn taken_out(&mut self) -> Ended {
         let effect = if self.written { Effect::Unknown } else { Effect::NotStarted };
-        self.answer.try_recv().unwrap_or(Ended::cancelled(effect))
+        self.answer.try_recv().ok().and_then(Result::ok).unwrap_or(Ended::cancelled(effect))
     }
 
     /// The body for a server of an older protocol.
@@ -392,7 +388,7 @@ impl Pending {
             let body = write::notification(method::CANCELLED, Some(&params));
             link.tell(body, Closed::CANCELLED).await;
         }
-        self.answer.try_recv().unwrap_or_else(|_| Ended::failed(&failure))
+        self.answer.try_recv().ok().and_then(Result::ok).unwrap_or_else(|| failure.ended())
     }
 }
 

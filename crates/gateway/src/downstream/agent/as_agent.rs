@@ -7,7 +7,7 @@ use toolgate_admission::access::Grant;
 use toolgate_admission::admit::{Admission, Sender};
 use toolgate_admission::caller::Caller;
 use toolgate_admission::list_kind::Kind;
-use toolgate_admission::multi_round::{Newer, Steps};
+use toolgate_admission::multi_round::{Newer, Rounds};
 use toolgate_mcp::Notification;
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::link::{Agent, Asked, Link, Server};
@@ -75,7 +75,7 @@ impl Agent for AgentSession {
         self.hear_general(server, notification, body);
     }
 
-    fn take_steps(&self, outlet: u64) -> Option<(Steps, Newer)> {
+    fn take_steps(&self, outlet: u64) -> Option<(Rounds, Newer)> {
         self.standing()?.take_steps(outlet)
     }
 }

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 use toolgate_admission::clearance::Closed;
+use toolgate_admission::contained::Work;
 use toolgate_mcp::{Incoming, Limits, Message, Refusal, code, method, parse_agent, write};
 use toolgate_upstream::event_buffer::Outlet;
-use toolgate_upstream::work::Work;
 
 use super::{AgentSession, Attached, ClientState};
 use crate::downstream::call::Call;

@@ -7,11 +7,11 @@ use std::any::Any;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use toolgate_admission::multi_round::{Newer, Steps};
+use toolgate_admission::contained::Work;
+use toolgate_admission::multi_round::{Newer, Rounds};
 use toolgate_mcp::{Notification, Refusal, Request};
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::link::Server;
-use toolgate_upstream::work::Work;
 
 use super::AgentSession;
 
@@ -44,7 +44,7 @@ pub(crate) trait ClientState: Any + Send + Sync {
     fn known_as(&self) -> &Arc<str>;
 
     /// The other end of a call in several rounds, by the number of its outlet.
-    fn take_steps(&self, outlet: u64) -> Option<(Steps, Newer)>;
+    fn take_steps(&self, outlet: u64) -> Option<(Rounds, Newer)>;
 
     /// The agent session of that key has ended.
     fn hang_up(&self, session: u64);
