@@ -12,6 +12,7 @@
 pub mod access;
 pub mod admit;
 pub mod barred;
+pub mod call_request;
 pub mod caller;
 pub mod clearance;
 pub mod contained;

@@ -48,6 +48,14 @@ pub struct Retry {
     pub permit: Permit,
 }
 
+/// The other end of a call in several rounds.
+pub struct MultiRound {
+    /// Its rounds, for the pipeline.
+    pub rounds: Rounds,
+    /// What the link needs of it.
+    pub newer: Newer,
+}
+
 /// What only a request of protocol 2026-07-28 has.
 pub struct Newer {
     /// Its client's next requests, which go on with it.
@@ -67,10 +75,11 @@ pub(crate) struct AuditedCall<'a> {
 }
 
 /// The two ends of one call, which came with these `Mcp-Param-*` headers.
-pub fn legs(heads: Heads) -> (Legs, (Rounds, Newer)) {
-    let (tell, steps) = mpsc::unbounded_channel();
+pub fn legs(heads: Heads) -> (Legs, MultiRound) {
+    let (tell, rounds) = mpsc::unbounded_channel();
     let (retry, retries) = mpsc::unbounded_channel();
-    (Legs { steps: tell, retries: retry }, (steps, Newer { retries, heads }))
+    let newer = Newer { retries, heads };
+    (Legs { steps: tell, retries: retry }, MultiRound { rounds, newer })
 }
 
 // === impl Legs ===

@@ -10,6 +10,7 @@
 //! `fuzz/fuzz_targets/envelope.rs`.
 
 mod members;
+mod owned;
 mod skim;
 
 use std::borrow::Cow;
@@ -17,6 +18,7 @@ use std::cell::Cell;
 
 pub(crate) use self::members::is_id;
 use self::members::{Elements, Members};
+pub use self::owned::OwnedRequest;
 use crate::edit::offset;
 use crate::limits::Limits;
 use crate::peek::{peek, text};

@@ -30,7 +30,8 @@ pub mod write;
 
 pub use edit::{Edit, EditError};
 pub use envelope::{
-    Incoming, Message, Notification, Payload, Request, Response, parse_agent, parse_server,
+    Incoming, Message, Notification, OwnedRequest, Payload, Request, Response, parse_agent,
+    parse_server,
 };
 pub use fold::{compatible, fold, imitates, is_variant};
 pub use limits::{Limits, TooLarge};

@@ -11,65 +11,53 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use toolgate_admission::admit::{Admission, Wanted, What};
+use toolgate_admission::call_request::{CallRequest, Subject, Word};
 use toolgate_admission::clearance::{Clearance, Closed, Heads};
 use toolgate_admission::contained::{Work, contained};
 use toolgate_admission::ended::Ended;
 use toolgate_admission::expects::Expects;
+use toolgate_admission::multi_round::MultiRound;
 use toolgate_admission::pipeline::{self, Delivery, Sending};
 use toolgate_admission::refused::Refused;
 use toolgate_admission::store_timeout::PATIENCE;
 use toolgate_admission::task_book::Heard;
-use toolgate_admission::wanted::{unreadable, wanted};
+use toolgate_admission::wanted::wanted;
 use toolgate_audit::{Effect, Outcome};
 use toolgate_mcp::modern::annotations::PREFIX;
-use toolgate_mcp::{Refusal, Request, method, peek, text, write};
+use toolgate_mcp::{Refusal, method, write};
 use toolgate_policy::Class;
 
 use crate::event_buffer::Outlet;
 use crate::imitation::is_imitation;
-use crate::link::{Agent, Ask, Link, Pending};
+use crate::link::{Agent, Ask, Link, Owner, Pending};
 use crate::reply::Reply;
 
-/// Starts a request to the server at the other end of `link`. `own` is what the request is about,
-/// if the server knows it under another name than the agent.
+/// Starts a request to the server at the other end of `link`.
 pub fn forward(
     session: &Arc<impl Agent>,
     link: &Arc<Link>,
+    request: CallRequest<'_>,
     ask: &Ask<'_>,
-    own: Option<&str>,
     outlet: &Arc<Outlet>,
 ) -> Result<Work, Refusal> {
-    if let Some(closed) = Closed::request(&ask.request.method) {
-        if ask.request.method == method::RESOURCES_UNSUBSCRIBE
-            && !ends_subscription(session, link, ask, own)?
-        {
-            outlet.answer(write::result(ask.request.id, "{}"), None);
-            return Ok(Box::pin(ready(())));
-        }
-        if let Some(answer) = link.unstarted_answer(ask.request) {
-            outlet.answer(answer, None);
-            return Ok(Box::pin(ready(())));
-        }
-        let pending = link.pending(ask, outlet)?;
-        return Ok(contained(async move || drop(pending.run(Clearance::Closed(closed)).await)));
+    if let Some(closed) = Closed::request(request.method) {
+        return forward_closed(session, link, &request, ask, outlet, closed);
     }
-    let wanted =
-        wanted(session, link.server().name(), ask.request, own, |tool| link.server().class(tool))?;
-    let withheld = wanted.watches_result();
-    let legs = session.take_steps(outlet.number());
-    let mut unchecked = None;
-    if let Some((_, newer)) = &legs {
-        check_heads(link, &wanted, &newer.heads)?;
-        let is_known = link.server().annotations.is_whole() || newer.heads.is_empty();
-        let is_unchecked = !is_known && matches!(wanted.what, What::Tool(..));
-        unchecked = is_unchecked.then(|| newer.heads.clone());
-    }
+    let server = link.server();
+    let wanted = wanted(session, server.name(), &request, ask.own, |tool| server.class(tool))?;
+    let unchecked = match &request.rounds {
+        Some(rounds) => check_client(link, &wanted, &rounds.newer.heads)?,
+        None => None,
+    };
     let task = ask.task.and_then(|own| Task::watched(&**session, link, own));
-    let withheld = withheld || task.is_some();
-    let call_id = Some(wanted.call_id);
-    let pending = link.pending(&Ask { withheld, call_id, ..*ask }, outlet)?;
-    let (pending, rounds) = match legs {
-        Some((rounds, newer)) => (pending.with_newer(newer), Some(rounds)),
+    let owner = Owner {
+        withheld: wanted.watches_result() || task.is_some(),
+        call_id: Some(wanted.call_id),
+        ..owner(&**session)
+    };
+    let pending = link.pending(&request, ask, &owner, outlet)?;
+    let (pending, rounds) = match request.rounds {
+        Some(MultiRound { rounds, newer }) => (pending.with_newer(newer), Some(rounds)),
         None => (pending, None),
     };
     let (session, link) = (Arc::clone(session), Arc::clone(link));
@@ -80,20 +68,50 @@ pub fn forward(
     }))
 }
 
-/// Whether the server is to be told that this agent session follows a resource no longer: it must
-/// have followed exactly that one. A server that agents share tells them apart by nothing, and must
-/// not stop telling others of what they follow.
+/// Starts a request of the closed list, which needs no permit.
+fn forward_closed(
+    session: &Arc<impl Agent>,
+    link: &Arc<Link>,
+    request: &CallRequest<'_>,
+    ask: &Ask<'_>,
+    outlet: &Arc<Outlet>,
+    closed: Closed,
+) -> Result<Work, Refusal> {
+    if request.method == method::RESOURCES_UNSUBSCRIBE
+        && !ends_subscription(session, link, request, ask.own)?
+    {
+        outlet.answer(write::result(request.id, "{}"), None);
+        return Ok(Box::pin(ready(())));
+    }
+    if let Some(answer) = link.unstarted_answer(request) {
+        outlet.answer(answer, None);
+        return Ok(Box::pin(ready(())));
+    }
+    let pending = link.pending(request, ask, &owner(&**session), outlet)?;
+    Ok(contained(async move || drop(pending.run(Clearance::Closed(closed)).await)))
+}
+
+/// Whose the requests of an agent session are.
+fn owner(session: &impl Agent) -> Owner {
+    let (session, is_newer) = (session.key(), session.is_standing());
+    Owner { session, is_newer, withheld: false, call_id: None }
+}
+
+/// Whether the server is told that this agent session ends a subscription: the session must have
+/// subscribed to exactly that resource. A server that agents share cannot tell them apart, and must
+/// not stop notifying others of what they follow.
 fn ends_subscription(
     session: &Arc<impl Agent>,
     link: &Link,
-    ask: &Ask<'_>,
+    request: &CallRequest<'_>,
     own: Option<&str>,
 ) -> Result<bool, Refusal> {
-    let named = peek(ask.request.params.unwrap_or("{}"), &["uri"])?.and_then(text);
-    let named = named.ok_or_else(|| unreadable(ask.request, "`params.uri` must be a string"))?;
-    let uri = own.unwrap_or(&named);
+    let Subject::Resource(Some(Word { text: Some(named), .. })) = &request.subject else {
+        return Err(request.unreadable("`params.uri` must be a string"));
+    };
+    let uri = own.unwrap_or(named);
     let followed = session.wishes().unfollow(link.server().name(), uri);
-    Ok(followed && !link.is_left_to_others(ask.session, uri))
+    Ok(followed && !link.is_left_to_others(session.key(), uri))
 }
 
 /// Answers a request about a task that its grant does not have. The policy has the first word on
@@ -101,13 +119,13 @@ fn ends_subscription(
 pub fn refuse_task(
     session: &Arc<impl Agent>,
     server: &str,
-    request: &Request<'_>,
+    request: &CallRequest<'_>,
     refusal: Refusal,
     outlet: &Arc<Outlet>,
 ) -> Result<Work, Refusal> {
     let wanted = wanted(session, server, request, None, |_| Class::Other)?;
     let admission = Arc::clone(session.admission());
-    let reply = Reply::new(outlet, request.id, Expects::of(&request.method));
+    let reply = Reply::new(outlet, request.id, Expects::of(request.method));
     Ok(contained(async move || {
         match admission.unroutable(&wanted, "unknown_task", &refusal.message).await {
             Ok(()) => {
@@ -117,6 +135,14 @@ pub fn refuse_task(
             Err(refused) => reply.refuse(&refused),
         }
     }))
+}
+
+/// Checks what a client of protocol 2026-07-28 repeats in headers; the headers, if they can be
+/// checked only once the server has listed its tools.
+fn check_client(link: &Link, wanted: &Wanted, heads: &Heads) -> Result<Option<Heads>, Refusal> {
+    check_heads(link, wanted, heads)?;
+    let is_known = link.server().annotations.is_whole() || heads.is_empty();
+    Ok((!is_known && matches!(wanted.what, What::Tool(..))).then(|| heads.clone()))
 }
 
 /// Headers that contradict the arguments are refused, whatever protocol the server speaks. No

@@ -59,7 +59,7 @@ use handshake::Up;
 use inbound::Ear;
 use list_refresh::Survey;
 pub use pending::Ask;
-pub(crate) use pending::Pending;
+pub(crate) use pending::{Owner, Pending};
 pub use server::{Instances, Server, ServerSettings};
 use waiting::WaitingRoom;
 

@@ -18,6 +18,7 @@ use std::sync::{Arc, OnceLock};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolgate_admission::access::Grant;
+use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::contained::Work;
 use toolgate_admission::ended::Ended;
 use toolgate_admission::expects::Expects;
@@ -26,7 +27,7 @@ use toolgate_admission::refused::Refused;
 use toolgate_admission::reserved::TOOLGATE;
 use toolgate_admission::wanted::wanted;
 use toolgate_audit::{CallId, Effect, Outcome};
-use toolgate_mcp::{Refusal, Request, write};
+use toolgate_mcp::{Refusal, write};
 use toolgate_policy::Class;
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::lists::List;
@@ -84,7 +85,7 @@ pub(crate) fn is_shown(session: &AgentSession, grant: &Grant, name: &str, now: T
 pub(crate) fn start(
     session: &Arc<AgentSession>,
     built_in: &'static BuiltIn,
-    request: &Request<'_>,
+    request: &CallRequest<'_>,
     outlet: &Arc<Outlet>,
 ) -> Result<Work, Refusal> {
     let wanted = wanted(session, TOOLGATE, request, Some(built_in.name), |_| built_in.class)?;

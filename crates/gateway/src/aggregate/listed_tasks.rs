@@ -11,6 +11,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::contained::{Work, contained};
 use toolgate_admission::ended::Ended;
 use toolgate_admission::expects::Expects;
@@ -18,9 +19,7 @@ use toolgate_admission::pipeline::{self, Delivery, Sending};
 use toolgate_admission::refused::Refused;
 use toolgate_admission::wanted::wanted;
 use toolgate_audit::{Effect, Outcome};
-use toolgate_mcp::{
-    Incoming, Limits, Message, Request, code, items, members, method, parse_agent, peek, write,
-};
+use toolgate_mcp::{OwnedRequest, Request, code, items, members, method, peek, write};
 use toolgate_policy::Class;
 use toolgate_upstream::event_buffer::{First, Outlet};
 use toolgate_upstream::forward::forward;
@@ -72,7 +71,9 @@ pub(super) fn list(session: &Arc<AgentSession>, id: &str, outlet: &Arc<Outlet>) 
 /// The answer where no server lists tasks; the policy has the first word all the same.
 async fn nothing(session: &Arc<AgentSession>, reply: Reply) {
     let request = Request { raw: "{}", id: "0", method: method::TASKS_LIST.into(), params: None };
-    let Ok(wanted) = wanted(session, "", &request, None, Class::by_name) else {
+    let request = CallRequest::read(&request);
+    let wanted = request.and_then(|request| wanted(session, "", &request, None, Class::by_name));
+    let Ok(wanted) = wanted else {
         let why = "the request was not admitted";
         let error = write::error(Some(reply.id()), code::INTERNAL_ERROR, why, None);
         return reply.answer(error);
@@ -125,24 +126,11 @@ async fn tasks_of(session: &Arc<AgentSession>, link: &Arc<Link>) -> (Vec<String>
 async fn ask(session: &Arc<AgentSession>, link: &Arc<Link>, params: Option<&str>) -> Option<Bytes> {
     let number = session.next_number();
     let outlet = Arc::new(Outlet::expecting(number, 1));
-    let raw = write::request(number, method::TASKS_LIST, params);
+    let request = OwnedRequest::write(number, method::TASKS_LIST, params);
     let work = {
-        let Ok(Incoming::One(Message::Request(request))) = parse_agent(&raw, &Limits::default())
-        else {
-            return None;
-        };
-        let ask = Ask {
-            session: session.key(),
-            request: &request,
-            changes: &[],
-            task: None,
-            mapped: true,
-            withheld: false,
-            call_id: None,
-            newer: false,
-            hides: None,
-        };
-        forward(session, link, &ask, None, &outlet).ok()?
+        let request = request.request();
+        let ask = Ask { mapped: true, ..Ask::default() };
+        forward(session, link, CallRequest::read(&request).ok()?, &ask, &outlet).ok()?
     };
     work.await;
     match outlet.first().await {

@@ -8,11 +8,12 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use tokio::time::Instant;
 use toolgate_admission::access::Grant;
+use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::contained::{Work, contained};
 use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::reserved::{SESSIONS, TOOLGATE};
-use toolgate_mcp::{Pieces, Request, peek, text, write};
+use toolgate_mcp::{Pieces, peek, text, write};
 use toolgate_policy::Class;
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::link::Link;
@@ -33,7 +34,7 @@ const PAGE: usize = 16 * 1024 * 1024;
 pub(super) fn start(
     session: &Arc<AgentSession>,
     kind: Kind,
-    request: &Request<'_>,
+    request: &CallRequest<'_>,
     outlet: &Arc<Outlet>,
 ) -> Option<Work> {
     let links = session.links();
@@ -46,7 +47,7 @@ pub(super) fn start(
         }
     };
     let session = Arc::clone(session);
-    let reply = Reply::new(outlet, request.id, Expects::of(&request.method));
+    let reply = Reply::new(outlet, request.id, Expects::of(request.method));
     Some(contained(async move || {
         hear(&links, kind).await;
         session.sight.note_shown(kind, Seen::by(&session, kind));

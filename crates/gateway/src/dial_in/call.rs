@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolgate_admission::admit::{Admission, Called, Wanted, What};
+use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::caller::Caller;
 use toolgate_admission::contained::Work;
 use toolgate_admission::ended::{Ended, Withheld};
@@ -17,7 +18,7 @@ use toolgate_admission::refused::Refused;
 use toolgate_admission::reserved::SESSIONS;
 use toolgate_admission::wanted::wanted;
 use toolgate_audit::{CallId, Effect, Outcome};
-use toolgate_mcp::{Refusal, Request, peek, write};
+use toolgate_mcp::{Refusal, write};
 use toolgate_session::{self as session, Answer, Failure, Known, Target};
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::reply::Reply;
@@ -51,12 +52,11 @@ struct ToSession {
 pub(crate) fn start(
     (caller, running): (&dyn Caller, &Arc<Running>),
     desk: &Arc<Desk>,
-    request: &Request<'_>,
+    request: &CallRequest<'_>,
     (shown, known): (&str, Known),
     outlet: &Arc<Outlet>,
 ) -> Result<Work, Refusal> {
-    let arguments = request.params.map(|params| peek(params, &["arguments"])).transpose()?;
-    let has_arguments = arguments.flatten().is_some_and(|raw| raw != "null");
+    let has_arguments = request.arguments.is_some_and(|raw| raw != "null");
     let class = desk.class(&known);
     let Known { original, aliases, .. } = known;
     let mut wanted = wanted(caller, SESSIONS, request, Some(&original), |_| class)?;

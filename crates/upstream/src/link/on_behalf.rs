@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::clearance::Clearance;
 use toolgate_admission::ended::Ended;
 use toolgate_admission::wanted::wanted;
@@ -25,7 +26,10 @@ pub(crate) async fn ask(
 ) -> Option<Bytes> {
     let request = Request { raw: "{}", id: "0", method: method.into(), params };
     let server = link.server();
-    let wanted = wanted(session, server.name(), &request, None, |tool| server.class(tool));
+    let wanted = {
+        let request = CallRequest::read(&request).ok()?;
+        wanted(session, server.name(), &request, None, |tool| server.class(tool))
+    };
     let wanted = Arc::new(wanted.ok()?);
     let admission = Arc::clone(session.admission());
     let (permit, ticket) = match admission.admit(&wanted).await {

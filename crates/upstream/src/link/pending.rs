@@ -14,6 +14,7 @@ use jiff::Timestamp;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 use toolgate_admission::access::Grant;
+use toolgate_admission::call_request::{CallRequest, Subject};
 use toolgate_admission::clearance::{Clearance, Closed};
 use toolgate_admission::ended::Ended;
 use toolgate_admission::expects::Expects;
@@ -23,7 +24,7 @@ use toolgate_admission::recheck::Recheck;
 use toolgate_admission::refused::Refused;
 use toolgate_audit::{CallId, Effect};
 use toolgate_mcp::modern::without_claims;
-use toolgate_mcp::{Payload, Refusal, Request, code, method, peek, text, write};
+use toolgate_mcp::{Payload, Refusal, code, method, peek, write};
 
 use super::handshake::Up;
 use super::input_required::{Settled, over};
@@ -41,27 +42,31 @@ use crate::tasks::Role;
 /// How long the questions of a server may keep the time of a request standing still, in all.
 const QUESTIONS: Duration = Duration::from_hours(1);
 
-/// An agent's request on its way into a link.
-#[derive(Clone, Copy)]
+/// How an agent's request is put to the server of a link.
+#[derive(Clone, Copy, Default)]
 pub struct Ask<'a> {
-    /// Key of the agent session.
-    pub session: u64,
-    /// The request.
-    pub request: &'a Request<'a>,
+    /// What the request is about, if the server knows it under another name than the agent.
+    pub own: Option<&'a str>,
     /// Parts of the request that the server knows under other names.
     pub changes: &'a [(&'a str, &'a str)],
     /// The task that it is about, under the server's own id.
     pub task: Option<&'a str>,
     /// Whether URIs in the answer are to be shown as on `/mcp`.
     pub mapped: bool,
-    /// Whether the answer is to be written down before the agent may have it.
-    pub withheld: bool,
-    /// Under what the audit has it, if it does.
-    pub call_id: Option<CallId>,
-    /// Whether the request is of protocol 2026-07-28.
-    pub newer: bool,
     /// From whom some of the entries of a list are hidden.
     pub hides: Option<(&'a Arc<Grant>, Timestamp)>,
+}
+
+/// Whose a request is, and how it is recorded.
+pub(crate) struct Owner {
+    /// Key of the agent session.
+    pub(crate) session: u64,
+    /// Whether the agent session stands for clients of protocol 2026-07-28.
+    pub(crate) is_newer: bool,
+    /// Whether the outcome is to be recorded before the agent may have the answer.
+    pub(crate) withheld: bool,
+    /// Under what the audit has it, if it does.
+    pub(crate) call_id: Option<CallId>,
 }
 
 /// A request that has a number and was not sent yet.
@@ -91,32 +96,30 @@ impl Link {
     /// Gives an agent's request its number. From now on it can be cancelled, and it is answered.
     pub(crate) fn pending(
         self: &Arc<Self>,
+        request: &CallRequest<'_>,
         ask: &Ask<'_>,
+        owner: &Owner,
         outlet: &Arc<Outlet>,
     ) -> Result<Pending, Refusal> {
-        let request = ask.request;
-        let limit = self.limit_of(ask)?;
-        let token = match request.params {
-            Some(params) => peek(params, &["_meta", "progressToken"])?,
-            None => None,
-        };
+        let limit = self.limit_of(request, ask);
+        let token = request.progress_token;
         let number = self.waiting.number();
         let mut digits = itoa::Buffer::new();
         let digits = digits.format(number);
-        let mut changes = vec![(request.id, digits)];
+        let mut changes = vec![(request.raw_id, digits)];
         changes.extend(token.map(|token| (token, digits)));
         changes.extend_from_slice(ask.changes);
         let body = rewrite(request.raw, &changes)?;
         let (answered, answer) = oneshot::channel();
         let waiting = AgentWaiting {
-            session: ask.session,
+            session: owner.session,
             mapped: ask.mapped,
-            withheld: ask.withheld,
-            role: Role::of(&request.method, ask.task),
-            list: Kind::listed_by(&request.method),
-            hides: ask.hides.and_then(|(grant, now)| Hides::of(&request.method, grant, now)),
-            reply: Reply::new(outlet, request.id, Expects::of(&request.method))
-                .with_call_id(ask.call_id),
+            withheld: owner.withheld,
+            role: Role::of(request.method, ask.task),
+            list: Kind::listed_by(request.method),
+            hides: ask.hides.and_then(|(grant, now)| Hides::of(request.method, grant, now)),
+            reply: Reply::new(outlet, request.id, Expects::of(request.method))
+                .with_call_id(owner.call_id),
             token: token.map(Into::into),
             epoch: None,
             cancelled: false,
@@ -130,7 +133,7 @@ impl Link {
             body,
             limit,
             answer,
-            is_newer: ask.newer,
+            is_newer: owner.is_newer,
             newer: None,
             arrived: Instant::now(),
             recheck: None,
@@ -141,21 +144,9 @@ impl Link {
     }
 
     /// How long the request may take.
-    fn limit_of(&self, ask: &Ask<'_>) -> Result<Duration, Refusal> {
-        let request = ask.request;
-        let tool = match request.params {
-            Some(params)
-                if request.method == method::TOOLS_CALL
-                    && !self.server.settings.tool_timeouts.is_empty() =>
-            {
-                peek(params, &["name"])?.and_then(text)
-            }
-            _ => None,
-        };
-        let tool = tool.as_deref().and_then(|tool| {
-            if ask.mapped { self.server.naming.own_name(tool) } else { Some(tool) }
-        });
-        Ok(self.server.timeout(tool))
+    fn limit_of(&self, request: &CallRequest<'_>, ask: &Ask<'_>) -> Duration {
+        let Subject::Tool(Some(tool)) = &request.subject else { return self.server.timeout(None) };
+        self.server.timeout(ask.own.or(tool.text.as_deref()))
     }
 
     async fn deliver(
