@@ -19,14 +19,12 @@ use tokio_util::task::TaskTracker;
 use toolgate_admission::access::Grant;
 use toolgate_admission::admit::{Admission, Sender};
 use toolgate_admission::call_request::CallRequest;
-use toolgate_admission::clearance::Closed;
 use toolgate_admission::list_kind::Kind;
-use toolgate_mcp::{Message, Notification, Refusal, Request, Version, method, peek, write};
+use toolgate_mcp::{Message, Notification, Refusal, Request, Version};
 use toolgate_upstream::event_buffer::{Outlet, Reader};
 use toolgate_upstream::link::{Asked, Link, Server};
 use toolgate_upstream::resubscribe::Wishes;
-use toolgate_upstream::rewrite::{refused, rewrite};
-use toolgate_upstream::tasks;
+use toolgate_upstream::rewrite::refused;
 
 use crate::dial_in::{Desk, Running};
 use crate::downstream::call::Call;
@@ -34,11 +32,11 @@ use crate::downstream::change_tracking::Sight;
 use crate::downstream::coarse_timer::Pace;
 use crate::downstream::endpoint::Endpoint;
 use crate::downstream::links::Links;
-use crate::downstream::size_limits::TooLong;
 use crate::downstream::streams::{EventId, Streams};
 
 mod as_agent;
 mod asked;
+mod notifications;
 mod opening;
 mod requests;
 mod standing;
@@ -153,57 +151,6 @@ impl AgentSession {
         }
         let idle = Box::pin(std::future::ready(()));
         (answers > 0).then(|| Call::new(outlet, idle, &self.tasks, &self.pace))
-    }
-
-    /// Passes on a notification of the agent.
-    pub async fn notify(&self, notification: &Notification<'_>) -> Result<(), Refusal> {
-        self.touch();
-        let name = notification.method.as_ref();
-        if let Some(long) = TooLong::of_message(name, notification.params) {
-            let (grant, via) = (self.grant(), Arc::clone(&self.sender.via));
-            long.record(&self.admission, &grant, &via, name).await;
-            return Err(long.refusal(None));
-        }
-        if let Some(closed) = Closed::notification(name) {
-            self.pass_on_notification(notification, closed).await;
-        }
-        Ok(())
-    }
-
-    async fn pass_on_notification(&self, notification: &Notification<'_>, closed: Closed) {
-        let part =
-            |key: &str| notification.params.and_then(|params| peek(params, &[key]).ok().flatten());
-        if notification.method == method::CANCELLED {
-            return self.cancel(notification, part("requestId"), closed).await;
-        }
-        if notification.method == method::PROGRESS {
-            let asked =
-                part("progressToken").and_then(|token| Some((token, self.token_of(token)?)));
-            if let Some((token, (link, theirs))) = asked
-                && let Ok(body) = rewrite(notification.raw, &[(token, &theirs)])
-            {
-                self.pass_on(link, body, closed).await;
-            }
-            return;
-        }
-        let all = !self.endpoint.is_one();
-        // Where all servers are shown the handshake with each is our own.
-        if all && notification.method != method::ROOTS_LIST_CHANGED {
-            return;
-        }
-        for link in self.links().iter() {
-            let params = notification.params.unwrap_or("{}");
-            let task = tasks::related_if_known(self, link.server().name(), params);
-            let task = task.map(|(part, own)| (part, write::quote(&own)));
-            let task: Vec<_> = task.iter().map(|(part, own)| (*part, own.as_str())).collect();
-            // What one agent says of itself is not true of all that share the server.
-            if !link.is_shared()
-                && (!all || link.is_up())
-                && let Ok(body) = rewrite(notification.raw, &task)
-            {
-                self.pass_on(Arc::clone(link), body, closed).await;
-            }
-        }
     }
 
     /// Reads the general stream: what belongs to no request.
@@ -355,31 +302,10 @@ impl AgentSession {
         }
     }
 
-    /// Passes on that the agent no longer wants its request `id`, wherever that runs.
-    async fn cancel(&self, notification: &Notification<'_>, id: Option<&str>, closed: Closed) {
-        let Some(id) = id else { return };
-        self.running.take_back(id);
-        for link in self.all_links() {
-            if let Some(number) = link.withdraw(self.key, id)
-                && let Ok(body) = rewrite(notification.raw, &[(id, &number.to_string())])
-            {
-                self.pass_on(link, body, closed).await;
-            }
-        }
-    }
-
     /// All links on which something of it may run.
     fn all_links(&self) -> Vec<Arc<Link>> {
         let former: Vec<_> = self.former.lock().iter().filter_map(Weak::upgrade).collect();
         self.links().iter().cloned().chain(former).collect()
-    }
-
-    /// Delivers before the agent's next message is read, and also if the agent hangs up meanwhile.
-    async fn pass_on(&self, link: Arc<Link>, body: Bytes, closed: Closed) {
-        let delivered = self.tasks.spawn(async move { link.tell(body, closed).await }).await;
-        if delivered.is_err() {
-            tracing::debug!(endpoint = %self.endpoint, "a message was not passed on");
-        }
     }
 
     fn stream_number(&self) -> u64 {
