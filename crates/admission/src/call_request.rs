@@ -10,7 +10,8 @@
 
 use std::borrow::Cow;
 
-use toolgate_mcp::{OwnedRequest, Refusal, Request, code, members, method, text};
+use toolgate_json::{members, text};
+use toolgate_mcp::{OwnedRequest, Refusal, Request, code, method};
 
 use crate::multi_round::MultiRound;
 

@@ -4,7 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use toolgate_audit::{Effect, Outcome};
-use toolgate_mcp::{Payload, peek};
+use toolgate_json::peek;
+use toolgate_mcp::Payload;
 
 use crate::refused::Refused;
 use crate::task_call::Made;

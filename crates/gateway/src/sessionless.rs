@@ -20,8 +20,9 @@ use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::clearance::Heads;
 use toolgate_admission::contained::Work;
 use toolgate_admission::multi_round::legs;
+use toolgate_json::peek;
 use toolgate_mcp::modern::Claims;
-use toolgate_mcp::{OwnedRequest, Refusal, method, peek};
+use toolgate_mcp::{OwnedRequest, Refusal, method};
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::log_level::Level;
 

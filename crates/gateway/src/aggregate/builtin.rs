@@ -27,7 +27,8 @@ use toolgate_admission::refused::Refused;
 use toolgate_admission::reserved::TOOLGATE;
 use toolgate_admission::wanted::wanted;
 use toolgate_audit::{CallId, Effect, Outcome};
-use toolgate_mcp::{Refusal, write};
+use toolgate_json::quote;
+use toolgate_mcp::Refusal;
 use toolgate_policy::Class;
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::lists::List;
@@ -126,7 +127,7 @@ impl Delivery for ToBuiltIn {
 
 impl BuiltIn {
     fn is_there(&self, session: &AgentSession) -> bool {
-        !self.of_sessions || session.desk().is_some()
+        !self.of_sessions || session.dial_in().is_some()
     }
 }
 
@@ -150,7 +151,7 @@ impl Failed {
 fn result(done: Result<String, Failed>, call_id: CallId) -> String {
     match done {
         Ok(structured) => {
-            let text = write::quote(&structured);
+            let text = quote(&structured);
             format!(
                 r#"{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{structured},"isError":false}}"#
             )

@@ -24,13 +24,13 @@ use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::reply::Reply;
 
 use super::running::Entered;
-use super::{Desk, Gate, Running, Sending as ToDriver, Unresolved};
+use super::{DialIn, Gate, Running, Sending as ToDriver, Unresolved};
 
 /// A call to a session's tool, before its session is found.
 struct SessionCall {
     /// Where the agent can take it back.
     running: Arc<Running>,
-    desk: Arc<Desk>,
+    dial_in: Arc<DialIn>,
     /// The name that was called.
     shown: String,
     /// Whether the request has arguments; without, it is decided by an empty object.
@@ -51,20 +51,20 @@ struct ToSession {
 /// Starts a call of the tool that the grant knows as `shown`.
 pub(crate) fn start(
     (caller, running): (&dyn Caller, &Arc<Running>),
-    desk: &Arc<Desk>,
+    dial_in: &Arc<DialIn>,
     request: &CallRequest<'_>,
     (shown, known): (&str, Known),
     outlet: &Arc<Outlet>,
 ) -> Result<Work, Refusal> {
     let has_arguments = request.arguments.is_some_and(|raw| raw != "null");
-    let class = desk.class(&known);
+    let class = dial_in.class(&known);
     let Known { original, aliases, .. } = known;
     let mut wanted = wanted(caller, SESSIONS, request, Some(&original), |_| class)?;
     wanted.aliases = aliases;
     let reply = Reply::new(outlet, request.id, Expects::ToolResult);
     let call = SessionCall {
         running: Arc::clone(running),
-        desk: Arc::clone(desk),
+        dial_in: Arc::clone(dial_in),
         shown: shown.to_owned(),
         has_arguments,
         reply: reply.with_call_id(Some(wanted.call_id)),
@@ -84,7 +84,8 @@ impl SessionCall {
         mut wanted: Arc<Wanted>,
     ) -> Option<(ToSession, Arc<Wanted>)> {
         let reach = &wanted.sender.grant.sessions;
-        let target = match self.desk.sessions.resolve(&self.shown, self.arguments(&wanted), reach) {
+        let target = match self.dial_in.driver.resolve(&self.shown, self.arguments(&wanted), reach)
+        {
             Ok(target) => target,
             Err(unresolved) => {
                 self.go_nowhere(&admission, &wanted, &unresolved).await;
@@ -94,7 +95,7 @@ impl SessionCall {
         let called = Arc::make_mut(&mut wanted);
         called.session = Some(Called::of(&target));
         if let What::Tool(_, class) = &mut called.what {
-            *class = self.desk.class_of_kind(&target.kind, &target.tool);
+            *class = self.dial_in.class_of_kind(&target.kind, &target.tool);
         }
         let is_checked = admission.would_admit(&wanted);
         if is_checked && let Err(failure) = self.check(&wanted, &target).await {
@@ -113,13 +114,13 @@ impl SessionCall {
     }
 
     async fn check(&self, wanted: &Wanted, target: &Target) -> Result<(), Failure> {
-        self.desk.schemas.check(&wanted.sender.grant.label, target, &wanted.arguments).await
+        self.dial_in.schemas.check(&wanted.sender.grant.label, target, &wanted.arguments).await
     }
 
     async fn go_nowhere(self, admission: &Admission, wanted: &Wanted, unresolved: &Unresolved) {
         let Unresolved { failure, has_output_schema } = unresolved;
         let recorded = admission.unroutable(wanted, failure.error_code(), &failure.text()).await;
-        self.desk.metrics.unavailable.inc();
+        self.dial_in.metrics.unavailable.inc();
         match recorded {
             Ok(()) => self.reply.result(&told(failure, *has_output_schema, wanted.call_id)),
             Err(refused) => self.reply.refuse(&refused),
@@ -144,7 +145,7 @@ impl Delivery for ToSession {
         } else {
             let gate = Arc::new(Gate::new(recheck));
             let sending = ToDriver::new(target, permit, Arc::clone(&gate));
-            let answer = wait(&call.desk, sending, &entered.taken_back).await;
+            let answer = wait(&call.dial_in, sending, &entered.taken_back).await;
             match gate.refused().filter(|_| was_not_sent(&answer)) {
                 Some(refused) => {
                     (Ended::refused(&refused, false), Some(refused.result().to_string()))
@@ -153,7 +154,7 @@ impl Delivery for ToSession {
             }
         };
         drop(entered);
-        count(&call.desk, ended.outcome);
+        count(&call.dial_in, ended.outcome);
         let reply = call.reply;
         match result {
             None => reply.forgo(),
@@ -169,16 +170,16 @@ impl Delivery for ToSession {
 
 /// Sends and waits. A call that is taken back still ends, in its own time.
 async fn wait(
-    desk: &Desk,
+    dial_in: &DialIn,
     sending: ToDriver,
     taken_back: &tokio_util::sync::CancellationToken,
 ) -> Result<Answer, Failure> {
-    let mut sent = desk.sessions.call(sending)?;
+    let mut sent = dial_in.driver.call(sending)?;
     let gone = || Failure::Cancelled { effect: session::Effect::Unknown };
     tokio::select! {
         biased;
         answer = &mut sent.answer => return answer.map_err(|_| gone()),
-        () = taken_back.cancelled() => desk.sessions.cancel(sent.call),
+        () = taken_back.cancelled() => dial_in.driver.cancel(sent.call),
     }
     sent.answer.await.map_err(|_| gone())
 }
@@ -234,8 +235,8 @@ fn ended_by(
     (ended, Some(told(&failure, has_output_schema, call_id)))
 }
 
-fn count(desk: &Desk, outcome: Outcome) {
-    let metrics = &desk.metrics;
+fn count(dial_in: &DialIn, outcome: Outcome) {
+    let metrics = &dial_in.metrics;
     match outcome {
         Outcome::Timeout => metrics.timeout.inc(),
         Outcome::Cancelled => metrics.cancelled.inc(),

@@ -26,7 +26,7 @@ use toolgate_upstream::link::{Asked, Link, Server};
 use toolgate_upstream::resubscribe::Wishes;
 use toolgate_upstream::rewrite::refused;
 
-use crate::dial_in::{Desk, Running};
+use crate::dial_in::{DialIn, Running};
 use crate::downstream::call::Call;
 use crate::downstream::change_tracking::Sight;
 use crate::downstream::coarse_timer::Pace;
@@ -58,7 +58,7 @@ pub struct AgentSession {
     admission: Arc<Admission>,
     version: OnceLock<Version>,
     /// The sessions, where they can dial in.
-    desk: Option<Arc<Desk>>,
+    dial_in: Option<Arc<DialIn>>,
     /// Its calls to sessions.
     pub(crate) running: Arc<Running>,
     links: ArcSwap<Links>,
@@ -211,8 +211,8 @@ impl AgentSession {
     }
 
     /// The sessions, where they can dial in and are to be seen.
-    pub(crate) fn desk(&self) -> Option<&Arc<Desk>> {
-        self.desk.as_ref().filter(|_| !self.endpoint.is_one())
+    pub(crate) fn dial_in(&self) -> Option<&Arc<DialIn>> {
+        self.dial_in.as_ref().filter(|_| !self.endpoint.is_one())
     }
 
     pub(crate) fn key(&self) -> u64 {

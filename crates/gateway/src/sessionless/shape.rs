@@ -5,9 +5,9 @@
 
 use bytes::Bytes;
 use toolgate_admission::call_request::CallRequest;
+use toolgate_json::{Edit, members, peek, text};
 use toolgate_mcp::{
-    Edit, Incoming, Limits, Message, Notification, Payload, Response, code, members, method,
-    parse_server, peek, text,
+    Incoming, Limits, Message, Notification, Payload, Response, code, method, parse_server,
 };
 
 use toolgate_upstream::log_level::Level;

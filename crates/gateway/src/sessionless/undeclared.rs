@@ -2,7 +2,8 @@
 
 use bytes::Bytes;
 use toolgate_admission::call_request::{CallRequest, Subject, Word};
-use toolgate_mcp::{code, method, peek, write};
+use toolgate_json::peek;
+use toolgate_mcp::{code, method, write};
 use toolgate_upstream::tasks::own_id;
 
 use super::Client;

@@ -12,7 +12,7 @@
 
 mod bed;
 mod client;
-mod dialled;
+mod dial_in_program;
 mod gate;
 mod office;
 mod player;
@@ -23,6 +23,8 @@ mod answers;
 mod attributed;
 mod cancel;
 mod detached;
+mod dial_in_calls;
+mod dial_in_changes;
 mod ending;
 mod faults;
 mod faulty;

@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use toolgate_audit::{Kind as RowKind, Row};
 use toolgate_gateway::Endpoint;
-use toolgate_mcp::peek;
+use toolgate_json::peek;
+use toolgate_session::Settings;
 
-use crate::bed::{Agent, Bed, Counted, INITIALIZE, Reply, Seen, limits, settings};
+use crate::bed::{Agent, Bed, Counted, Reply, Seen, limits, settings};
 use crate::client::{Client, ask_as};
-use crate::dialled::Dialled;
+use crate::dial_in_program::DialInBed;
 use crate::faulty::{Fault, FaultyStore, Plan};
 use crate::office::Office;
 use crate::player::Player;
 use crate::script::{Kind, Peer, settle};
 
 /// A tool of a session, and a built-in.
-const TOOLS: [&str; 2] = ["find", "session_list"];
+const TOOLS: [&str; 2] = ["find", "my_permissions"];
 
 /// What of a message is not about its protocol.
 fn params(tool: &str) -> String {
@@ -55,14 +56,29 @@ async fn is_recorded(office: &Office, tool: &str) {
     assert_eq!(rows_of(&rows, tool), ["intent", "unknown unknown"]);
 }
 
-/// A gateway where a program with the tool `find` has dialled in; its driver is about to panic.
+/// A gateway where a program with the tool `find` has dialled in. Its driver is about to panic, and
+/// so is the store when a built-in looks at what was used.
 async fn panicking() -> (Bed, Agent) {
-    let bed = Bed::new();
-    let dialled = Dialled::new();
-    bed.gateway.set_sessions(dialled.clone());
-    let agent = bed.open_all(INITIALIZE).await;
-    dialled.panic(true);
-    (bed, agent)
+    let (bed, plan) = with_faulty_store();
+    let random = {
+        let plan = plan.clone();
+        move || {
+            assert!(!plan.is(Fault::CalleePanics), "on purpose");
+            Some(1)
+        }
+    };
+    let dial_in = DialInBed::of(bed, Settings::default(), random);
+    let _program = dial_in.register("u", "find").await;
+    let agent = dial_in.agent().await;
+    plan.set(Some(Fault::CalleePanics));
+    (dial_in.bed, agent)
+}
+
+fn with_faulty_store() -> (Bed, Plan) {
+    let (ids, plan) = (Arc::new(Counted::new()), Plan::default());
+    let office =
+        Office::through(ids.clone(), |store| Arc::new(FaultyStore(store, plan.clone())) as _);
+    (Bed::with(ids, office, limits()), plan)
 }
 
 fn events(all: Vec<Seen>) -> Vec<String> {
@@ -160,10 +176,7 @@ async fn an_answer_that_waits_for_its_row_is_not_lost_to_a_panic() {
 
 #[tokio::test(start_paused = true)]
 async fn a_parked_call_that_panics_is_answered_with_the_next_request() {
-    let (ids, plan) = (Arc::new(Counted::new()), Plan::default());
-    let office =
-        Office::through(ids.clone(), |store| Arc::new(FaultyStore(store, plan.clone())) as _);
-    let bed = Bed::with(ids, office, limits());
+    let (bed, plan) = with_faulty_store();
     let mut peer = Peer::new(Kind::Child);
     bed.apply([bed.server(settings("files"), &peer)]);
     let client = Client { capabilities: r#"{"elicitation":{}}"#, ..Client::of_files(&bed) };

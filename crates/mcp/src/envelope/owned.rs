@@ -4,9 +4,10 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use toolgate_json::edit::offset;
+use toolgate_json::quote;
+
 use super::Request;
-use crate::edit::offset;
-use crate::write;
 
 /// A request and where its parts are.
 #[derive(Debug, Clone)]
@@ -23,7 +24,7 @@ impl OwnedRequest {
         let mut raw = String::from(r#"{"jsonrpc":"2.0","id":"#);
         let id = push(&mut raw, itoa::Buffer::new().format(number));
         raw.push_str(r#","method":"#);
-        raw.push_str(&write::quote(method));
+        raw.push_str(&quote(method));
         let params = params.map(|params| {
             raw.push_str(r#","params":"#);
             push(&mut raw, params)

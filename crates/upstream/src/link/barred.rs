@@ -12,7 +12,8 @@ use serde_json::json;
 use toolgate_admission::barred::Barred;
 use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::list_kind::Kind;
-use toolgate_mcp::{Version, code, method, peek, text, write};
+use toolgate_json::{peek, text};
+use toolgate_mcp::{Version, code, method, write};
 
 use super::Link;
 

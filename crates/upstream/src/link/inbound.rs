@@ -87,7 +87,7 @@ impl Link {
             Err(refusal) => {
                 self.server.metrics.dropped.inc();
                 // One that says nothing else must not fill the log.
-                if self.nonsense.may_say(Instant::now()) {
+                if self.nonsense.lock().allows(Instant::now()) {
                     let (server, why) = (self.server.name(), refusal.message);
                     tracing::warn!(server, why, "the server sent no MCP message");
                 }

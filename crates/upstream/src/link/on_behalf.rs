@@ -10,7 +10,8 @@ use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::clearance::Clearance;
 use toolgate_admission::ended::Ended;
 use toolgate_admission::wanted::wanted;
-use toolgate_mcp::{Incoming, Limits, Message, Request, method, parse_server, write};
+use toolgate_json::quote;
+use toolgate_mcp::{Incoming, Limits, Message, Request, method, parse_server};
 use toolgate_store::Ending;
 
 use super::Link;
@@ -57,6 +58,6 @@ pub(crate) async fn ask(
 
 /// Follows a resource again, on a server that has forgotten who follows what.
 pub(crate) async fn follow(session: &Arc<dyn Agent>, link: &Arc<Link>, uri: &str) -> bool {
-    let params = format!(r#"{{"uri":{}}}"#, write::quote(uri));
+    let params = format!(r#"{{"uri":{}}}"#, quote(uri));
     ask(session, link, method::RESOURCES_SUBSCRIBE, Some(&params)).await.is_some()
 }

@@ -23,8 +23,9 @@ use toolgate_admission::multi_round::Newer;
 use toolgate_admission::recheck::Recheck;
 use toolgate_admission::refused::Refused;
 use toolgate_audit::{CallId, Effect};
+use toolgate_json::peek;
 use toolgate_mcp::modern::without_claims;
-use toolgate_mcp::{Payload, Refusal, code, method, peek, write};
+use toolgate_mcp::{Payload, Refusal, code, method, write};
 
 use super::handshake::Up;
 use super::input_required::{Settled, over};

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use toolgate_admission::clearance::Closed;
-use toolgate_mcp::{Notification, Refusal, method, peek, write};
+use toolgate_json::{peek, quote};
+use toolgate_mcp::{Notification, Refusal, method};
 use toolgate_upstream::link::Link;
 use toolgate_upstream::rewrite::rewrite;
 use toolgate_upstream::tasks;
@@ -52,7 +53,7 @@ impl AgentSession {
         for link in self.links().iter() {
             let params = notification.params.unwrap_or("{}");
             let task = tasks::related_if_known(self, link.server().name(), params);
-            let task = task.map(|(part, own)| (part, write::quote(&own)));
+            let task = task.map(|(part, own)| (part, quote(&own)));
             let task: Vec<_> = task.iter().map(|(part, own)| (*part, own.as_str())).collect();
             // What one agent says of itself is not true of all that share the server.
             if !link.is_shared()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use toolgate_admission::call_request::{CallRequest, Subject};
 use toolgate_admission::contained::{Work, contained};
 use toolgate_admission::expects::Expects;
+use toolgate_json::quote;
 use toolgate_mcp::{Refusal, code, method, write};
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::forward::{forward, refuse_task};
@@ -84,7 +85,7 @@ impl AgentSession {
         };
         let related = tasks::related(self, server, request.related_task)?;
         let changes: Vec<_> =
-            task.iter().chain(&related).map(|(part, own)| (*part, write::quote(own))).collect();
+            task.iter().chain(&related).map(|(part, own)| (*part, quote(own))).collect();
         let changes: Vec<_> = changes.iter().map(|(part, own)| (*part, own.as_str())).collect();
         let grant = self.grant();
         let ask = Ask {

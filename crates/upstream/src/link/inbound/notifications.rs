@@ -6,9 +6,8 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use tokio::time::Instant;
 use toolgate_admission::list_kind::Kind;
-use toolgate_mcp::{
-    Incoming, Limits, Message, Notification, method, parse_server, peek, text, write,
-};
+use toolgate_json::{peek, text};
+use toolgate_mcp::{Incoming, Limits, Message, Notification, method, parse_server, write};
 
 use crate::link::agent::Agent;
 use crate::link::changes::without_tag;
@@ -167,7 +166,7 @@ impl Link {
     /// server.
     fn log_unattributed(&self, notification: &Notification<'_>) {
         self.server.metrics.dropped.inc();
-        if self.nonsense.may_say(Instant::now()) {
+        if self.nonsense.lock().allows(Instant::now()) {
             let said = notification.params.unwrap_or_default();
             let said = said.get(..said.floor_char_boundary(MAX_LOGGED)).unwrap_or_default();
             let (server, method) = (self.server.name(), &*notification.method);
