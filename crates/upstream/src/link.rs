@@ -36,7 +36,6 @@ mod barred;
 mod changes;
 mod discover;
 mod early;
-mod ended;
 mod handshake;
 mod inbound;
 mod input_required;
@@ -60,7 +59,7 @@ use handshake::Up;
 use inbound::Ear;
 use list_refresh::Survey;
 pub use pending::Ask;
-pub(crate) use pending::Pending;
+pub(crate) use pending::{Owner, Pending};
 pub use server::{Instances, Server, ServerSettings};
 use waiting::WaitingRoom;
 

@@ -19,7 +19,7 @@ use toolgate_upstream::rewrite::{refused, rewrite, with_error};
 
 use super::{Gateway, NotOpened};
 use crate::aggregate;
-use crate::downstream::agent::{AgentSession, ClientState, Opening};
+use crate::downstream::agent::{AgentSession, Opening};
 use crate::downstream::endpoint::Endpoint;
 use crate::downstream::size_limits::TooLong;
 
@@ -35,7 +35,7 @@ impl Gateway {
         if self.draining.is_cancelled() {
             return Err(NotOpened::Stopping);
         }
-        if let Some(long) = TooLong::of(&request.method, request.params, false) {
+        if let Some(long) = TooLong::of_message(&request.method, request.params) {
             let via = endpoint.via();
             long.record(&self.admission, caller, &via, &request.method).await;
             return Err(NotOpened::Answer(refused(&long.refusal(Some(request.id)))));
@@ -160,7 +160,7 @@ impl Gateway {
         endpoint: &Endpoint,
         params: Bytes,
         caller: &Arc<Grant>,
-        standing: Option<Box<dyn ClientState>>,
+        standing: Option<Arc<str>>,
     ) -> Option<Arc<AgentSession>> {
         let opening = Opening {
             id: self.ids.agent_session()?,
@@ -226,7 +226,7 @@ impl Gateway {
                 let me: Weak<AgentSession> = Arc::downgrade(session);
                 let parties = Parties::One(me);
                 let opening = session.opening().clone();
-                let era = if session.standing().is_some() { Era::Modern } else { Era::Legacy };
+                let era = if session.is_standing() { Era::Modern } else { Era::Legacy };
                 Link::new(Arc::clone(server), parties, opening, era, self.tasks.clone())
             }
             Instances::Shared => {
