@@ -82,10 +82,4 @@ impl People {
         let person = self.0.get(&Hash::of(token.as_bytes()))?;
         person.expires.is_none_or(|end| now < end).then(|| Arc::clone(person))
     }
-
-    /// Whether somebody of this name may still look.
-    pub(crate) fn has(&self, name: &str, now: Timestamp) -> bool {
-        let valid = |person: &&Arc<Person>| person.expires.is_none_or(|end| now < end);
-        self.0.values().filter(valid).any(|person| *person.name == *name)
-    }
 }

@@ -85,7 +85,9 @@ async fn answer(
         None => Bytes::new(),
     };
     let headers = parts.headers;
-    (route.handle)(Ask { admin, who, params, query, body, headers }).await
+    let ask = Ask { admin, who, params, query, body, headers };
+    ask.check_person()?;
+    (route.handle)(ask).await
 }
 
 /// The body, which has [`BODY_READ`] in all to come.
