@@ -129,7 +129,7 @@ fn start(
             let mut changes = vec![(part, write::quote(&own))];
             changes.extend(related.map(|(part, own)| (part, write::quote(&own))));
             let changes: Vec<_> = changes.iter().map(|(part, own)| (*part, own.as_str())).collect();
-            let is_task = tasks::is_about_one(&request.method);
+            let is_task = method::is_about_task(&request.method);
             let ask = Ask {
                 session: session.key(),
                 request,

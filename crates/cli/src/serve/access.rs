@@ -267,6 +267,7 @@ fn granted(grant: &GrantConfig, policies: &Policies) -> Arc<Grant> {
         sessions: sessions::reach(&grant.sessions),
         servers: grant.servers.as_ref().map(|servers| servers.iter().cloned().collect()),
         policy,
+        token: Some(Hash(*grant.token.as_bytes())),
         expires: grant.expires,
         ..Grant::default()
     })
@@ -282,6 +283,7 @@ fn kept_grant(grant: &store::Grant, policies: &Policies) -> Arc<Grant> {
         servers: grant.servers.as_ref().map(|servers| servers.iter().cloned().collect()),
         sessions: grant.sessions.as_deref().map(sessions::kept_reach).unwrap_or_default(),
         policy,
+        token: Some(grant.token),
         expires: grant.expires,
         ..Grant::default()
     })

@@ -276,7 +276,7 @@ async fn read(session: Arc<AgentSession>, mut general: Attached, over: Cancellat
         let next = tokio::select! {
             biased;
             () = over.cancelled() => return,
-            next = general.reader.next() => next,
+            next = general.next() => next,
         };
         match next {
             Next::Event(_, body) => standing.subscriptions.tell(&body),

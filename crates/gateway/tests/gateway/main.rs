@@ -21,6 +21,7 @@ mod all;
 mod answers;
 mod attributed;
 mod cancel;
+mod cut_off;
 mod detached;
 mod ending;
 mod faults;

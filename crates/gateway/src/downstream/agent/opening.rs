@@ -77,6 +77,7 @@ impl AgentSession {
             standing,
             sight: Sight::default(),
             listening: AtomicBool::new(false),
+            cut_off: AtomicBool::new(false),
             readers: AtomicUsize::new(0),
             last_use: Mutex::new(Instant::now()),
             tasks,
