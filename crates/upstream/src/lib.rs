@@ -25,7 +25,7 @@ pub mod list_cache;
 mod listed;
 pub mod lists;
 pub mod log_level;
-mod log_limit;
+pub mod log_limit;
 pub mod metrics;
 pub mod names;
 pub mod relay;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::ToSpan;
 use toolgate_audit::Hash;
 use toolgate_gateway::{Access, Frozen, Grant};
+use toolgate_json::peek;
 
 use crate::bed::{Agent, Bed, settings, shared};
 use crate::client::{Client, ask};
@@ -124,7 +125,7 @@ async fn an_answer_reaches_no_server_that_is_frozen_or_out_of_reach() {
         let sent = player.waiting("tools/call").await;
         sent.say(ASKS);
         let question = call.message().await;
-        let id = toolgate_mcp::peek(&question, &["id"]).unwrap().unwrap();
+        let id = peek(&question, &["id"]).unwrap().unwrap();
         player.heard();
         let servers = out_of_reach.then(|| std::iter::once("other".to_owned()).collect());
         let policy = Some(policy(ALLOW));
@@ -191,7 +192,7 @@ async fn an_id_of_a_task_that_the_server_has_used_again_opens_nothing() {
         let (before, after) = (of("before"), of("after"));
         let call = ask("tools/call", r#""name":"t""#);
         let about = |answer: &str, method: &str| {
-            let shown = toolgate_mcp::peek(answer, &["result", "taskId"]).unwrap().unwrap();
+            let shown = peek(answer, &["result", "taskId"]).unwrap().unwrap();
             ask(method, &format!(r#""taskId":{shown}"#))
         };
         let old = before.ask(&call).answer().await;
@@ -219,7 +220,7 @@ async fn a_method_on_tasks_that_the_protocol_does_not_define_reaches_own_tasks_a
     let agent = bed.agent().await;
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","task":{}}}"#;
     let made = agent.ask(call).answer().await;
-    let shown = toolgate_mcp::peek(&made, &["result", "task", "taskId"]).unwrap().unwrap();
+    let shown = peek(&made, &["result", "task", "taskId"]).unwrap().unwrap();
     let delete = |id: &str| {
         format!(r#"{{"jsonrpc":"2.0","id":2,"method":"tasks/delete","params":{{"taskId":{id}}}}}"#)
     };

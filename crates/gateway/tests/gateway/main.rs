@@ -12,6 +12,7 @@
 
 mod bed;
 mod client;
+mod dial_in_program;
 mod gate;
 mod office;
 mod player;
@@ -23,6 +24,8 @@ mod attributed;
 mod cancel;
 mod cut_off;
 mod detached;
+mod dial_in_calls;
+mod dial_in_changes;
 mod ending;
 mod faults;
 mod faulty;

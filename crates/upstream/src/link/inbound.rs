@@ -10,9 +10,10 @@ use tokio::time::Instant;
 use toolgate_admission::clearance::Closed;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::task_call::Made;
+use toolgate_json::{peek, text};
 use toolgate_mcp::{
     Incoming, Limits, Message, Notification, Payload, Pieces, Request, Response, code, method,
-    parse_server, peek, text, write,
+    parse_server, write,
 };
 
 use super::agent::Agent;
@@ -93,7 +94,7 @@ impl Link {
             Err(refusal) => {
                 self.server.metrics.dropped.inc();
                 // One that says nothing else must not fill the log.
-                if self.nonsense.may_say(Instant::now()) {
+                if self.nonsense.lock().allows(Instant::now()) {
                     let (server, why) = (self.server.name(), refusal.message);
                     tracing::warn!(server, why, "the server sent no MCP message");
                 }
@@ -474,7 +475,7 @@ impl Link {
     /// server.
     fn log_unattributed(&self, notification: &Notification<'_>) {
         self.server.metrics.dropped.inc();
-        if self.nonsense.may_say(Instant::now()) {
+        if self.nonsense.lock().allows(Instant::now()) {
             let said = notification.params.unwrap_or_default();
             let said = said.get(..said.floor_char_boundary(MAX_LOGGED)).unwrap_or_default();
             let (server, method) = (self.server.name(), &*notification.method);
