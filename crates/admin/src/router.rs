@@ -86,7 +86,11 @@ async fn answer(
     };
     let headers = parts.headers;
     let ask = Ask { admin, who, params, query, body, headers };
-    ask.check_person()?;
+    if let Err(fault) = ask.check_person() {
+        let strangers = ask.admin.given.gateway.admission().strangers();
+        strangers.refused(Listener::Admin, Stranger::BadToken, parts.extensions.get().copied());
+        return Err(fault);
+    }
     (route.handle)(ask).await
 }
 
