@@ -57,14 +57,6 @@ impl Role {
     }
 }
 
-/// Whether the request is about one task.
-pub fn is_about_one(method: &str) -> bool {
-    matches!(
-        method,
-        method::TASKS_GET | method::TASKS_RESULT | method::TASKS_UPDATE | method::TASKS_CANCEL
-    )
-}
-
 /// A part of a request that names a task, and the server's own id of it.
 pub type Part<'a> = (&'a str, String);
 
@@ -118,8 +110,8 @@ pub fn own_id(session: &dyn Caller, shown: &str) -> Option<(String, String)> {
     if **label != *grant {
         return None;
     }
-    session.admission().tasks.remember(label, &server, &own, session.key());
-    Some((server, own))
+    let is_own = session.admission().tasks.remember(label, &server, &own, session.key());
+    is_own.then_some((server, own))
 }
 
 /// The id under which this grant knows a task whose own id is `raw`, both raw JSON; none if the
