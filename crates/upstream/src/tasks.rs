@@ -57,14 +57,6 @@ impl Role {
     }
 }
 
-/// Whether the request is about one task.
-pub fn is_about_one(method: &str) -> bool {
-    matches!(
-        method,
-        method::TASKS_GET | method::TASKS_RESULT | method::TASKS_UPDATE | method::TASKS_CANCEL
-    )
-}
-
 /// A part of a request that names a task, and the server's own id of it.
 pub type Part<'a> = (&'a str, String);
 
