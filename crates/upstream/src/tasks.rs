@@ -110,8 +110,8 @@ pub fn own_id(session: &dyn Caller, shown: &str) -> Option<(String, String)> {
     if **label != *grant {
         return None;
     }
-    session.admission().tasks.remember(label, &server, &own, session.key());
-    Some((server, own))
+    let is_own = session.admission().tasks.remember(label, &server, &own, session.key());
+    is_own.then_some((server, own))
 }
 
 /// The id under which this grant knows a task whose own id is `raw`, both raw JSON; none if the

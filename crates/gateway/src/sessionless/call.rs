@@ -122,7 +122,7 @@ impl ModernStream {
                 }
             }
             let going = self.going.as_mut()?;
-            match going.attached.reader.next().await {
+            match going.attached.next().await {
                 Next::Event(_, body) => {
                     let newer = going.attached.reader.is_newer();
                     let wish = newer.then(|| Question::of_result(&body)).flatten();

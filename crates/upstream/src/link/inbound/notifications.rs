@@ -130,34 +130,38 @@ impl Link {
 
     /// Gives a notification that belongs to no request to every agent that it concerns.
     fn tell_all(&self, notification: &Notification<'_>, body: &Bytes) {
+        if notification.method == method::RESOURCES_UPDATED {
+            return self.tell_of_update(notification, body);
+        }
         match &self.parties {
             Parties::One(session) => {
                 if let Some(session) = session.upgrade() {
                     session.hear_general(&self.server, notification, body);
                 }
             }
-            Parties::Many(sessions) => {
-                let sessions = sessions.lock().clone();
-                let sessions = sessions.iter().filter_map(Weak::upgrade);
-                if notification.method == method::RESOURCES_UPDATED {
-                    let params = notification.params.unwrap_or("{}");
-                    let uri = peek(params, &["uri"]).ok().flatten().and_then(text);
-                    let uri = uri.unwrap_or_default();
-                    let follows = |session: &Arc<dyn Agent>| {
-                        session.wishes().subscribed(self.server.name(), &uri)
-                    };
-                    for session in sessions.filter(follows) {
-                        session.hear_general(&self.server, notification, body);
-                    }
-                } else if Kind::changed_by(&notification.method).is_empty() {
-                    self.log_unattributed(notification);
-                } else {
-                    // Whatever else it holds may be about one of them.
-                    let bare = write::notification(&notification.method, None);
-                    for session in sessions {
-                        session.hear_general(&self.server, notification, &bare);
-                    }
+            Parties::Many(_) if Kind::changed_by(&notification.method).is_empty() => {
+                self.log_unattributed(notification);
+            }
+            Parties::Many(_) => {
+                // Its parameters may be about one of them.
+                let bare = write::notification(&notification.method, None);
+                for session in self.sessions() {
+                    session.hear_general(&self.server, notification, &bare);
                 }
+            }
+        }
+    }
+
+    /// Tells of a changed resource the agents whose policy lets them know of it; on a shared link,
+    /// those of them that subscribed to it.
+    fn tell_of_update(&self, notification: &Notification<'_>, body: &Bytes) {
+        let params = notification.params.unwrap_or("{}");
+        let uri = peek(params, &["uri"]).ok().flatten().and_then(text).unwrap_or_default();
+        let server = self.server.name();
+        for session in self.sessions() {
+            let follows = !self.is_shared() || session.wishes().subscribed(server, &uri);
+            if follows && session.admission().may_know_of(&session.grant(), server, &uri) {
+                session.hear_general(&self.server, notification, body);
             }
         }
     }

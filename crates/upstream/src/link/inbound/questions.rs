@@ -105,7 +105,7 @@ impl Link {
     }
 
     /// Tells the server that its question is not asked.
-    fn refuse_server(&self, id: &str, why: &str) {
+    pub fn refuse_server(&self, id: &str, why: &str) {
         self.answer_server(write::error(Some(id), code::INTERNAL_ERROR, why, None));
     }
 
