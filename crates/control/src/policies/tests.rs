@@ -14,8 +14,8 @@ const FAILS: &str = "version: '1'\ndefault: allow\ntests:\n  - name: denied\n   
 fn file(policies: &[(&str, &str)]) -> FileState {
     let mut text = String::from("policies:\n");
     for (name, document) in policies {
-        text.push_str(&format!("  {name}:\n"));
-        text.extend(document.lines().map(|line| format!("    {line}\n")));
+        let lines = document.lines().map(|line| format!("    {line}\n"));
+        text.extend([format!("  {name}:\n")].into_iter().chain(lines));
     }
     let text = if policies.is_empty() { "" } else { &text };
     let (config, policies) = (config(text), PolicyFiles::default());
