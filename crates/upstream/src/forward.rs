@@ -184,6 +184,9 @@ async fn guarded(
         return pending.refuse(&refused);
     }
     drop(before.link);
+    if matches!(wanted.what, What::Tool(..)) && admission.tasks.is_full(&session.grant().label) {
+        return pending.refuse(&admission.too_many_tasks(&wanted).await);
+    }
     let recheck = Arc::new(Recheck::of(&admission, &wanted));
     let (permit, ticket) = match admission.admit(&wanted).await {
         Ok(admitted) => admitted.split(),
@@ -251,7 +254,7 @@ async fn record_task(
     let (tell, mut recorded) = mpsc::channel(1);
     heard.recorded = Some(tell);
     let ends = heard.result.is_some();
-    admission.tasks.hear(who, server, own, &heard);
+    admission.hear_of_task(who, server, own, &heard);
     drop(heard);
     // Nothing is ever sent: it ends when the last one that was told has let go of it.
     if ends && timeout(PATIENCE, recorded.recv()).await.is_err() {

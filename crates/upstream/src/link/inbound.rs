@@ -21,7 +21,7 @@ use super::changes::without_tag;
 use super::ended::Ended;
 use super::input_required::{asks_for_more, hear_asks};
 use super::missing_capability::{answer_at_once, lacking};
-use super::present::NotShown;
+use super::present::Withholding;
 use super::waiting::{AgentWaiting, Bridge, Waiting};
 use super::{Link, Parties};
 use crate::channel::{Inbox, Progress};
@@ -191,21 +191,22 @@ impl Link {
                 return (answer, None);
             }
         };
-        let shown = self.result_for_agent(waiting, result).map_err(NotShown::from);
+        let shown = self.result_for_agent(waiting, result).map_err(Withholding::from);
         let shown = shown.and_then(|shown| {
             let now = shown.as_deref().unwrap_or(result);
-            let (tasks, made) = self.tasks_for_agent(waiting, now)?;
+            let (tasks, made) = self.tasks_for_agent(waiting, now, result)?;
             Ok((tasks.or(shown), made))
         });
         match (shown, response.id) {
             (Ok((Some(shown), made)), _) => (write::result(&waiting.id, &shown).into(), made),
             (Ok((None, made)), Some(id)) => (as_it_is(id), made),
             (Ok((None, made)), None) => (write::result(&waiting.id, result).into(), made),
-            (Err(why), _) => {
+            (Err(withheld), _) => {
                 let server = self.server.name();
-                let why = why.why(server);
+                let why = withheld.why(server);
                 tracing::warn!(server, why, "an answer of the server is not shown");
-                (write::error(Some(&waiting.id), code::INTERNAL_ERROR, &why, None).into(), None)
+                let error = write::error(Some(&waiting.id), code::INTERNAL_ERROR, &why, None);
+                (error.into(), withheld.made)
             }
         }
     }
@@ -267,7 +268,7 @@ impl Link {
         for session in sessions.iter().filter(|session| named.is_of(*session, server)) {
             if let Some(heard) = &named.heard {
                 let who = (&*session.grant().label, session.key());
-                session.admission().tasks.hear(who, server, &named.own, heard);
+                session.admission().hear_of_task(who, server, &named.own, heard);
             }
             let Some((raw, shown)) = named.change(session, server) else { continue };
             let is_one = session.sees_one_server() && !self.is_shared();
