@@ -155,7 +155,10 @@ impl Link {
         let tool = tool.as_deref().and_then(|tool| {
             if ask.mapped { self.server.naming.own_name(tool) } else { Some(tool) }
         });
-        Ok(self.server.timeout(tool))
+        let limit = self.server.timeout(tool);
+        // A client asks this first, and must not wait longer than for a server that is not reached.
+        let is_first = request.method == method::DISCOVER;
+        Ok(if is_first { limit.min(self.server.settings.reconnect_timeout) } else { limit })
     }
 
     async fn deliver(
