@@ -206,7 +206,8 @@ fn is_port(port: Option<&str>, absent: bool) -> bool {
 fn check_single(headers: &HeaderMap) -> Result<(), Denied> {
     // Most requests repeat nothing.
     if headers.len() != headers.keys_len() {
-        let is_single = |name: &&HeaderName| SINGLE.contains(name) || name.as_str().starts_with(MCP);
+        let is_single =
+            |name: &&HeaderName| SINGLE.contains(name) || name.as_str().starts_with(MCP);
         let is_repeated = |name: &&HeaderName| headers.get_all(*name).iter().nth(1).is_some();
         if let Some(name) = headers.keys().filter(is_single).find(is_repeated) {
             return Err(Denied::Repeated(name.clone()));

@@ -210,8 +210,7 @@ impl Writing<'_> {
     /// Open calls, with their intents.
     fn open_calls(&self, sql: &str, values: &[&dyn ToSql]) -> Result<Vec<Abandoned>, Fault> {
         let mut statement = self.connection.prepare_cached(sql).or_fault()?;
-        let calls =
-            statement.query_map(values, |row| Ok((row.get(0)?, row.get(1)?))).or_fault()?;
+        let calls = statement.query_map(values, |row| Ok((row.get(0)?, row.get(1)?))).or_fault()?;
         let calls: Vec<([u8; 16], i64)> = calls.collect::<Result<_, _>>().or_fault()?;
         calls.into_iter().map(|(call, seq)| self.with_intent(CallId(call), seq)).collect()
     }

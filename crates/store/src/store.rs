@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use toolgate_audit::{CallId, Checkpoint, Draft, Row};
 
 use crate::{
-    Answer, Asking, Change, ChangeError, Ending, Kept, Look, NotAudited, NotReadable, Page, Snapshot,
-    Status,
+    Answer, Asking, Change, ChangeError, Ending, Kept, Look, NotAudited, NotReadable, Page,
+    Snapshot, Status,
 };
 
 /// Admits calls, keeps what people set up, and tells what happened.

@@ -171,7 +171,10 @@ fn headers_that_decide_something_have_one_value() {
             assert_eq!(denied.status(), StatusCode::BAD_REQUEST);
         }
     }
-    assert_eq!(check(&[("accept", "a/b"), ("accept", "c/d"), ("x-other", "1"), ("x-other", "2")]), None);
+    assert_eq!(
+        check(&[("accept", "a/b"), ("accept", "c/d"), ("x-other", "1"), ("x-other", "2")]),
+        None
+    );
     let both = [("content-length", "1"), ("transfer-encoding", "chunked")];
     assert_eq!(check(&both), Some(Denied::TwoLengths));
 }

@@ -2,19 +2,14 @@
 //!
 //! Invariant: of a message only the ids of tasks change, and lists keep only the tasks of the grant.
 
-use std::time::Duration;
-
 use memchr::memmem;
-use tokio::sync::mpsc::UnboundedReceiver;
 use toolgate_admission::caller::Caller;
 use toolgate_admission::task_book::{Heard, NotFollowed, Whose};
 use toolgate_admission::task_call::Made;
 use toolgate_mcp::{Edit, items, members, method, peek, text};
 
+use super::creation::{CallResult, Creation, made};
 use super::{RELATED, Role, shown_id};
-
-/// The `resultType` of an answer that creates a task.
-const TASK: &str = "task";
 
 /// An answer of a server in which tasks are looked for.
 pub(crate) struct Answer<'a> {
@@ -26,15 +21,6 @@ pub(crate) struct Answer<'a> {
     /// Whether the result of the call must be recorded before the agent sees it.
     pub(crate) watched: bool,
     pub(crate) call: CallResult,
-}
-
-/// What is known about the result of a call.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct CallResult {
-    /// The request was a call of a tool.
-    pub(crate) is_tool: bool,
-    /// The server declared the result to be a task.
-    pub(crate) is_task: bool,
 }
 
 /// What of an answer the agent is to see.
@@ -124,7 +110,10 @@ impl Answer<'_> {
             if *named != *own && !self.mine(&named) {
                 return Err(NotShown::default());
             }
-            edits.push((raw, shown_id(self.session, self.server, &named).ok_or_else(NotShown::default)?));
+            edits.push((
+                raw,
+                shown_id(self.session, self.server, &named).ok_or_else(NotShown::default)?,
+            ));
         }
         Ok(edited(result, edits))
     }
@@ -153,64 +142,11 @@ impl Answer<'_> {
     }
 }
 
-/// The result of a call that creates a task.
-struct Creation<'a> {
-    /// What describes the task.
-    task: &'a str,
-    /// Where its id stands, and the id; `None` unless there is exactly one that is a string.
-    id: Option<(Vec<&'a str>, String)>,
-}
-
-impl<'a> Creation<'a> {
-    /// `None` if the result creates no task.
-    fn of(result: &'a str, CallResult { is_tool, is_task }: CallResult) -> Option<Self> {
-        let keys = ["taskId", "status", "task", "content"];
-        let Ok([flat, status, nested, content]) = members(result, keys) else {
-            return (is_tool || is_task).then_some(Self { task: result, id: None });
-        };
-        let nested = nested.filter(|task| task.starts_with('{') || is_tool && content.is_none());
-        let inner = nested.and_then(|task| members(task, ["taskId", "status"]).ok());
-        let [inner, inner_status] = inner.unwrap_or_default();
-        let flat = flat.filter(|_| status.is_some() || is_task || is_tool && content.is_none());
-        let ids: Vec<&str> = inner.into_iter().chain(flat).collect();
-        let mut own = ids.iter().map(|raw| text(raw).filter(|own| !own.is_empty()));
-        if let Some(Some(first)) = own.next()
-            && own.all(|other| other.as_ref() == Some(&first))
-        {
-            let id = Some((ids.clone(), first.into_owned()));
-            return Some(Self { task: nested.unwrap_or(result), id });
-        }
-        // A tool's result has `content`; one without it that has a task is nothing else.
-        let is_bare = content.is_none() && (nested.is_some() || flat.is_some());
-        let is_whole = inner.is_some() && inner_status.is_some();
-        let creates = is_task || is_tool && (is_bare || is_whole);
-        creates.then_some(Self { task: nested.unwrap_or(result), id: None })
-    }
-}
-
-impl CallResult {
-    /// `result` is what the server answered, before anything was changed in it.
-    pub(crate) fn of(result: &str, is_tool: bool) -> Self {
-        let kind = peek(result, &["resultType"]).ok().flatten().and_then(text);
-        Self { is_tool, is_task: kind.is_some_and(|kind| kind == TASK) }
-    }
-
-    /// The task that the result creates, if its agent session is gone and cannot be shown it.
-    pub(crate) fn unseen(self, result: &str) -> Option<Made> {
-        Creation::of(result, self).map(|creation| made(None, creation.task))
-    }
-}
-
 impl NotShown {
     /// The agent learns no id, so that only its time ends the task.
     fn unfollowed(why: WhyNot, task: &str) -> Self {
         Self { why, made: Some(made(None, task)) }
     }
-}
-
-/// A task as its server describes it.
-fn made(followed: Option<(String, UnboundedReceiver<Heard>)>, task: &str) -> Made {
-    Made { followed, first: Heard::of(task), gone: None, shortest: Duration::ZERO }
 }
 
 /// A message of a server that names a task, and is no answer.
