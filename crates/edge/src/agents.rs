@@ -134,7 +134,7 @@ impl Inner {
             if let Some(why) = denied.stranger() {
                 self.refused(why, peer);
             }
-            return problem(denied.status(), denied.code(), &denied.to_string());
+            return problem(denied.status(), code::INVALID_REQUEST, &denied.to_string());
         }
         match request.uri().path() {
             "/healthz" => return reply::text(StatusCode::OK, "ok\n"),

@@ -12,12 +12,11 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use http::header::{
-    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, ORIGIN,
-    SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, TRANSFER_ENCODING,
+    CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, ORIGIN, SEC_WEBSOCKET_KEY,
+    SEC_WEBSOCKET_VERSION, TRANSFER_ENCODING,
 };
 use http::{HeaderValue, StatusCode, Uri};
 use toolgate_gateway::Stranger;
-use toolgate_mcp::code;
 
 #[cfg(test)]
 mod tests;
@@ -78,8 +77,7 @@ impl Denied {
         match self {
             Self::HostCount | Self::Host | Self::TwoHosts => Some(Stranger::Host),
             Self::OriginCount | Self::Origin => Some(Stranger::Origin),
-            Self::Repeated(name) => (name == AUTHORIZATION).then_some(Stranger::BadToken),
-            Self::TwoLengths => None,
+            Self::Repeated(_) | Self::TwoLengths => None,
         }
     }
 
@@ -90,29 +88,17 @@ impl Denied {
             _ => StatusCode::FORBIDDEN,
         }
     }
-
-    /// The code of the JSON-RPC error.
-    pub(crate) fn code(&self) -> i32 {
-        match self {
-            Self::Repeated(name) if name.as_str().starts_with(MCP) && name != SESSION => {
-                code::HEADER_MISMATCH
-            }
-            _ => code::INVALID_REQUEST,
-        }
-    }
 }
 
-/// Headers of MCP begin with this; each has one value.
-const MCP: &str = "mcp-";
-const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
-/// Other headers that have one value and decide something.
+/// Headers that have one value and decide something. Who reads `Authorization` and the headers that
+/// repeat the body refuses two of them (`agents/head.rs`, `agents/modern.rs`).
 const SINGLE: [HeaderName; 7] = [
-    AUTHORIZATION,
     CONTENT_LENGTH,
     CONTENT_TYPE,
     SEC_WEBSOCKET_KEY,
     SEC_WEBSOCKET_VERSION,
     HeaderName::from_static("last-event-id"),
+    HeaderName::from_static("mcp-session-id"),
     HeaderName::from_static("toolgate-session"),
 ];
 
@@ -206,8 +192,7 @@ fn is_port(port: Option<&str>, absent: bool) -> bool {
 fn check_single(headers: &HeaderMap) -> Result<(), Denied> {
     // Most requests repeat nothing.
     if headers.len() != headers.keys_len() {
-        let is_single =
-            |name: &&HeaderName| SINGLE.contains(name) || name.as_str().starts_with(MCP);
+        let is_single = |name: &&HeaderName| SINGLE.contains(name);
         let is_repeated = |name: &&HeaderName| headers.get_all(*name).iter().nth(1).is_some();
         if let Some(name) = headers.keys().filter(is_single).find(is_repeated) {
             return Err(Denied::Repeated(name.clone()));
