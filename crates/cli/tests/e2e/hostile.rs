@@ -252,27 +252,28 @@ fn unfinished_bodies_of_one_grant_are_bounded() {
     let peer = Peer::new(&home, "peer");
     let (_gate, greedy, other) = two_grants(home, "body: 64KiB", &peer.entry("", ""));
     let text = "x".repeat(BODY - 1_000);
-    let mut held: Vec<_> = (0..16)
-        .map(|_| {
-            let mut connection = Connection::open(&greedy.address);
-            connection
-                .send(format!("{}Content-Length: {BODY}\r\n\r\n", greedy.post_head()).as_bytes());
-            connection.send(format!(r#"{{"a":"{text}"#).as_bytes());
-            connection
-        })
-        .collect();
+    let unfinished = || {
+        let mut connection = Connection::open(&greedy.address);
+        let head = format!("{}Content-Length: {BODY}\r\n\r\n", greedy.post_head());
+        connection.send(head.as_bytes());
+        connection.send(format!(r#"{{"a":"{text}"#).as_bytes());
+        connection
+    };
+    let mut held: Vec<Connection> = (0..16).map(|_| unfinished()).collect();
     let large = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "echo", "arguments": {"text": "x".repeat(BODY - 500)}}})
     .to_string();
-    // Until the last of them is read there is room for one more.
+    // A body that is asked for too early takes the room of one that is not read yet, so that one
+    // more is needed.
     let refused = eventually("no room for one body more", || {
+        held.push(unfinished());
         Some(greedy.send(&large)).filter(|reply| reply.status == 503)
     });
     assert_eq!(refused.header("retry-after"), Some("1"), "{refused:?}");
     assert_eq!(greedy.call("echo", &json!({"text": "small"}))["isError"], Value::Null);
     assert_eq!(other.send(&large).status, 200, "others have room");
-    // One that ends makes room.
-    held.pop();
+    // Those that end make room.
+    drop(held);
     eventually("room again", || Some(greedy.send(&large)).filter(|reply| reply.status == 200));
 }
 
