@@ -66,12 +66,12 @@ async fn answer(
     let Some(who) = admin.person(request.headers()) else {
         let has_one = request.headers().contains_key(header::AUTHORIZATION);
         let why = if has_one { Stranger::BadToken } else { Stranger::NoToken };
-        let strangers = admin.given.gateway.admission().strangers();
+        let strangers = admin.gateway().admission().strangers();
         strangers.refused(Listener::Admin, why, request.extensions().get().copied());
         return Err(Fault::unauthorized());
     };
     if !who.may(route.role) {
-        let strangers = admin.given.gateway.admission().strangers();
+        let strangers = admin.gateway().admission().strangers();
         strangers.refused(Listener::Admin, Stranger::Role, request.extensions().get().copied());
         let needed = route.role.as_str();
         return Err(Fault::forbidden(format!("this needs the role `{needed}`")));
@@ -85,7 +85,13 @@ async fn answer(
         None => Bytes::new(),
     };
     let headers = parts.headers;
-    (route.handle)(Ask { admin, who, params, query, body, headers }).await
+    let ask = Ask { admin, who, params, query, body, headers };
+    if let Err(fault) = ask.check_person() {
+        let strangers = ask.admin.gateway().admission().strangers();
+        strangers.refused(Listener::Admin, Stranger::BadToken, parts.extensions.get().copied());
+        return Err(fault);
+    }
+    (route.handle)(ask).await
 }
 
 /// The body, which has [`BODY_READ`] in all to come.

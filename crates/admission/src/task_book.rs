@@ -93,8 +93,8 @@ pub enum Whose {
 
 impl Book {
     /// A call of `grant` has created a task; receives what is told about it from now on. A task of
-    /// another grant's open call is refused only where the server is `shared`: other servers number
-    /// the tasks of each agent session anew.
+    /// another grant's open call is refused only where one number space is `shared` by all: other
+    /// servers number the tasks of each agent session anew.
     pub fn create(
         &self,
         grant: &Arc<str>,
@@ -131,11 +131,18 @@ impl Book {
         Place { open_of: Arc::clone(&self.open_of), grant: Arc::clone(grant) }
     }
 
-    /// A grant has named a task that it was shown before.
-    pub fn remember(&self, grant: &Arc<str>, server: &str, own: &str, session: u64) {
+    /// A grant has named a task that it was shown before. False if only other grants have a task of
+    /// that id now: the server has used the id again since.
+    pub fn remember(&self, grant: &Arc<str>, server: &str, own: &str, session: u64) -> bool {
         let task: Task = (server.into(), own.into());
+        let mut state = self.state.lock();
+        let holders = state.all.get(&task).filter(|all| !all.is_empty());
+        if holders.is_some_and(|all| all.iter().all(|entry| entry.grant != *grant)) {
+            return false;
+        }
         // Without room the task still answers to its id; lists leave it out.
-        self.state.lock().entry(grant, task, session);
+        state.entry(grant, task, session);
+        true
     }
 
     /// Whose a task is, as seen by `grant`.

@@ -21,6 +21,7 @@ use toolgate_audit::{Effect, Outcome};
 use toolgate_store::{Ending, Ticket};
 
 use crate::admit::{Admission, Wanted};
+use crate::contained::contained;
 use crate::store_timeout::finish_in_time;
 use crate::task_book::Heard;
 
@@ -93,7 +94,8 @@ pub fn keep(
     };
     tracker.spawn(async move {
         let admission = Arc::clone(&open.admission);
-        open.run(made, began, stopping).await;
+        // The task leaves the book after a panic too.
+        contained(move || open.run(made, began, stopping)).await;
         if let Some(own) = own {
             admission.tasks.close(&label, &server, &own);
         }

@@ -224,7 +224,7 @@ impl Inner {
         }
         let name = path.strip_prefix('/')?;
         if name == "sessions" {
-            return self.gateway.sessions().map(|_| Endpoint::Sessions);
+            return self.gateway.session_driver().map(|_| Endpoint::Sessions);
         }
         let server = self.gateway.server(name)?;
         caller.may_reach(server.name()).then(|| Endpoint::Server(server.name().to_owned()))
@@ -247,6 +247,15 @@ impl Inner {
             Ok(body) => body,
             Err(why) => return not_read(&why, limits.body),
         };
+        // The token may have been revoked or replaced while the body arrived.
+        let caller = match self.caller(&parts.headers) {
+            Ok(caller) => caller,
+            Err(why) => {
+                self.refused(why, parts.extensions.get().copied());
+                return reply::unauthorized();
+            }
+        };
+        let to = &Door { endpoint: to.endpoint.clone(), caller };
         let limits = Limits { depth: limits.depth, ..Limits::default() };
         let message = match parse_agent(&body, &limits) {
             Ok(message) => message,

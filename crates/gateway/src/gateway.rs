@@ -21,7 +21,7 @@ use toolgate_admission::list_kind::Kind;
 use toolgate_upstream::link::Server;
 use toolgate_upstream::metrics::Metrics;
 
-use crate::dial_in::Desk;
+use crate::dial_in::DialIn;
 use crate::downstream::agent::AgentSession;
 use crate::downstream::coarse_timer::Pace;
 use crate::downstream::endpoint::Endpoint;
@@ -50,7 +50,7 @@ pub struct Gateway {
     servers: ArcSwap<Vec<Arc<Server>>>,
     sessions: RwLock<HashMap<String, Arc<AgentSession>>>,
     /// Programs that dial in, where they can.
-    desk: OnceLock<Arc<Desk>>,
+    dial_in: OnceLock<Arc<DialIn>>,
     /// How many are being opened; they count as open. Goes up under a lock of `sessions`, and down
     /// under its write lock where one is let in, so that none counts twice.
     opening: AtomicUsize,
@@ -104,7 +104,7 @@ impl Gateway {
         Arc::new(Self {
             servers: ArcSwap::default(),
             sessions: RwLock::default(),
-            desk: OnceLock::new(),
+            dial_in: OnceLock::new(),
             opening: AtomicUsize::new(0),
             of_grants: Mutex::default(),
             standing: Mutex::default(),
@@ -194,7 +194,9 @@ impl Gateway {
     ) -> Option<Arc<AgentSession>> {
         let sessions = self.sessions.read();
         let session = sessions.get(id).filter(|session| {
-            session.endpoint() == endpoint && session.grant().label == caller.label
+            let grant = session.grant();
+            let is_its = grant.label == caller.label && grant.token == caller.token;
+            session.endpoint() == endpoint && is_its
         })?;
         session.set_grant(caller);
         Some(Arc::clone(session))
@@ -206,16 +208,18 @@ impl Gateway {
         let _turn = self.applying.lock();
         let sessions: Vec<_> = self.sessions.read().values().cloned().collect();
         for session in sessions {
-            let label = Arc::clone(&session.grant().label);
-            let Some(grant) = self.admission.current(&label) else {
-                self.end(&session);
+            let held = session.grant();
+            let current = self.admission.current(&held.label);
+            // Streams that were opened with another token are not for the holder of that one.
+            let Some(grant) = current.filter(|grant| grant.token == held.token) else {
+                self.cut_off(&session);
                 continue;
             };
             session.set_grant(&grant);
             match session.endpoint() {
                 // The server's own words on an open stream are not for this grant any more.
                 Endpoint::Server(name) if !grant.may_reach(name) => {
-                    self.end(&session);
+                    self.cut_off(&session);
                     continue;
                 }
                 Endpoint::Server(_) => {}
@@ -223,7 +227,7 @@ impl Gateway {
             }
             session.lists_changed(&Kind::ALL);
         }
-        self.watch_sessions();
+        self.watch_dial_in();
     }
 
     /// Ends an agent session. A child or HTTP session of its own is closed behind the scenes: it
@@ -234,7 +238,14 @@ impl Gateway {
         self.tasks.spawn(async move { session.leave().await });
     }
 
-    /// Ends what nobody has used for long. To be called now and then.
+    /// Ends an agent session whose token is no longer valid, and all its streams.
+    fn cut_off(&self, session: &Arc<AgentSession>) {
+        session.cut_off();
+        self.end(session);
+    }
+
+    /// Ends agent sessions that are idle, and those whose token has expired, or has ended while they
+    /// were opened. To be called now and then.
     pub fn sweep(&self) {
         self.admission().strangers().tick();
         let (now, limits) = (Instant::now(), self.limits.load_full());
@@ -246,11 +257,20 @@ impl Gateway {
         for session in self.sessions.read().values() {
             session.end_late_questions(now);
         }
+        let invalid: Vec<_> = {
+            let sessions = self.sessions.read();
+            let is_invalid =
+                |session: &&Arc<AgentSession>| !self.admission.is_valid(&session.grant());
+            sessions.values().filter(is_invalid).cloned().collect()
+        };
+        for session in invalid {
+            self.cut_off(&session);
+        }
         for session in idle {
             tracing::debug!(endpoint = %session.endpoint(), "an idle agent session is ended");
             self.end(&session);
         }
-        self.watch_sessions();
+        self.watch_dial_in();
         for server in self.servers.load().iter() {
             server.close_deserted(&self.tasks, now, limits.idle);
         }
@@ -271,7 +291,7 @@ impl Gateway {
         }
         let sessions: Vec<_> = self.sessions.read().values().cloned().collect();
         for session in &sessions {
-            session.hang_up();
+            self.hang_up(session);
         }
         self.tasks.close();
         if timeout(grace, self.tasks.wait()).await.is_err() {
@@ -314,8 +334,16 @@ impl Gateway {
         sessions.values().filter(|session| session.endpoint() == endpoint).cloned().collect()
     }
 
-    fn forget(&self, session: &Arc<AgentSession>) {
+    /// Ends the streams of an agent session on which nothing runs, and its parked calls.
+    fn hang_up(&self, session: &AgentSession) {
+        if session.is_standing() {
+            self.parking.clear(session.key());
+        }
         session.hang_up();
+    }
+
+    fn forget(&self, session: &Arc<AgentSession>) {
+        self.hang_up(session);
         let mut sessions = self.sessions.write();
         if sessions.remove(session.id()).is_some() {
             opening::release(&self.of_grants, &session.grant().label);

@@ -2,7 +2,7 @@
 
 use tokio::sync::mpsc;
 use toolgate_audit::{Effect, Outcome};
-use toolgate_mcp::{members, peek, text};
+use toolgate_json::{members, peek, text};
 
 /// The status of a task whose result is there.
 const COMPLETED: &str = "completed";

@@ -12,6 +12,7 @@
 
 mod bed;
 mod client;
+mod dial_in_program;
 mod gate;
 mod office;
 mod player;
@@ -21,7 +22,10 @@ mod all;
 mod answers;
 mod attributed;
 mod cancel;
+mod cut_off;
 mod detached;
+mod dial_in_calls;
+mod dial_in_changes;
 mod ending;
 mod faults;
 mod faulty;
@@ -35,6 +39,7 @@ mod newer;
 mod once;
 mod opening;
 mod owned_tasks;
+mod panics;
 mod pass;
 mod passing;
 mod policy;

@@ -13,8 +13,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_admission::clearance::{Clearance, Closed};
 use toolgate_admission::list_kind::Kind;
+use toolgate_json::{peek, text};
 use toolgate_mcp::modern::VERSION;
-use toolgate_mcp::{Incoming, Limits, Message, Payload, method, parse_server, peek, text, write};
+use toolgate_mcp::{Incoming, Limits, Message, Payload, method, parse_server, write};
 
 use super::discover::Discovered;
 use super::inbound::Ear;
@@ -171,9 +172,9 @@ impl Link {
         let logs = self.offer().can("logging");
         for session in self.sessions() {
             levels.extend(session.wishes().level().filter(|_| logs));
-            let label = Arc::clone(&session.grant().label);
+            let grant = session.grant();
             for uri in session.wishes().followed(self.server.name()) {
-                if session.admission().may_follow(&label, self.server.name(), &uri) {
+                if session.admission().may_follow(&grant, self.server.name(), &uri) {
                     followed.entry(uri).or_insert_with(|| Arc::clone(&session));
                 }
             }

@@ -9,7 +9,8 @@ use memchr::memmem;
 use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::task_call::Made;
-use toolgate_mcp::{Edit, code, entries, peek, text};
+use toolgate_json::{Edit, entries, peek, text};
+use toolgate_mcp::code;
 
 use super::Link;
 use super::waiting::{AgentWaiting, Bridge, Hides};
@@ -31,12 +32,12 @@ impl Link {
     ) -> Result<Option<String>, Unreadable> {
         let older = waiting.newer == Some(Bridge::Older);
         let mut shown = None;
-        match waiting.expects {
+        match waiting.reply.expects() {
             Expects::Tools => self.server.heard.learn(Kind::Tools, result),
             Expects::Prompts => self.server.heard.learn(Kind::Prompts, result),
             _ => {}
         }
-        if waiting.expects == Expects::Tools {
+        if waiting.reply.expects() == Expects::Tools {
             let broken = self.server.annotations.learn(result);
             if older && !broken.is_empty() {
                 shown = without_hidden(Kind::Tools, result, |own| broken.contains(own))?;
@@ -97,7 +98,8 @@ impl Link {
             session: &session,
             server: self.server.name(),
             role: &waiting.role,
-            shared: self.is_shared(),
+            // An HTTP server of protocol 2026-07-28 has no sessions: one number space for all.
+            shared: self.is_shared() || self.has_exchanges(),
             watched: waiting.withheld,
             call,
         };
@@ -180,7 +182,7 @@ impl Withholding {
 impl AgentWaiting {
     /// The error as the agent knows it.
     pub(super) fn error_for_agent<'e>(&self, error: &'e str) -> Cow<'e, str> {
-        if self.newer != Some(Bridge::Older) || self.expects != Expects::Resource {
+        if self.newer != Some(Bridge::Older) || self.reply.expects() != Expects::Resource {
             return Cow::Borrowed(error);
         }
         let raw = peek(error, &["code"]).ok().flatten();

@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedReceiver;
 use toolgate_admission::task_book::Heard;
 use toolgate_admission::task_call::Made;
-use toolgate_mcp::{members, peek, text};
+use toolgate_json::{members, peek, text};
 
 /// The `resultType` of an answer that creates a task.
 const TASK: &str = "task";

@@ -1,12 +1,14 @@
 //! What an agent is asked, and who wants its answer.
 //!
-//! Invariant: an answer reaches whoever asked, once; what nobody asked goes nowhere.
+//! Invariant: an answer reaches the server that asked, once, and an answer to nothing reaches no
+//! server. A server that is frozen for the agent, or out of its reach, receives an error instead.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use tokio::time::Instant;
 use toolgate_admission::clearance::Closed;
+use toolgate_json::quote;
 use toolgate_mcp::{Payload, Response, method, write};
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::link::{Asked, Asker, Link};
@@ -39,13 +41,15 @@ impl AgentSession {
                 drop(tell.send((key, result)));
             }
             Asker::Server { id: theirs, .. } => {
+                let server = link.server().name();
+                if let Some(why) = self.admission.may_not_answer(&self.grant(), server) {
+                    return link.refuse_server(&theirs, &why);
+                }
                 let task = match response.payload {
-                    Payload::Result(result) => {
-                        tasks::related_if_known(self, link.server().name(), result)
-                    }
+                    Payload::Result(result) => tasks::related_if_known(self, server, result),
                     Payload::Error(_) => None,
                 };
-                let task = task.map(|(part, own)| (part, write::quote(&own)));
+                let task = task.map(|(part, own)| (part, quote(&own)));
                 let mut changes = vec![(id, &*theirs)];
                 changes.extend(task.as_ref().map(|(part, own)| (*part, own.as_str())));
                 if link.is_up_in(asked.epoch)
