@@ -195,7 +195,8 @@ impl<S: Agent> ToServer<S> {
             let name = Arc::clone(wanted.what.name().0);
             admission.unknown(Wanted::clone(&wanted), &name).await
         } else if matches!(wanted.what, What::Tool(..))
-            && admission.tasks.is_full(&wanted.sender.grant.label) {
+            && admission.tasks.is_full(&wanted.sender.grant.label)
+        {
             admission.too_many_tasks(&wanted).await
         } else {
             return Some((self, wanted));

@@ -86,7 +86,7 @@ impl Link {
         if waiting.role == Role::Call && !may_be_about_task(original) {
             return Ok((None, None));
         }
-        let call = CallResult::of(original, waiting.expects == Expects::ToolResult);
+        let call = CallResult::of(original, waiting.reply.expects() == Expects::ToolResult);
         let Some(session) = self.party(waiting.session) else {
             // Its agent session has ended; what the call started has not.
             return match waiting.role {
