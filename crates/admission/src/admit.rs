@@ -34,7 +34,7 @@ use crate::environment::{Clock, Ids};
 use crate::refused::Refused;
 use crate::reserved::{SESSIONS, TOOLGATE};
 use crate::store_timeout::{PATIENCE, in_time, written_in_time};
-use crate::task_book::Book;
+use crate::task_book::{Book, MAX_OPEN};
 use crate::turns::Turns;
 use judge::Judged;
 
@@ -389,6 +389,16 @@ impl Admission {
         let verdict = wanted.verdict_on_name(self.clock.now());
         self.access.load().frozen.stops(label, server).is_some()
             || matches!(verdict.effect, Effect::Deny | Effect::Hide)
+    }
+
+    /// The grant has as many open tasks as it may have, so that no call of it may create another.
+    /// The policy is asked about the name first; either way the refusal is recorded.
+    pub async fn too_many_tasks(&self, wanted: &Wanted) -> Refused {
+        let refused = Refused::too_many_tasks(wanted.call_id, MAX_OPEN);
+        match self.unroutable(wanted, refused.code(), refused.said()).await {
+            Ok(()) => refused,
+            Err(other) => other,
+        }
     }
 
     /// The call goes nowhere, for the reason given; that is written down. The policy has the first

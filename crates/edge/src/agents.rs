@@ -131,8 +131,10 @@ impl Inner {
         let rules = self.rules.load_full();
         let peer = request.extensions().get().copied();
         if let Err(denied) = rules.guard.check(request.uri(), request.headers()) {
-            self.refused(denied.stranger(), peer);
-            return problem(StatusCode::FORBIDDEN, code::INVALID_REQUEST, &denied.to_string());
+            if let Some(why) = denied.stranger() {
+                self.refused(why, peer);
+            }
+            return problem(denied.status(), code::INVALID_REQUEST, &denied.to_string());
         }
         match request.uri().path() {
             "/healthz" => return reply::text(StatusCode::OK, "ok\n"),

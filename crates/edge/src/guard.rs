@@ -1,4 +1,5 @@
-//! The guard: who may reach a listener, judged by the Host and Origin of the request.
+//! The guard: who may reach a listener, judged by the Host and Origin of the request, and whether its
+//! head can be read in one way only.
 //!
 //! A page in a browser must not be able to talk to a gateway on the same machine, neither from its
 //! own origin nor by rebinding its own name to a loopback address. So the name a request was sent
@@ -10,8 +11,11 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use http::header::{HOST, HeaderMap, HeaderName, ORIGIN};
-use http::{HeaderValue, Uri};
+use http::header::{
+    CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, ORIGIN, SEC_WEBSOCKET_KEY,
+    SEC_WEBSOCKET_VERSION, TRANSFER_ENCODING,
+};
+use http::{HeaderValue, StatusCode, Uri};
 use toolgate_gateway::Stranger;
 
 #[cfg(test)]
@@ -59,17 +63,44 @@ pub enum Denied {
     /// A page that may not.
     #[error("pages of this origin are not accepted here; add it to `origins` in toolgate.yaml")]
     Origin,
+    /// A header of which readers may see different values.
+    #[error("the header {0} must be sent once; nothing of this request was used")]
+    Repeated(HeaderName),
+    /// Two headers that say where the body ends.
+    #[error("the request must not have both Content-Length and Transfer-Encoding")]
+    TwoLengths,
 }
 
 impl Denied {
-    /// What those who were not let in are counted under.
-    pub(crate) fn stranger(&self) -> Stranger {
+    /// What those who were not let in are counted under; `None` if the request is only malformed.
+    pub(crate) fn stranger(&self) -> Option<Stranger> {
         match self {
-            Self::HostCount | Self::Host | Self::TwoHosts => Stranger::Host,
-            Self::OriginCount | Self::Origin => Stranger::Origin,
+            Self::HostCount | Self::Host | Self::TwoHosts => Some(Stranger::Host),
+            Self::OriginCount | Self::Origin => Some(Stranger::Origin),
+            Self::Repeated(_) | Self::TwoLengths => None,
+        }
+    }
+
+    /// The status of the answer.
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::Repeated(_) | Self::TwoLengths => StatusCode::BAD_REQUEST,
+            _ => StatusCode::FORBIDDEN,
         }
     }
 }
+
+/// Headers that have one value and decide something. Who reads `Authorization` and the headers that
+/// repeat the body refuses two of them (`agents/head.rs`, `agents/modern.rs`).
+const SINGLE: [HeaderName; 7] = [
+    CONTENT_LENGTH,
+    CONTENT_TYPE,
+    SEC_WEBSOCKET_KEY,
+    SEC_WEBSOCKET_VERSION,
+    HeaderName::from_static("last-event-id"),
+    HeaderName::from_static("mcp-session-id"),
+    HeaderName::from_static("toolgate-session"),
+];
 
 // === impl Guard ===
 
@@ -87,13 +118,11 @@ impl Guard {
         {
             return Err(Denied::TwoHosts);
         }
-        match only(headers, &ORIGIN).map_err(|()| Denied::OriginCount)? {
-            None => Ok(()),
-            Some(origin) => {
-                let origin = origin.to_str().map_err(|_| Denied::Origin)?;
-                self.accepts_origin(origin, host).then_some(()).ok_or(Denied::Origin)
-            }
+        if let Some(origin) = only(headers, &ORIGIN).map_err(|()| Denied::OriginCount)? {
+            let origin = origin.to_str().map_err(|_| Denied::Origin)?;
+            self.accepts_origin(origin, host).then_some(()).ok_or(Denied::Origin)?;
         }
+        check_single(headers)
     }
 
     fn accepts(&self, name: Name<'_>) -> bool {
@@ -156,6 +185,23 @@ fn name_of(host: &str) -> Option<Name<'_>> {
 
 fn is_port(port: Option<&str>, absent: bool) -> bool {
     absent || port.is_some_and(|port| !port.is_empty() && port.parse::<u16>().is_ok())
+}
+
+/// A header that decides something has one value: of two, one reader sees the first and another the
+/// last.
+fn check_single(headers: &HeaderMap) -> Result<(), Denied> {
+    // Most requests repeat nothing.
+    if headers.len() != headers.keys_len() {
+        let is_single = |name: &&HeaderName| SINGLE.contains(name);
+        let is_repeated = |name: &&HeaderName| headers.get_all(*name).iter().nth(1).is_some();
+        if let Some(name) = headers.keys().filter(is_single).find(is_repeated) {
+            return Err(Denied::Repeated(name.clone()));
+        }
+    }
+    if headers.contains_key(CONTENT_LENGTH) && headers.contains_key(TRANSFER_ENCODING) {
+        return Err(Denied::TwoLengths);
+    }
+    Ok(())
 }
 
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a HeaderValue>, ()> {

@@ -115,8 +115,10 @@ async fn check(State(door): State<Door>, request: Request, next: Next) -> Respon
     match checked {
         Ok(()) => next.run(request).await,
         Err(denied) => {
-            (door.watch)(door.listener, denied.stranger(), request.extensions().get().copied());
-            (StatusCode::FORBIDDEN, format!("{denied}\n")).into_response()
+            if let Some(why) = denied.stranger() {
+                (door.watch)(door.listener, why, request.extensions().get().copied());
+            }
+            (denied.status(), format!("{denied}\n")).into_response()
         }
     }
 }

@@ -18,9 +18,10 @@ use crate::{
 };
 
 /// Each migration makes the next version; they are never edited once released.
-const MIGRATIONS: [&str; 2] = [
+const MIGRATIONS: [&str; 3] = [
     include_str!("../sql/migrations/0001_first.sql"),
     include_str!("../sql/migrations/0002_less_for_each_call.sql"),
+    include_str!("../sql/migrations/0003_tasks.sql"),
 ];
 
 /// The version this program reads and writes.

@@ -99,8 +99,23 @@ pub trait Transaction: Usage {
     fn change(&mut self, change: &Change, now: Timestamp) -> Result<Changed, Fault>;
     /// A grant was used.
     fn touch(&mut self, grant: &str, now: Timestamp) -> Result<(), Fault>;
-    /// Open calls, but for those that wait for a leg, whose process has ended; at most a thousand.
-    fn abandoned(&mut self) -> Result<Vec<Abandoned>, Fault>;
+    /// The call continues as `task` at its server until then, and stays open if this process ends
+    /// first. A store that does not outlive its process has nothing to keep.
+    fn continue_as_task(
+        &mut self,
+        _call: CallId,
+        _task: &str,
+        _until: Timestamp,
+    ) -> Result<(), Fault> {
+        Ok(())
+    }
+    /// Open calls that continue as `task` and whose process has ended; at most a thousand.
+    fn left_as_task(&mut self, _task: &str) -> Result<Vec<Abandoned>, Fault> {
+        Ok(Vec::new())
+    }
+    /// Open calls whose process has ended, but for those that wait for a leg or continue as a task
+    /// whose time is not up; at most a thousand.
+    fn abandoned(&mut self, now: Timestamp) -> Result<Vec<Abandoned>, Fault>;
     /// Forgets what can no longer count.
     fn prune(&mut self, now: Timestamp) -> Result<(), Fault>;
     /// Time has passed: what is open for longer is kept where it is found soon.

@@ -25,7 +25,7 @@ use jiff::{SignedDuration, Timestamp};
 use toolgate_audit::{CallId, Checkpoint, Draft, Row, Signer};
 
 use crate::{
-    Answer, Asking, Backend, Change, ChangeError, Fault, FaultKind, Kept, Look, NotAudited,
+    Answer, Asking, Backend, Change, ChangeError, Ending, Fault, FaultKind, Kept, Look, NotAudited,
     NotReadable, Page, Snapshot, Status, Store,
     backend::Reader,
     permit::{Finish, Outcomes},
@@ -112,6 +112,10 @@ pub(crate) enum Job {
     Deny(Box<Draft>, reply::Sender<(), NotAudited>),
     Record(Box<Draft>, reply::Sender<u64, NotAudited>),
     Change(Box<(Change, Draft)>, reply::Sender<u64, ChangeError>),
+    /// A call goes on as a task until then.
+    Continue(CallId, Box<str>, Timestamp),
+    /// A task of a call of an earlier process has ended.
+    EndTask(Box<(Box<str>, Ending)>),
     Touch(Arc<str>, Timestamp),
     Tick(Timestamp),
     /// The receiver fails as soon as the reader has let go of the data.
@@ -214,6 +218,10 @@ impl Store for Engine {
         let refuse = |fault| ChangeError::NotAudited(NotAudited(fault));
         let change = Box::new((change, row.cut()));
         self.put(MAX_WAITING + MAX_CHANGES, refuse, |reply| Job::Change(change, reply))
+    }
+
+    fn end_task(&self, task: &str, ending: Ending) {
+        self.desk.put(Job::EndTask(Box::new((task.into(), ending))));
     }
 
     fn touch(&self, grant: Arc<str>, now: Timestamp) {

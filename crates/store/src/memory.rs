@@ -196,7 +196,7 @@ impl Transaction for Data {
         Ok(())
     }
 
-    fn abandoned(&mut self) -> Result<Vec<Abandoned>, Fault> {
+    fn abandoned(&mut self, _: Timestamp) -> Result<Vec<Abandoned>, Fault> {
         Ok(Vec::new())
     }
 

@@ -5,11 +5,13 @@
 //! whoever waits for the answer and writes the outcome.
 //!
 //! Invariant: only this crate makes them, none can be cloned, so one intent sends at most once.
-//! Invariant: every admitted call gets an outcome row. A ticket that is dropped writes `unknown`.
+//! Invariant: every admitted call gets an outcome row. A ticket that is dropped writes `unknown`; the
+//! call of a ticket that is [left](Ticket::leave) ends when its task does.
 
 use std::{fmt, sync::Arc};
 
 use futures_util::future::BoxFuture;
+use jiff::Timestamp;
 use toolgate_audit::{CallId, Draft, cut};
 use toolgate_policy::Verdict;
 
@@ -44,6 +46,9 @@ pub struct Ticket {
 pub(crate) trait Outcomes: Send + Sync {
     /// Writes the outcome, or sees to it that it is written later.
     fn finish(&self, finish: Finish);
+
+    /// Keeps the call open until then, also when this process ends first.
+    fn continue_as_task(&self, call: CallId, task: Box<str>, until: Timestamp);
 }
 
 /// The end of a call.
@@ -109,6 +114,19 @@ impl Ticket {
         let (reply, answered) = futures_channel::oneshot::channel();
         self.send(Some(ending), Some(reply));
         reply::receive(answered, NotAudited)
+    }
+
+    /// The call continues as `task` at its server, which may outlive this process. Until then the
+    /// call stays open; [`crate::Store::end_task`] ends it in another process.
+    pub fn continue_as_task(&self, task: &str, until: Timestamp) {
+        if let Some(call_id) = self.call.as_ref().and_then(|intent| intent.call_id) {
+            self.outcomes.continue_as_task(call_id, task.into(), until);
+        }
+    }
+
+    /// Writes no outcome: this process ends, and the task of the call does not.
+    pub fn leave(mut self) {
+        self.call = None;
     }
 
     fn send(&mut self, ending: Option<Ending>, reply: Option<reply::Sender<Settled, NotAudited>>) {

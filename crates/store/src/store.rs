@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use toolgate_audit::{CallId, Checkpoint, Draft, Row};
 
 use crate::{
-    Answer, Asking, Change, ChangeError, Kept, Look, NotAudited, NotReadable, Page, Snapshot,
-    Status,
+    Answer, Asking, Change, ChangeError, Ending, Kept, Look, NotAudited, NotReadable, Page,
+    Snapshot, Status,
 };
 
 /// Admits calls, keeps what people set up, and tells what happened.
@@ -33,6 +33,10 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Changes what people set up, together with the row that says who did. Answers the new
     /// generation.
     fn change(&self, change: Change, row: Draft) -> BoxFuture<'static, Result<u64, ChangeError>>;
+
+    /// A task of a call that an earlier process admitted has ended (see
+    /// [`crate::Ticket::continue_as_task`]). Without such a call nothing happens.
+    fn end_task(&self, task: &str, ending: Ending);
 
     /// A grant (by id) was used. Kept with the next tick, without a row.
     fn touch(&self, grant: Arc<str>, now: Timestamp);

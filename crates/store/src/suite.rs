@@ -35,7 +35,9 @@ pub use counters::{
     give_back_to_the_own_window_only, repeats_are_refused, sliding_limits_are_exact,
     sums_are_exact, time_never_runs_backwards,
 };
-pub use legs::{a_call_goes_on_leg_by_leg, legs_that_never_come_end_the_call};
+pub use legs::{
+    a_call_goes_on_leg_by_leg, legs_that_never_come_end_the_call, tasks_outlive_their_process,
+};
 pub use model::random_calls_are_decided_as_the_model_does;
 pub use rows::{
     a_decision_that_panics_harms_nobody_else, a_dropped_ticket_is_unknown,
@@ -77,6 +79,7 @@ macro_rules! conformance {
             nothing_is_admitted_that_is_not_written,
             a_held_call_leaves_no_trace, shadow_never_refuses,
             a_call_goes_on_leg_by_leg, legs_that_never_come_end_the_call,
+            tasks_outlive_their_process,
             a_decision_that_panics_harms_nobody_else, a_story_has_its_rows,
             an_outcome_names_the_session,
             changes_are_seen_and_audited, names_are_unique, stale_decisions_are_not_admitted,

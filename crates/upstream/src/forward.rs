@@ -185,17 +185,22 @@ struct Task {
 }
 
 impl<S: Agent> ToServer<S> {
-    /// Stops a call whose name imitates another.
+    /// Stops a call whose name imitates another, and one that could create a task too many.
     async fn prepare(
         self,
         admission: Arc<Admission>,
         wanted: Arc<Wanted>,
     ) -> Option<(Self, Arc<Wanted>)> {
-        if !is_imitation(&admission, &self.link, &wanted).await {
+        let refused = if is_imitation(&admission, &self.link, &wanted).await {
+            let name = Arc::clone(wanted.what.name().0);
+            admission.unknown(Wanted::clone(&wanted), &name).await
+        } else if matches!(wanted.what, What::Tool(..))
+            && admission.tasks.is_full(&wanted.sender.grant.label)
+        {
+            admission.too_many_tasks(&wanted).await
+        } else {
             return Some((self, wanted));
-        }
-        let name = Arc::clone(wanted.what.name().0);
-        let refused = admission.unknown(Wanted::clone(&wanted), &name).await;
+        };
         self.pending.refuse(&refused);
         None
     }
@@ -248,7 +253,7 @@ impl Task {
         let (tell, mut recorded) = mpsc::channel(1);
         heard.recorded = Some(tell);
         let ends = heard.result.is_some();
-        admission.tasks.hear((label, *key), server, own, &heard);
+        admission.hear_of_task((label, *key), server, own, &heard);
         drop(heard);
         // Nothing is ever sent: the channel closes when the last receiver of `heard` drops it.
         if ends && timeout(PATIENCE, recorded.recv()).await.is_err() {

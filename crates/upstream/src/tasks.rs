@@ -19,9 +19,11 @@ use toolgate_admission::caller::Caller;
 use toolgate_admission::sealed_token::{Seal, TASKS};
 use toolgate_admission::task_book::Whose;
 
+mod creation;
 mod show;
 
-pub(crate) use show::{Answer, Named, may_name};
+pub(crate) use creation::CallResult;
+pub(crate) use show::{Answer, Named, NotShown, WhyNot, may_be_about_task};
 
 /// Where a message names the task it belongs to.
 const RELATED: [&str; 3] = ["_meta", "io.modelcontextprotocol/related-task", "taskId"];

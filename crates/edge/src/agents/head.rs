@@ -10,6 +10,8 @@ use crate::body::Reply;
 /// The header that carries the agent session's id.
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+/// Headers of MCP begin with this; each has one value.
+const MCP: &str = "mcp-";
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
 /// What matters of a request's head.
@@ -19,6 +21,8 @@ pub(super) struct Head<'a> {
     /// The protocol version that it names.
     pub(super) version: Option<&'a HeaderValue>,
     pub(super) last_event_id: Option<&'a HeaderValue>,
+    /// A header of MCP that was sent more than once.
+    repeated: Option<&'a HeaderName>,
 }
 
 type Refused = Box<Response<Reply>>;
@@ -57,6 +61,11 @@ impl<'a> Head<'a> {
 
     /// Whether it is of a protocol with a handshake, if it says of which it is.
     pub(super) fn has_handshake(&self) -> Result<(), Refused> {
+        if let Some(name) = self.repeated {
+            let why =
+                format!("the header {name} must be sent once; nothing of this request was used");
+            return refuse(StatusCode::BAD_REQUEST, &why);
+        }
         let said = self.version.map(|version| version.to_str().ok().and_then(Version::parse));
         if said == Some(None) {
             let known = Version::ALL.map(Version::as_str).join(", ");
@@ -73,7 +82,9 @@ impl<'a> Head<'a> {
     fn of(headers: &'a HeaderMap) -> Self {
         let session = headers.get(SESSION).and_then(|value| value.to_str().ok());
         let version = headers.get(PROTOCOL_VERSION);
-        Self { session, version, last_event_id: headers.get(LAST_EVENT_ID) }
+        let mut named = headers.keys().filter(|name| name.as_str().starts_with(MCP));
+        let repeated = named.find(|name| headers.get_all(*name).iter().nth(1).is_some());
+        Self { session, version, last_event_id: headers.get(LAST_EVENT_ID), repeated }
     }
 }
 
@@ -188,6 +199,17 @@ mod tests {
             (&[JSON, BOTH, ("mcp-protocol-version", "2025-11-25")], 200),
             (&[JSON, BOTH, ("mcp-protocol-version", "2024-11-05")], 200),
             (&[JSON, BOTH, ("mcp-protocol-version", "1999-01-01")], 400),
+            (
+                &[
+                    JSON,
+                    BOTH,
+                    ("mcp-protocol-version", "2025-11-25"),
+                    ("mcp-protocol-version", "2025-11-25"),
+                ],
+                400,
+            ),
+            (&[JSON, BOTH, ("mcp-name", "a"), ("mcp-name", "b")], 400),
+            (&[JSON, BOTH, ("mcp-param-x", "a"), ("mcp-param-x", "b")], 400),
         ];
         for (pairs, status) in cases {
             let headers = headers(pairs);

@@ -115,8 +115,10 @@ impl Inner {
         let rules = self.rules.load_full();
         let peer = request.extensions().get().copied();
         if let Err(denied) = rules.guard.check(request.uri(), request.headers()) {
-            (self.watch)(Listener::Sessions, denied.stranger(), peer);
-            return text(StatusCode::FORBIDDEN, &format!("{denied}\n"));
+            if let Some(why) = denied.stranger() {
+                (self.watch)(Listener::Sessions, why, peer);
+            }
+            return text(denied.status(), &format!("{denied}\n"));
         }
         let Some(token) = token_in(request.uri().path(), &rules.path) else {
             return text(StatusCode::NOT_FOUND, "there is nothing at this path\n");

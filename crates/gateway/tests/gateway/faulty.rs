@@ -11,8 +11,8 @@ use toolgate_gateway::Ids;
 use toolgate_gateway::channel::{BoxFuture, Channel, Connector, Inbox, Outbound, SendError};
 use toolgate_store::backend::{Reader, Work};
 use toolgate_store::{
-    Answer, Asking, Backend, Change, ChangeError, Fault as StoreFault, FaultKind, Kept, Look,
-    Memory, NotAudited, NotReadable, Page, Snapshot, Status, Store,
+    Answer, Asking, Backend, Change, ChangeError, Ending, Fault as StoreFault, FaultKind, Kept,
+    Look, Memory, NotAudited, NotReadable, Page, Snapshot, Status, Store,
 };
 
 use crate::script::Script;
@@ -173,6 +173,9 @@ impl Store for FaultyStore {
     }
     fn change(&self, change: Change, row: Draft) -> BoxFuture<'static, Result<u64, ChangeError>> {
         self.0.change(change, row)
+    }
+    fn end_task(&self, task: &str, ending: Ending) {
+        self.0.end_task(task, ending);
     }
     fn touch(&self, grant: Arc<str>, now: Timestamp) {
         self.0.touch(grant, now);

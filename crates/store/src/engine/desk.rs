@@ -13,6 +13,9 @@ use std::{
     sync::Arc,
 };
 
+use jiff::Timestamp;
+use toolgate_audit::CallId;
+
 use super::{
     Asked, Job, Question,
     queue::Queue,
@@ -66,6 +69,10 @@ pub(crate) trait Worker: Outcomes {
 impl<W: Worker> Outcomes for W {
     fn finish(&self, finish: Finish) {
         self.work(Job::Finish(Box::new(finish)));
+    }
+
+    fn continue_as_task(&self, call: CallId, task: Box<str>, until: Timestamp) {
+        self.work(Job::Continue(call, task, until));
     }
 }
 

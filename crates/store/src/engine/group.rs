@@ -93,6 +93,18 @@ impl<'a> Group<'a> {
                     Changed::Unknown(name) => Err(ChangeError::Unknown(name)),
                 }))
             }
+            Job::Continue(call, task, until) => {
+                self.transaction.continue_as_task(*call, task, *until)?;
+                Ok(Done::Nothing)
+            }
+            Job::EndTask(ended) => {
+                let (task, ending) = &**ended;
+                for call in self.transaction.left_as_task(task)? {
+                    let intent = Draft { call_id: Some(call.call_id), ..call.intent };
+                    self.settle(&intent, ending.clone())?;
+                }
+                Ok(Done::Nothing)
+            }
             Job::Touch(grant, now) => {
                 // Every call touches its grant; once a second is enough.
                 let now = self.time(*now);
@@ -269,7 +281,7 @@ impl<'a> Group<'a> {
 
     /// Ends calls whose process has ended; answers how many there were.
     pub(super) fn recover(&mut self) -> Result<usize, Fault> {
-        let abandoned = self.transaction.abandoned()?;
+        let abandoned = self.transaction.abandoned(self.memory.now)?;
         for call in &abandoned {
             self.give_up(call, Outcome::Unknown, "toolgate ended before the call did")?;
         }

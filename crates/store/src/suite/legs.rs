@@ -1,9 +1,9 @@
-//! Cases about calls that take several requests.
+//! Cases about calls that take several requests, or continue as a task.
 
 use toolgate_audit::{CallId, Effect, Kind, Outcome};
 
 use super::{Agent, Place, all_rows, assert_whole, at, calls::end, wait};
-use crate::{Answer, Asking, Leg, Store};
+use crate::{Answer, Asking, Ending, Leg, Store};
 
 fn next(store: &dyn Store, agent: &Agent, tool: &str, call: CallId, now: i64) -> Answer {
     let mut asking = Asking { leg: Leg::Next, ..agent.asking(tool, "{}", at(now)) };
@@ -71,5 +71,50 @@ pub fn legs_that_never_come_end_the_call(place: &dyn Place) {
         rows.iter().filter(|row| row.draft.outcome == Some(Outcome::Cancelled)).collect();
     let told = cancelled.first().map(|row| (row.draft.call_id, row.draft.tool.as_deref()));
     assert_eq!((cancelled.len(), told), (1, Some((Some(calls.0), Some("run")))));
+    assert_whole(&*store);
+}
+
+/// A call that continues as a task is open and in flight in the next process too, until the task has
+/// ended or its time is up.
+pub fn tasks_outlive_their_process(place: &dyn Place) {
+    if !place.is_durable() {
+        return;
+    }
+    let store = place.open(at(0));
+    let agent = Agent::new(&store, "a");
+    let mut calls = Vec::new();
+    for (task, until) in [("ends", 10_000), ("expires", 500), ("stays", 10_000)] {
+        let admitted = agent.admit("run", "{}", at(1)).unwrap();
+        calls.push(admitted.call_id());
+        let (permit, ticket) = admitted.split();
+        drop(permit);
+        ticket.continue_as_task(task, at(until));
+        ticket.leave();
+    }
+    wait(store.close(at(2))).unwrap();
+    let store = place.open(at(3));
+    let agent = Agent::new(&store, "a");
+    let open = || wait(store.status()).unwrap().open;
+    let story = |call| wait(store.story(call)).unwrap().last().and_then(|row| row.draft.outcome);
+    assert_eq!(open(), 3);
+    assert!(agent.admit("run", "{}", at(3)).is_err(), "all of them are in flight");
+    store.end_task("unknown", Ending::new(Outcome::Ok, Effect::Done, at(4)));
+    store.end_task("ends", Ending::new(Outcome::ToolError, Effect::Done, at(4)));
+    let one = agent.admit("run", "{}", at(5)).unwrap();
+    assert_eq!((open(), story(calls[0])), (3, Some(Outcome::ToolError)));
+    end(one, Outcome::Ok, Effect::Done, at(6));
+    store.tick(at(501));
+    let rest: Vec<_> = (0..3).map_while(|_| agent.admit("run", "{}", at(502)).ok()).collect();
+    assert_eq!((rest.len(), story(calls[1])), (2, Some(Outcome::Unknown)));
+    assert_eq!(story(calls[2]), None, "it is still open");
+    rest.into_iter().for_each(|admitted| end(admitted, Outcome::Ok, Effect::Done, at(503)));
+    // One that ends in its own process leaves nothing.
+    let own = agent.admit("run", "{}", at(504)).unwrap();
+    let (permit, ticket) = own.split();
+    drop(permit);
+    ticket.continue_as_task("stays", at(10_000));
+    store.end_task("stays", Ending::new(Outcome::Ok, Effect::Done, at(505)));
+    wait(ticket.finish_written(Ending::new(Outcome::Cancelled, Effect::Unknown, at(506)))).unwrap();
+    assert_eq!(story(calls[2]), Some(Outcome::Ok));
     assert_whole(&*store);
 }

@@ -20,7 +20,7 @@ use toolgate_mcp::{
 use super::Link;
 use super::input_required::{asks_for_more, hear_asks};
 use super::missing_capability::lacking;
-use super::present::NotShown;
+use super::present::Withholding;
 use super::waiting::{AgentWaiting, Bridge, Waiting};
 use crate::channel::{Inbox, Progress};
 use crate::event_buffer::Outlet;
@@ -182,10 +182,10 @@ impl Link {
                 return (answer, None);
             }
         };
-        let shown = self.result_for_agent(waiting, result).map_err(NotShown::from);
+        let shown = self.result_for_agent(waiting, result).map_err(Withholding::from);
         let shown = shown.and_then(|shown| {
             let now = shown.as_deref().unwrap_or(result);
-            let (tasks, made) = self.tasks_for_agent(waiting, now)?;
+            let (tasks, made) = self.tasks_for_agent(waiting, now, result)?;
             Ok((tasks.or(shown), made))
         });
         match (shown, response.id) {
@@ -194,12 +194,12 @@ impl Link {
             }
             (Ok((None, made)), Some(id)) => (as_it_is(id), made),
             (Ok((None, made)), None) => (write::result(waiting.reply.id(), result).into(), made),
-            (Err(why), _) => {
+            (Err(withheld), _) => {
                 let server = self.server.name();
-                let why = why.why(server);
+                let why = withheld.why(server);
                 tracing::warn!(server, why, "an answer of the server is not shown");
                 let id = Some(waiting.reply.id());
-                (write::error(id, code::INTERNAL_ERROR, &why, None).into(), None)
+                (write::error(id, code::INTERNAL_ERROR, &why, None).into(), withheld.made)
             }
         }
     }

@@ -146,6 +146,11 @@ impl Link {
 
     /// How long the request may take.
     fn limit_of(&self, request: &CallRequest<'_>, ask: &Ask<'_>) -> Duration {
+        if request.method == method::DISCOVER {
+            // A client asks this first, and must not wait longer than for a server that cannot be
+            // reached.
+            return self.server.timeout(None).min(self.server.settings.reconnect_timeout);
+        }
         let Subject::Tool(Some(tool)) = &request.subject else { return self.server.timeout(None) };
         self.server.timeout(ask.own.or(tool.text.as_deref()))
     }

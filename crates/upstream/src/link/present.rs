@@ -17,7 +17,7 @@ use super::waiting::{AgentWaiting, Bridge, Hides};
 use crate::label;
 use crate::lists::{Unreadable, without_hidden};
 use crate::shown::{may_show_uris, show_uris};
-use crate::tasks::{Answer, Role, may_name};
+use crate::tasks::{Answer, CallResult, NotShown, Role, WhyNot, may_be_about_task};
 
 /// What older protocols do not have in a result.
 const NEWER: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
@@ -75,20 +75,24 @@ impl Link {
         String::from_utf8(edit.finish().to_vec()).ok()
     }
 
-    /// The result with the tasks that it speaks of as the agent knows them, and the task that it
-    /// creates.
+    /// The result with the ids of tasks as the agent knows them, and the task that it creates.
+    /// `original` is what the server answered.
     pub(super) fn tasks_for_agent(
         &self,
         waiting: &AgentWaiting,
         result: &str,
-    ) -> Result<(Option<String>, Option<Box<Made>>), NotShown> {
-        if waiting.role == Role::Call && !may_name(result) {
+        original: &str,
+    ) -> Result<(Option<String>, Option<Box<Made>>), Withholding> {
+        if waiting.role == Role::Call && !may_be_about_task(original) {
             return Ok((None, None));
         }
-        // Without its agent session there is nobody to show it to.
-        let session = self.party(waiting.session);
-        let Some(session) = session else {
-            return if waiting.role == Role::Call { Ok((None, None)) } else { Err(NotShown::Task) };
+        let call = CallResult::of(original, waiting.reply.expects() == Expects::ToolResult);
+        let Some(session) = self.party(waiting.session) else {
+            // Its agent session has ended; what the call started has not.
+            return match waiting.role {
+                Role::Call => Ok((None, call.unseen(result).map(|made| self.place(made, waiting)))),
+                Role::List | Role::Task { .. } => Err(Withholding::from(NotShown::default())),
+            };
         };
         let answer = Answer {
             session: &session,
@@ -97,46 +101,80 @@ impl Link {
             // An HTTP server of protocol 2026-07-28 has no sessions: one number space for all.
             shared: self.is_shared() || self.has_exchanges(),
             watched: waiting.withheld,
+            call,
         };
-        let shown = answer.show(result).map_err(|_| NotShown::Task)?;
+        let shown = answer.show(result).map_err(|not_shown| {
+            let made = not_shown.made.map(|made| self.place(made, waiting));
+            Withholding { why: Why::Task(not_shown.why), made }
+        })?;
         let made = shown.made.map(|made| {
-            self.hear_early(&made.own);
-            let up = self.up.load_full().filter(|up| Some(up.epoch) == waiting.epoch);
-            // A process takes its tasks with it; an HTTP server may keep them.
-            let gone = up.and_then(|up| (!up.channel.hangs_up()).then(|| up.gone.clone()));
-            Box::new(Made { gone, shortest: self.server.timeout(None), ..made })
+            if let Some((own, _)) = &made.followed {
+                self.hear_early(own);
+            }
+            self.place(made, waiting)
         });
         if !waiting.withheld
             && let Role::Task { own, .. } = &waiting.role
             && let Some(heard) = answer.heard(result)
         {
             let who = (&*session.grant().label, session.key());
-            session.admission().tasks.hear(who, self.server.name(), own, &heard);
+            session.admission().hear_of_task(who, self.server.name(), own, &heard);
         }
         Ok((shown.result, made))
     }
-}
 
-/// Why an answer is not shown.
-pub(super) enum NotShown {
-    /// It is a list, and nothing can be hidden in it because it cannot be read.
-    List,
-    /// It is about a task of somebody else, or cannot be read.
-    Task,
-}
-
-impl From<Unreadable> for NotShown {
-    fn from(_: Unreadable) -> Self {
-        Self::List
+    /// The task with where it runs and how long it keeps its call in flight at least.
+    fn place(&self, made: Made, waiting: &AgentWaiting) -> Box<Made> {
+        let up = self.up.load_full().filter(|up| Some(up.epoch) == waiting.epoch);
+        // A process takes its tasks with it; an HTTP server may keep them.
+        let gone = up.and_then(|up| (!up.channel.hangs_up()).then(|| up.gone.clone()));
+        Box::new(Made { gone, shortest: self.server.timeout(None), ..made })
     }
 }
 
-impl NotShown {
+/// An answer that is not shown.
+pub(super) struct Withholding {
+    why: Why,
+    /// The task that the answer creates nevertheless.
+    pub(super) made: Option<Box<Made>>,
+}
+
+enum Why {
+    /// It is a list, and nothing can be hidden in it because it cannot be read.
+    List,
+    Task(WhyNot),
+}
+
+impl From<Unreadable> for Withholding {
+    fn from(_: Unreadable) -> Self {
+        Self { why: Why::List, made: None }
+    }
+}
+
+impl From<NotShown> for Withholding {
+    fn from(not_shown: NotShown) -> Self {
+        Self { why: Why::Task(not_shown.why), made: None }
+    }
+}
+
+impl Withholding {
     /// What the agent is told.
     pub(super) fn why(&self, server: &str) -> String {
-        match self {
-            Self::List => format!("the list of the server `{server}` cannot be read"),
-            Self::Task => format!("the server `{server}` answered about another task"),
+        match self.why {
+            Why::List => format!("the list of the server `{server}` cannot be read"),
+            Why::Task(WhyNot::NotYours) => {
+                format!("the server `{server}` answered about another task")
+            }
+            Why::Task(WhyNot::NoId) => format!(
+                "the server `{server}` created a task without an id that is a string, so the task \
+                 cannot be reached. The call was sent and stays in flight until the task's time is \
+                 up; do not repeat it, tell the operator"
+            ),
+            Why::Task(WhyNot::TooMany) => format!(
+                "your grant has too many tasks that have not ended, so the task that the server \
+                 `{server}` created cannot be followed. The call was sent and stays in flight until \
+                 the task's time is up; cancel tasks that you do not need (`tasks/cancel`)"
+            ),
         }
     }
 }

@@ -4,11 +4,12 @@
 
 use memchr::memmem;
 use toolgate_admission::caller::Caller;
-use toolgate_admission::task_book::{Heard, Whose};
+use toolgate_admission::task_book::{Heard, NotFollowed, Whose};
 use toolgate_admission::task_call::Made;
 use toolgate_json::{Edit, items, members, peek, text};
 use toolgate_mcp::method;
 
+use super::creation::{CallResult, Creation, made};
 use super::{RELATED, Role, shown_id};
 
 /// An answer of a server in which tasks are looked for.
@@ -20,6 +21,7 @@ pub(crate) struct Answer<'a> {
     pub(crate) shared: bool,
     /// Whether the result of the call must be recorded before the agent sees it.
     pub(crate) watched: bool,
+    pub(crate) call: CallResult,
 }
 
 /// What of an answer the agent is to see.
@@ -31,17 +33,32 @@ pub(crate) struct Shown {
     pub(crate) made: Option<Made>,
 }
 
-/// Why an answer is not shown: it is about a task of somebody else, or says so in a way that
-/// cannot be read.
-pub(crate) struct NotYours;
+/// An answer that is not shown.
+#[derive(Default)]
+pub(crate) struct NotShown {
+    pub(crate) why: WhyNot,
+    /// The task that the answer creates nevertheless: its call is in flight.
+    pub(crate) made: Option<Made>,
+}
+
+/// Why an answer is not shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum WhyNot {
+    /// It is about a task of another grant, or cannot be read.
+    #[default]
+    NotYours,
+    /// It creates a task without exactly one id that is a string.
+    NoId,
+    /// The grant has too many open tasks to follow this one.
+    TooMany,
+}
 
 impl Answer<'_> {
     /// The result as the agent is to see it.
-    pub(crate) fn show(&self, result: &str) -> Result<Shown, NotYours> {
+    pub(crate) fn show(&self, result: &str) -> Result<Shown, NotShown> {
         match self.role {
             Role::List => self.list(result).map(|list| Shown { result: Some(list), made: None }),
-            // What cannot be read is no task that anybody could ask for.
-            Role::Call => self.created(result).map(Option::unwrap_or_default),
+            Role::Call => self.created(result),
             Role::Task { own, .. } => Ok(Shown { result: self.about(own, result)?, made: None }),
         }
     }
@@ -57,73 +74,79 @@ impl Answer<'_> {
         self.session.admission().tasks.whose(&grant.label, self.server, own) == Whose::Mine
     }
 
-    fn created(&self, result: &str) -> Result<Option<Shown>, NotYours> {
-        let Ok([flat, status, task]) = members(result, ["taskId", "status", "task"]) else {
-            return Ok(None);
+    /// The result of a call, and the task that it creates. A task that the agent cannot be shown
+    /// keeps its call in flight all the same.
+    fn created(&self, result: &str) -> Result<Shown, NotShown> {
+        let named = match Creation::of(result, self.call) {
+            None => return Ok(Shown { result: edited(result, self.related(result)), made: None }),
+            Some(Creation { task, id }) => id.map(|(raw, own)| (raw, own, task)).ok_or(task),
         };
-        let nested = task.and_then(|task| Some((peek(task, &["taskId"]).ok()??, task)));
-        let flat = flat.filter(|_| status.is_some()).map(|id| (id, result));
-        let mut edits = Vec::new();
-        let mut made = None;
-        for (raw, task) in nested.into_iter().chain(flat) {
-            let Some(own) = text(raw) else { continue };
-            let label = &self.session.grant().label;
-            let (key, book) = (self.session.key(), &self.session.admission().tasks);
-            let heard = book.create(label, (self.server, &own), key, self.watched, self.shared);
-            let heard = heard.ok_or(NotYours)?;
-            edits.push((raw, shown_id(self.session, self.server, &own).ok_or(NotYours)?));
-            made.get_or_insert(Made {
-                own: own.into_owned(),
-                first: Heard::of(task),
-                heard,
-                gone: None,
-                shortest: std::time::Duration::ZERO,
-            });
-        }
-        edits.extend(self.related(result));
-        Ok(Some(Shown { result: edited(result, edits), made }))
+        let (raw, own, task) = named.map_err(|task| NotShown::unfollowed(WhyNot::NoId, task))?;
+        let label = &self.session.grant().label;
+        let (key, book) = (self.session.key(), &self.session.admission().tasks);
+        let heard = book.create(label, (self.server, &own), key, self.watched, self.shared);
+        let heard = heard.map_err(|why| match why {
+            NotFollowed::Taken => NotShown::unfollowed(WhyNot::NotYours, task),
+            NotFollowed::Full => NotShown::unfollowed(WhyNot::TooMany, task),
+        })?;
+        let made = Some(made(Some((own.clone(), heard)), task));
+        let Some(shown) = shown_id(self.session, self.server, &own) else {
+            return Err(NotShown { why: WhyNot::NotYours, made });
+        };
+        let ids = raw.into_iter().map(|raw| (raw, shown.clone()));
+        Ok(Shown { result: edited(result, ids.chain(self.related(result))), made })
     }
 
     /// What is said of the task `own`; none if that is as it came.
-    fn about(&self, own: &str, result: &str) -> Result<Option<String>, NotYours> {
+    fn about(&self, own: &str, result: &str) -> Result<Option<String>, NotShown> {
         let parts = members(result, ["taskId", "status", "task", "result"]);
-        let [flat, status, task, inner] = parts.map_err(|_| NotYours)?;
+        let [flat, status, task, inner] = parts.map_err(|_| NotShown::default())?;
         let nested = task.map(|task| peek(task, &["taskId"]).ok()).unwrap_or_default().flatten();
         let flat = flat.filter(|_| status.is_some());
         let related = [Some(result), inner].into_iter().flatten();
         let related = related.filter_map(|holder| peek(holder, &RELATED).ok().flatten());
         let mut edits = Vec::new();
         for raw in flat.into_iter().chain(nested).chain(related) {
-            let named = text(raw).ok_or(NotYours)?;
+            let named = text(raw).ok_or_else(NotShown::default)?;
             if *named != *own && !self.mine(&named) {
-                return Err(NotYours);
+                return Err(NotShown::default());
             }
-            edits.push((raw, shown_id(self.session, self.server, &named).ok_or(NotYours)?));
+            edits.push((
+                raw,
+                shown_id(self.session, self.server, &named).ok_or_else(NotShown::default)?,
+            ));
         }
         Ok(edited(result, edits))
     }
 
-    fn list(&self, result: &str) -> Result<String, NotYours> {
-        let [list] = members(result, ["tasks"]).map_err(|_| NotYours)?;
-        let list = list.ok_or(NotYours)?;
-        let all = items(list).ok().flatten().ok_or(NotYours)?;
+    fn list(&self, result: &str) -> Result<String, NotShown> {
+        let [list] = members(result, ["tasks"]).map_err(|_| NotShown::default())?;
+        let list = list.ok_or_else(NotShown::default)?;
+        let all = items(list).ok().flatten().ok_or_else(NotShown::default)?;
         let mut shown = Vec::new();
         for task in all {
-            let raw = peek(task, &["taskId"]).map_err(|_| NotYours)?;
+            let raw = peek(task, &["taskId"]).map_err(|_| NotShown::default())?;
             let Some((raw, own)) = raw.and_then(|raw| Some((raw, text(raw)?))) else { continue };
             if self.mine(&own) {
-                let id = shown_id(self.session, self.server, &own).ok_or(NotYours)?;
-                shown.push(edited(task, vec![(raw, id)]).ok_or(NotYours)?);
+                let id = shown_id(self.session, self.server, &own).ok_or_else(NotShown::default)?;
+                shown.push(edited(task, [(raw, id)]).ok_or_else(NotShown::default)?);
             }
         }
         let shown = format!("[{}]", shown.join(","));
-        edited(result, vec![(list, shown)]).ok_or(NotYours)
+        edited(result, [(list, shown)]).ok_or_else(NotShown::default)
     }
 
     fn related<'r>(&self, holder: &'r str) -> Option<(&'r str, String)> {
         let raw = peek(holder, &RELATED).ok().flatten()?;
         let own = text(raw).filter(|own| self.mine(own))?;
         Some((raw, shown_id(self.session, self.server, &own)?))
+    }
+}
+
+impl NotShown {
+    /// The agent learns no id, so that only its time ends the task.
+    fn unfollowed(why: WhyNot, task: &str) -> Self {
+        Self { why, made: Some(made(None, task)) }
     }
 }
 
@@ -167,16 +190,15 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Whether this may name a task; most plainly does not.
-pub(crate) fn may_name(json: &str) -> bool {
-    memmem::find(json.as_bytes(), b"\"taskId\"").is_some()
+/// Whether this may be about a task; most plainly is not.
+pub(crate) fn may_be_about_task(json: &str) -> bool {
+    memmem::find(json.as_bytes(), b"\"task").is_some()
 }
 
 /// The text with these parts replaced; none if there are none.
-fn edited(json: &str, edits: Vec<(&str, String)>) -> Option<String> {
-    if edits.is_empty() {
-        return None;
-    }
+fn edited<'a>(json: &str, edits: impl IntoIterator<Item = (&'a str, String)>) -> Option<String> {
+    let mut edits = edits.into_iter().peekable();
+    edits.peek()?;
     let mut edit = Edit::new(json);
     for (raw, with) in edits {
         edit = edit.replace(raw, with).ok()?;

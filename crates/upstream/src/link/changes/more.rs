@@ -102,7 +102,7 @@ impl More {
         let Some(named) = named.filter(|named| named.is_of(&session, &self.server)) else { return };
         let Some(heard) = &named.heard else { return };
         let who = (&*session.grant().label, session.key());
-        session.admission().tasks.hear(who, &self.server, &named.own, heard);
+        session.admission().hear_of_task(who, &self.server, &named.own, heard);
         let Some((id, shown)) = named.change(&session, &self.server) else { return };
         let tag = peek(raw, &["params", "_meta", key::SUBSCRIPTION_ID]).ok().flatten();
         let mut changes = vec![(id, shown.as_str())];

@@ -76,7 +76,7 @@ impl Link {
         for session in sessions.iter().filter(|session| named.is_of(*session, server)) {
             if let Some(heard) = &named.heard {
                 let who = (&*session.grant().label, session.key());
-                session.admission().tasks.hear(who, server, &named.own, heard);
+                session.admission().hear_of_task(who, server, &named.own, heard);
             }
             let Some((raw, shown)) = named.change(session, server) else { continue };
             let is_one = session.sees_one_server() && !self.is_shared();
