@@ -1,39 +1,56 @@
-//! How many streams of events are open, and who holds them.
+//! Limits on open event streams, per person and in total.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many streams there may be.
+/// How many event streams may be open.
 const MOST: usize = 64;
-/// How many of them one person may hold.
+/// How many of them one person may have.
 const MOST_OF_ONE: usize = 8;
 
-/// The streams that are open, by the name of the person.
+/// Open event streams, by the name of the person.
 #[derive(Debug, Default)]
 pub(crate) struct Streams(Mutex<HashMap<Arc<str>, usize>>);
 
-/// One of the streams there may be.
-pub(crate) struct Place {
+/// The slot of one open event stream; dropping it frees the slot.
+pub(crate) struct StreamSlot {
     streams: Arc<Streams>,
     person: Arc<str>,
 }
 
-impl Place {
-    pub(crate) fn take(streams: &Arc<Streams>, person: &Arc<str>) -> Result<Self, String> {
+/// Why no further event stream may be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TooManyStreams {
+    OfAll,
+    OfPerson,
+}
+
+impl fmt::Display for TooManyStreams {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OfAll => write!(f, "there are {MOST} event streams already"),
+            Self::OfPerson => write!(f, "you have {MOST_OF_ONE} event streams already; close one"),
+        }
+    }
+}
+
+impl StreamSlot {
+    pub(crate) fn take(streams: &Arc<Streams>, person: &Arc<str>) -> Result<Self, TooManyStreams> {
         let mut open = streams.0.lock().unwrap_or_else(PoisonError::into_inner);
         if open.values().sum::<usize>() >= MOST {
-            return Err(format!("there are {MOST} streams of events already"));
+            return Err(TooManyStreams::OfAll);
         }
         let own = open.entry(Arc::clone(person)).or_default();
         if *own >= MOST_OF_ONE {
-            return Err(format!("you have {MOST_OF_ONE} streams of events already; close one"));
+            return Err(TooManyStreams::OfPerson);
         }
         *own += 1;
         Ok(Self { streams: Arc::clone(streams), person: Arc::clone(person) })
     }
 }
 
-impl Drop for Place {
+impl Drop for StreamSlot {
     fn drop(&mut self) {
         let mut open = self.streams.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = open.get_mut(&self.person) {

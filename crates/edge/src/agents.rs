@@ -1,5 +1,5 @@
 //! The agents' listener: MCP over streamable HTTP, protocols 2024-11-05 to 2025-11-25 with their
-//! sessions, and 2026-07-28 without (`agents/modern.rs`); each request says which it is of.
+//! sessions, and 2026-07-28 without (`agents/sessionless.rs`); each request says which it is of.
 //!
 //! This is where HTTP becomes calls of the gateway and its outcomes become responses; statuses,
 //! headers and content types are known here and nowhere deeper. A request is answered as one JSON
@@ -23,7 +23,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::Service;
-use toolgate_gateway::outlet::{Begun, First};
+use toolgate_gateway::event_buffer::{Begun, First};
 use toolgate_gateway::{
     AgentSession, Endpoint, EventId, Gateway, Grant, Listener, NotOpened, Peer, Stranger, refused,
 };
@@ -31,13 +31,13 @@ use toolgate_mcp::{
     Incoming as Body, Limits, Message, Pieces, Refusal, Version, code, method, parse_agent,
 };
 
-use crate::body::{NotRead, Reply, read_within};
+use crate::body::{BodyError, ResponseBody, read_within};
 use crate::guard::Guard;
-use crate::room::{Room, SMALL};
+use crate::memory_budget::{MemoryBudget, SMALL};
 
 mod head;
-mod modern;
 mod reply;
+mod sessionless;
 mod stream;
 
 use self::head::Head;
@@ -51,9 +51,9 @@ struct Inner {
     gateway: Arc<Gateway>,
     rules: ArcSwap<Rules>,
     ready: Arc<AtomicBool>,
-    room: Arc<Room>,
+    budget: Arc<MemoryBudget>,
     /// Answers that agents have not read yet.
-    unread: Arc<Room>,
+    unread: Arc<MemoryBudget>,
 }
 
 /// Who may come and how much they may send.
@@ -79,7 +79,7 @@ pub struct AgentLimits {
 }
 
 /// Where a request goes, and whose it is.
-struct Door {
+struct Target {
     endpoint: Endpoint,
     caller: Arc<Grant>,
 }
@@ -89,8 +89,9 @@ struct Door {
 impl Agents {
     /// A listener's service; `ready` says whether `/readyz` is to answer 200.
     pub fn new(gateway: Arc<Gateway>, rules: Rules, ready: Arc<AtomicBool>) -> Self {
-        let (rules, room, unread) = (ArcSwap::from_pointee(rules), Arc::default(), Arc::default());
-        Self(Arc::new(Inner { gateway, rules, ready, room, unread }))
+        let (rules, budget, unread) =
+            (ArcSwap::from_pointee(rules), Arc::default(), Arc::default());
+        Self(Arc::new(Inner { gateway, rules, ready, budget, unread }))
     }
 
     /// Other rules from the next request on.
@@ -100,9 +101,9 @@ impl Agents {
 }
 
 impl Service<Request<Incoming>> for Agents {
-    type Response = Response<Reply>;
+    type Response = Response<ResponseBody>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Reply>, Infallible>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, Infallible>> + Send>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let inner = Arc::clone(&self.0);
@@ -113,8 +114,8 @@ impl Service<Request<Incoming>> for Agents {
 /// A mistake ends one request and nothing else: not the connection that it came on either. No
 /// `async fn`: that would hold the answering twice, and it is large.
 fn contained(
-    answering: impl Future<Output = Response<Reply>>,
-) -> impl Future<Output = Response<Reply>> {
+    answering: impl Future<Output = Response<ResponseBody>>,
+) -> impl Future<Output = Response<ResponseBody>> {
     AssertUnwindSafe(answering).catch_unwind().map(|answered| {
         answered.unwrap_or_else(|_| {
             tracing::error!("toolgate made a mistake; the request it was made in is given up");
@@ -127,7 +128,7 @@ fn contained(
 // === impl Inner ===
 
 impl Inner {
-    async fn handle(&self, request: Request<Incoming>) -> Response<Reply> {
+    async fn handle(&self, request: Request<Incoming>) -> Response<ResponseBody> {
         let rules = self.rules.load_full();
         let peer = request.extensions().get().copied();
         if let Err(denied) = rules.guard.check(request.uri(), request.headers()) {
@@ -155,51 +156,51 @@ impl Inner {
         let Some(endpoint) = self.endpoint(path, &caller) else {
             return reply::nothing_here();
         };
-        let to = Door { endpoint, caller };
+        let to = Target { endpoint, caller };
         let response = match *request.method() {
             Method::POST => self.post(&to, request, &rules.limits).await,
-            Method::GET | Method::DELETE if modern::is_named(request.headers()) => {
+            Method::GET | Method::DELETE if sessionless::is_named(request.headers()) => {
                 reply::only_post()
             }
             Method::GET => self.get(&to, &request),
             Method::DELETE => self.delete(&to, &request),
             _ => reply::not_allowed(),
         };
-        self.within_room(&to.caller.label, rules.limits.result, response)
+        self.within_budget(&to.caller.label, rules.limits.result, response)
     }
 
     /// The response, if there is room for it until the agent has read it. A stream for which there
     /// is none ends.
-    fn within_room(
+    fn within_budget(
         &self,
         grant: &Arc<str>,
         largest: usize,
-        response: Response<Reply>,
-    ) -> Response<Reply> {
+        response: Response<ResponseBody>,
+    ) -> Response<ResponseBody> {
         let (parts, body) = response.into_parts();
         let body = match body {
-            Reply::Whole(pieces) if pieces.len() <= SMALL => Reply::Whole(pieces),
-            Reply::Whole(pieces) => {
-                let Some(pieces) = self.unread.unread(grant, largest, pieces) else {
+            ResponseBody::Whole(pieces) if pieces.len() <= SMALL => ResponseBody::Whole(pieces),
+            ResponseBody::Whole(pieces) => {
+                let Some(pieces) = self.unread.reserve_answer(grant, largest, pieces) else {
                     tracing::warn!(%grant, "the agent leaves too many answers unread; dropping one");
                     return reply::unread();
                 };
-                Reply::Whole(pieces.into_iter().collect())
+                ResponseBody::Whole(pieces.into_iter().collect())
             }
-            Reply::Events(events) => {
-                let (room, grant) = (Arc::clone(&self.unread), Arc::clone(grant));
-                Reply::Events(Box::pin(events.scan((), move |(), event| {
+            ResponseBody::Events(events) => {
+                let (budget, grant) = (Arc::clone(&self.unread), Arc::clone(grant));
+                ResponseBody::Events(Box::pin(events.scan((), move |(), event| {
                     if event.len() <= SMALL {
                         return ready(Some(event));
                     }
-                    let event = room.unread(&grant, largest, [event]).and_then(|mut event| event.pop());
+                    let event = budget.reserve_answer(&grant, largest, [event]).and_then(|mut event| event.pop());
                     if event.is_none() {
                         tracing::warn!(%grant, "the agent leaves too many answers unread; ending its stream");
                     }
                     ready(event)
                 })))
             }
-            passing @ Reply::Passing(_) => passing,
+            relayed @ ResponseBody::Relayed(_) => relayed,
         };
         Response::from_parts(parts, body)
     }
@@ -230,27 +231,27 @@ impl Inner {
 
     async fn post(
         &self,
-        to: &Door,
+        to: &Target,
         request: Request<Incoming>,
         limits: &AgentLimits,
-    ) -> Response<Reply> {
+    ) -> Response<ResponseBody> {
         let (parts, body) = request.into_parts();
         let head = match Head::of_post(&parts.headers) {
             Ok(head) => head,
             Err(response) => return *response,
         };
         // It is held as long as the body is.
-        let mut share = self.room.share(&to.caller.label, limits.body);
-        let body = match read_within(body, limits.body, limits.body_read, &mut share).await {
+        let mut reservation = self.budget.reserve_body(&to.caller.label, limits.body);
+        let body = match read_within(body, limits.body, limits.body_read, &mut reservation).await {
             Ok(body) => body,
-            Err(why) => return not_read(&why, limits.body),
+            Err(why) => return body_error(&why, limits.body),
         };
         let limits = Limits { depth: limits.depth, ..Limits::default() };
         let message = match parse_agent(&body, &limits) {
             Ok(message) => message,
             Err(refusal) => return json(StatusCode::BAD_REQUEST, refused(&refusal)),
         };
-        if let Some(response) = self.modern(to, &parts.headers, &message).await {
+        if let Some(response) = self.sessionless(to, &parts.headers, &message).await {
             return response;
         }
         if let Err(response) = head.has_handshake() {
@@ -284,14 +285,18 @@ impl Inner {
         }
     }
 
-    async fn open(&self, to: &Door, request: &toolgate_mcp::Request<'_>) -> Response<Reply> {
+    async fn open(
+        &self,
+        to: &Target,
+        request: &toolgate_mcp::Request<'_>,
+    ) -> Response<ResponseBody> {
         match self.gateway.open(&to.endpoint, request, &to.caller).await {
             Ok((session, answer)) => with_session(json(StatusCode::OK, answer), session.id()),
             Err(why) => not_opened(why),
         }
     }
 
-    fn get(&self, to: &Door, request: &Request<Incoming>) -> Response<Reply> {
+    fn get(&self, to: &Target, request: &Request<Incoming>) -> Response<ResponseBody> {
         let head = match Head::of_get(request.headers()) {
             Ok(head) => head,
             Err(response) => return *response,
@@ -315,7 +320,7 @@ impl Inner {
         }
     }
 
-    fn delete(&self, to: &Door, request: &Request<Incoming>) -> Response<Reply> {
+    fn delete(&self, to: &Target, request: &Request<Incoming>) -> Response<ResponseBody> {
         let session = Head::of_delete(request.headers()).and_then(|head| self.session(to, &head));
         match session {
             Ok(session) => {
@@ -328,9 +333,9 @@ impl Inner {
 
     fn session(
         &self,
-        to: &Door,
+        to: &Target,
         head: &Head<'_>,
-    ) -> Result<Arc<AgentSession>, Box<Response<Reply>>> {
+    ) -> Result<Arc<AgentSession>, Box<Response<ResponseBody>>> {
         let Some(id) = head.session else {
             return Err(Box::new(problem(
                 StatusCode::BAD_REQUEST,
@@ -349,7 +354,7 @@ impl Inner {
     }
 }
 
-fn not_opened(why: NotOpened) -> Response<Reply> {
+fn not_opened(why: NotOpened) -> Response<ResponseBody> {
     match why {
         NotOpened::Answer(answer) => json(StatusCode::OK, answer),
         NotOpened::UnknownServer => reply::nothing_here(),
@@ -375,24 +380,24 @@ fn not_opened(why: NotOpened) -> Response<Reply> {
     }
 }
 
-fn not_read(why: &NotRead, limit: usize) -> Response<Reply> {
+fn body_error(why: &BodyError, limit: usize) -> Response<ResponseBody> {
     let (status, why) = match why {
-        NotRead::TooLarge => (
+        BodyError::TooLarge => (
             StatusCode::PAYLOAD_TOO_LARGE,
             format!(
                 "the body is larger than {limit} bytes (`limits.body` in toolgate.yaml); nothing \
                  of it was used"
             ),
         ),
-        NotRead::NoRoom => return reply::no_room(),
-        NotRead::Stalled => (StatusCode::REQUEST_TIMEOUT, "the body stopped coming".to_owned()),
-        NotRead::TooSlow => (
+        BodyError::OverBudget => return reply::over_budget(),
+        BodyError::Stalled => (StatusCode::REQUEST_TIMEOUT, "the body stopped coming".to_owned()),
+        BodyError::TooSlow => (
             StatusCode::REQUEST_TIMEOUT,
             "the body did not arrive in time (`limits.body_read` in toolgate.yaml); nothing of it \
              was used"
                 .to_owned(),
         ),
-        NotRead::Broken => (StatusCode::BAD_REQUEST, "the body broke off".to_owned()),
+        BodyError::Broken => (StatusCode::BAD_REQUEST, "the body broke off".to_owned()),
     };
     problem(status, code::INVALID_REQUEST, &why)
 }
@@ -400,20 +405,21 @@ fn not_read(why: &NotRead, limit: usize) -> Response<Reply> {
 /// What clients know as "session not found".
 const SESSION_NOT_FOUND: i32 = -32001;
 
-async fn answer(session: &Arc<AgentSession>, mut call: toolgate_gateway::Call) -> Response<Reply> {
+async fn answer(
+    session: &Arc<AgentSession>,
+    mut call: toolgate_gateway::Call,
+) -> Response<ResponseBody> {
     match call.begun().await {
-        Begun::All(First::Answer(answer, status)) => {
-            json(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), answer)
-        }
+        Begun::All(First::Answer(answer, rejection)) => json(reply::status(rejection), answer),
         Begun::All(First::Stream) => stream::reply(session.stream(&call), session.version()),
-        Begun::Passing(passage) => reply::passing(passage),
+        Begun::Relaying(relay_reader) => reply::relayed(relay_reader),
     }
 }
 
 async fn batch(
     session: &Arc<AgentSession>,
     members: &[Result<Message<'_>, Refusal>],
-) -> Response<Reply> {
+) -> Response<ResponseBody> {
     if session.version() != Some(Version::V2025_03_26) {
         let why = "batches exist only in protocol 2025-03-26; send the messages one by one";
         return problem(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, why);
@@ -430,13 +436,13 @@ async fn batch(
 }
 
 /// Shorthand for the reply of an empty body.
-fn empty() -> Reply {
-    Reply::Whole(Pieces::default())
+fn empty() -> ResponseBody {
+    ResponseBody::Whole(Pieces::default())
 }
 
 /// Shorthand for the reply of a whole body.
-fn whole(body: impl Into<Pieces>) -> Reply {
-    Reply::Whole(body.into())
+fn whole(body: impl Into<Pieces>) -> ResponseBody {
+    ResponseBody::Whole(body.into())
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 //!
 //! [`ChildConnector`] starts one process per channel. Around each process stand four small tasks:
 //! [`input`] writes its stdin, [`output`] reads its stdout, [`stderr`] logs what it says to people,
-//! and [`keeper`] watches over its life and ends it. Start reading at [`ChildConnector`], then
-//! `keeper`.
+//! and [`supervisor`] watches over its life and ends it. Start reading at [`ChildConnector`], then
+//! `supervisor`.
 //!
 //! Invariant: no shell. The command and its arguments go to the operating system as they are.
 //! Invariant: of the gateway's own environment a child sees only what [`inheritable`] names.
@@ -13,12 +13,11 @@
 //!
 //! Tested with real processes in `tests/upstream/child.rs`.
 
-mod allowance;
 mod input;
-mod keeper;
 mod output;
 mod start;
 mod stderr;
+mod supervisor;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -96,29 +95,30 @@ impl ChildConnector {
     }
 
     fn start(&self, inbox: Arc<dyn Inbox>) -> Result<Arc<dyn Channel>, SendError> {
-        let started = start::start(&self.spec, &self.environment).map_err(SendError::NotSent)?;
+        let started = start::start(&self.spec, &self.environment)
+            .map_err(|error| SendError::NotSent(error.to_string()))?;
         let ending = CancellationToken::new();
         let ended = CancellationToken::new();
         let (queue, waiting) = mpsc::channel(self.spec.queue.max(1));
         let server: Arc<str> = self.spec.server.as_str().into();
-        let spoken = stderr::Spoken::default();
+        let stderr_written = stderr::StderrWritten::default();
 
         let input = input::write(waiting, started.stdin, ending.clone());
         let secrets = Arc::clone(&self.secrets);
-        let strays = output::Strays::new(server.clone(), Arc::clone(&secrets));
-        let output = output::read(strays, started.stdout, self.spec.max_line, inbox.clone());
-        let stderr = stderr::log(server.clone(), started.stderr, spoken.clone(), secrets);
-        let keeper = keeper::Keeper {
+        let stray_lines = output::StrayLines::new(server.clone(), Arc::clone(&secrets));
+        let output = output::read(stray_lines, started.stdout, self.spec.max_line, inbox.clone());
+        let stderr = stderr::log(server.clone(), started.stderr, stderr_written.clone(), secrets);
+        let supervisor = supervisor::Supervisor {
             group: started.group,
-            input: keeper::Task::new(self.tracker.spawn(input)),
-            output: keeper::Task::new(self.tracker.spawn(output)),
-            stderr: keeper::Task::new(self.tracker.spawn(stderr)),
-            spoken,
+            input: supervisor::Task::new(self.tracker.spawn(input)),
+            output: supervisor::Task::new(self.tracker.spawn(output)),
+            stderr: supervisor::Task::new(self.tracker.spawn(stderr)),
+            stderr_written,
             inbox,
             ending: ending.clone(),
             ended: ended.clone(),
         };
-        self.tracker.spawn(keeper.run());
+        self.tracker.spawn(supervisor.run());
         Ok(Arc::new(ChildChannel { server, queue, ending, ended }))
     }
 }
@@ -148,7 +148,7 @@ impl ChildChannel {
         let (tell, allowed) = oneshot::channel();
         self.enqueue(body, Some((look, tell)))?;
         match allowed.await {
-            Ok(false) => Err(SendError::Withheld),
+            Ok(false) => Err(SendError::NoLongerAllowed),
             // If the child has ended before, the inbox hears why.
             Ok(true) | Err(_) => Ok(()),
         }
@@ -203,7 +203,7 @@ impl Channel for ChildChannel {
 
 impl Drop for ChildChannel {
     fn drop(&mut self) {
-        // The keeper does the rest: it lives on the tracker, not on this value.
+        // The supervisor does the rest: it lives on the tracker, not on this value.
         self.ending.cancel();
     }
 }

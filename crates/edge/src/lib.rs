@@ -1,22 +1,22 @@
 //! The edge: sockets, HTTP and processes; everything that touches the outside world.
 //!
-//! Downstream are the listeners ([`listen`], guarded by [`guard`], under [`tls`] if there is a certificate): [`agents`] for MCP, [`people`]
+//! Downstream are the listeners ([`listen`], guarded by [`guard`], under [`tls`] if there is a certificate): [`agents`] for MCP, [`admin_listener`]
 //! for health and metrics, [`sessions`] for programs that dial in. Upstream are the connectors that the gateway opens channels with:
 //! [`child`] for processes, [`remote`] for HTTP.
 //!
 //! Invariant: nothing is decided here; the edge translates and obeys.
 
+pub mod admin_listener;
 pub mod agents;
 mod body;
 pub mod child;
 pub mod guard;
 mod linger;
 pub mod listen;
-pub mod people;
+mod memory_budget;
 pub mod remote;
 mod repoll;
-mod room;
 pub mod sessions;
 pub mod tls;
 
-pub use body::Reply;
+pub use body::ResponseBody;

@@ -33,19 +33,19 @@ use toolgate_gateway::Peer;
 
 use crate::linger::Lingering;
 use crate::repoll::Repoll;
-use crate::tls::{Moving, Stream, Tls};
+use crate::tls::{DetachedStream, Stream, Tls};
 
 mod front;
-mod places;
+mod slots;
 
 pub use self::front::Front;
-use self::front::asks_for_health;
-pub(crate) use self::places::Share;
-use self::places::{NoPlace, Place, Places};
+use self::front::is_health_request;
+pub(crate) use self::slots::PeerShare;
+use self::slots::{ConnectionSlots, NoSlot, Slot};
 
 /// How connections come in.
 #[derive(Clone, Default)]
-pub struct Entrance {
+pub struct ListenerOptions {
     /// Under TLS, and with which certificate.
     pub tls: Option<Tls>,
     /// From where alone.
@@ -89,7 +89,7 @@ const FROM_ELSEWHERE: &[u8] = b"HTTP/1.1 403 Forbidden\r\n\
 /// Accepts connections until `stop`, and returns when the last one is closed.
 pub async fn serve<S, B>(
     listener: TcpListener,
-    entrance: Entrance,
+    options: ListenerOptions,
     service: S,
     limits: ConnectionLimits,
     stop: CancellationToken,
@@ -105,22 +105,22 @@ pub async fn serve<S, B>(
         .header_read_timeout(limits.header_read)
         .max_headers(MAX_HEADERS)
         .max_buf_size(limits.header_bytes.max(8 * 1024));
-    let serving = Serving { http, service, limits, tls: entrance.tls.clone(), stop };
+    let serving = Serving { http, service, limits, tls: options.tls.clone(), stop };
     let (hand_on, mut handed) = mpsc::unbounded_channel();
-    match &entrance.front {
+    match &options.front {
         Some(front) => match listener.into_std() {
             Ok(listener) => {
-                front.spawn(accept_in_front(listener, entrance.clone(), serving.clone(), hand_on));
+                front.spawn(accept_on_front(listener, options.clone(), serving.clone(), hand_on));
             }
             Err(error) => tracing::error!(%error, "a listener cannot be served"),
         },
-        None => drop(tokio::spawn(accept(listener, entrance, serving.clone(), hand_on))),
+        None => drop(tokio::spawn(accept(listener, options, serving.clone(), hand_on))),
     }
     let connections = TaskTracker::new();
-    while let Some(Accepted { stream, place }) = handed.recv().await {
-        match stream.arrive() {
+    while let Some(Accepted { stream, slot }) = handed.recv().await {
+        match stream.attach() {
             Ok(stream) => {
-                connections.spawn(Repoll::new(serving.clone().connection(stream, place)));
+                connections.spawn(Repoll::new(serving.clone().connection(stream, slot)));
             }
             Err(error) => tracing::debug!(%error, "a connection ended before it began"),
         }
@@ -130,10 +130,10 @@ pub async fn serve<S, B>(
 }
 
 /// A connection on its way to where it is served. The channel needs no bound: who is in it has a
-/// place.
+/// slot.
 struct Accepted {
-    stream: Moving,
-    place: Place,
+    stream: DetachedStream,
+    slot: Slot,
 }
 
 /// How connections of one listener are served.
@@ -146,9 +146,9 @@ struct Serving<S> {
     stop: CancellationToken,
 }
 
-async fn accept_in_front<S, B>(
+async fn accept_on_front<S, B>(
     listener: std::net::TcpListener,
-    entrance: Entrance,
+    options: ListenerOptions,
     serving: Serving<S>,
     hand_on: mpsc::UnboundedSender<Accepted>,
 ) where
@@ -159,14 +159,14 @@ async fn accept_in_front<S, B>(
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     match TcpListener::from_std(listener) {
-        Ok(listener) => accept(listener, entrance, serving, hand_on).await,
+        Ok(listener) => accept(listener, options, serving, hand_on).await,
         Err(error) => tracing::error!(%error, "a listener cannot be served"),
     }
 }
 
 async fn accept<S, B>(
     listener: TcpListener,
-    entrance: Entrance,
+    options: ListenerOptions,
     serving: Serving<S>,
     hand_on: mpsc::UnboundedSender<Accepted>,
 ) where
@@ -176,7 +176,7 @@ async fn accept<S, B>(
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let places = Places::new(serving.limits.connections);
+    let slots = ConnectionSlots::new(serving.limits.connections);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -191,20 +191,20 @@ async fn accept<S, B>(
                 continue;
             }
         };
-        if entrance.only_from.as_ref().is_some_and(|may_come| !may_come(peer.ip())) {
+        if options.only_from.as_ref().is_some_and(|may_come| !may_come(peer.ip())) {
             tracing::debug!(%peer, "a connection from where none may come");
-            refuse(&stream, &entrance, FROM_ELSEWHERE);
+            refuse(&stream, &options, FROM_ELSEWHERE);
             continue;
         }
-        let place = match places.take(peer.ip()) {
-            Ok(place) => place,
-            Err(NoPlace::Full) => {
-                refuse(&stream, &entrance, FULL);
+        let slot = match slots.take(peer.ip()) {
+            Ok(slot) => slot,
+            Err(NoSlot::Full) => {
+                refuse(&stream, &options, FULL);
                 continue;
             }
-            Err(NoPlace::Share) => {
+            Err(NoSlot::PeerShare) => {
                 tracing::debug!(%peer, "an address that has half of the connections already");
-                refuse(&stream, &entrance, SHARE);
+                refuse(&stream, &options, SHARE);
                 continue;
             }
         };
@@ -213,14 +213,14 @@ async fn accept<S, B>(
             tracing::debug!(%error, "a connection ended before it began");
             continue;
         }
-        tokio::spawn(serving.clone().look_at(stream, place, hand_on.clone()));
+        tokio::spawn(serving.clone().look_at(stream, slot, hand_on.clone()));
     }
 }
 
 /// Hands a connection on; whoever serves it may be gone.
-fn hand(stream: Stream, place: Place, hand_on: &mpsc::UnboundedSender<Accepted>) {
-    match stream.leave() {
-        Ok(stream) => drop(hand_on.send(Accepted { stream, place })),
+fn hand(stream: Stream, slot: Slot, hand_on: &mpsc::UnboundedSender<Accepted>) {
+    match stream.detach() {
+        Ok(stream) => drop(hand_on.send(Accepted { stream, slot })),
         Err(error) => tracing::debug!(%error, "a connection ended before it began"),
     }
 }
@@ -237,13 +237,13 @@ where
     async fn look_at(
         mut self,
         stream: TcpStream,
-        place: Place,
+        slot: Slot,
         hand_on: mpsc::UnboundedSender<Accepted>,
     ) {
         let patience = self.limits.header_read;
         let looking = async {
-            let mut stream = shake_hands(stream, self.tls.take(), patience).await?;
-            let health = asks_for_health(&mut stream, patience).await;
+            let mut stream = handshake(stream, self.tls.take(), patience).await?;
+            let health = is_health_request(&mut stream, patience).await;
             if health.is_none() {
                 tracing::debug!("the head of a request took too long");
             }
@@ -255,19 +255,19 @@ where
         };
         let Some((stream, is_health)) = looked else { return };
         if !is_health {
-            return hand(stream, place, &hand_on);
+            return hand(stream, slot, &hand_on);
         }
         drop(hand_on);
         self.http.keep_alive(false);
-        self.connection(stream, place).await;
+        self.connection(stream, slot).await;
     }
 
     /// Serves one connection to its end.
-    async fn connection(self, stream: Stream, place: Place) {
+    async fn connection(self, stream: Stream, slot: Slot) {
         let Self { http, service, limits, stop, .. } = self;
         let stream = TokioIo::new(Lingering::new(stream, stop.clone()));
         let header_bytes = limits.header_bytes;
-        let (share, peer) = (place.share.clone(), Peer(place.peer));
+        let (share, peer) = (slot.share.clone(), Peer(slot.peer));
         let service = Bounded { service, header_bytes, share, peer };
         let connection = http.serve_connection(stream, service).with_upgrades();
         let mut connection = std::pin::pin!(connection);
@@ -281,13 +281,13 @@ where
         if let Err(error) = ended {
             tracing::debug!(%error, "a connection ended early");
         }
-        drop(place);
+        drop(slot);
     }
 }
 
 /// Says why, where that can be understood: under TLS nothing is said before the handshake.
-fn refuse(stream: &TcpStream, entrance: &Entrance, why: &[u8]) {
-    if entrance.tls.is_none()
+fn refuse(stream: &TcpStream, options: &ListenerOptions, why: &[u8]) {
+    if options.tls.is_none()
         && let Err(error) = stream.try_write(why)
     {
         tracing::debug!(%error, "a connection was refused, and went before it could be told");
@@ -295,7 +295,7 @@ fn refuse(stream: &TcpStream, entrance: &Entrance, why: &[u8]) {
 }
 
 /// The connection, under TLS if it has to be; none if that failed.
-async fn shake_hands(stream: TcpStream, tls: Option<Tls>, patience: Duration) -> Option<Stream> {
+async fn handshake(stream: TcpStream, tls: Option<Tls>, patience: Duration) -> Option<Stream> {
     let Some(tls) = tls else { return Some(Stream::Plain(stream)) };
     match timeout(patience, tls.accept(stream)).await {
         Ok(Ok(stream)) => Some(stream),
@@ -317,7 +317,7 @@ struct Bounded<S> {
     service: S,
     header_bytes: usize,
     /// For what a connection is upgraded to.
-    share: Share,
+    share: PeerShare,
     /// Where the connection comes from; its requests carry it.
     peer: Peer,
 }

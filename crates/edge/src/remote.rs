@@ -3,7 +3,7 @@
 //!
 //! [`RemoteConnector`] makes channels over one shared [`Client`]. A channel keeps what every
 //! request has in common ([`headers`]); each message is an [`exchange`] of its own; the server's
-//! own stream is read by [`listen`]. [`legacy`] is the older transport, and [`which`] finds out
+//! own stream is read by [`listen`]. [`legacy`] is the older transport, and [`transport`] finds out
 //! which of the two a server speaks. [`failure`] decides whether a message can have been seen.
 //!
 //! Invariant: nothing of what an agent sent but the message itself reaches a server.
@@ -12,6 +12,7 @@
 //! Tested against scripted servers in `tests/upstream/remote.rs`, `stream.rs` and `legacy.rs`.
 
 mod body;
+mod buffer_pool;
 mod checked;
 mod client;
 mod endpoint;
@@ -22,8 +23,7 @@ mod headers;
 mod legacy;
 mod listen;
 mod pinned;
-mod spare;
-mod which;
+mod transport;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -35,16 +35,16 @@ use hyper_util::client::legacy::ResponseFuture;
 use tokio_util::sync::CancellationToken;
 use toolgate_gateway::channel::{BoxFuture, Channel, Connector, Inbox, Outbound, SendError};
 
+use buffer_pool::BufferPool;
 use checked::Checked;
-pub use client::Client;
-use client::Way;
+use client::ConnectionPool;
+pub use client::{Client, ClientError};
 use headers::Headers;
-use spare::Spare;
-pub use which::Speaks;
-use which::Which;
+pub use transport::HttpTransport;
+use transport::TransportChoice;
 
-/// How long the farewell to a server may take.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long the end_session to a server may take.
+const END_SESSION_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Where a remote server is and what it is told.
 #[derive(Debug, Clone)]
@@ -53,8 +53,8 @@ pub struct RemoteSpec {
     pub server: String,
     /// Its endpoint; the query string is kept.
     pub url: Uri,
-    /// Which transport it speaks.
-    pub speaks: Speaks,
+    /// TransportChoice transport it speaks.
+    pub transport: HttpTransport,
     /// Headers of every request, such as an API key. They never appear in logs.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The largest answer, or event of a stream.
@@ -67,7 +67,7 @@ impl RemoteSpec {
         Self {
             server: server.into(),
             url,
-            speaks: Speaks::Unknown,
+            transport: HttpTransport::Detect,
             headers: Vec::new(),
             max_body: 64 * 1024 * 1024,
         }
@@ -79,31 +79,31 @@ impl RemoteSpec {
 pub struct RemoteConnector {
     client: Client,
     spec: RemoteSpec,
-    which: Arc<Which>,
+    transport: Arc<TransportChoice>,
 }
 
 impl RemoteConnector {
     /// All connectors of a gateway share one client.
     pub fn new(client: Client, spec: RemoteSpec) -> Self {
-        let which = Arc::new(Which::new(spec.speaks));
-        Self { client, spec, which }
+        let transport = Arc::new(TransportChoice::new(spec.transport));
+        Self { client, spec, transport }
     }
 
     async fn prepare(&self, inbox: Arc<dyn Inbox>) -> Result<Arc<dyn Channel>, SendError> {
         let RemoteSpec { server, url, headers, max_body, .. } = &self.spec;
-        let (secure, host) = check(url).map_err(SendError::NotSent)?;
-        let way = self.client.way(secure).await.map_err(SendError::NotSent)?;
+        let (secure, host) = check(url).map_err(not_sent)?;
+        let pool = self.client.pool_for(secure).await.map_err(not_sent)?;
         let channel = RemoteChannel {
             server: server.clone(),
             origin: failure::origin(url),
             url: url.clone(),
-            way,
+            pool,
             headers: Headers::new(server, host, headers),
             max_body: *max_body,
-            spare: Arc::clone(self.client.spare()),
+            buffers: Arc::clone(self.client.buffers()),
             inbox,
             closing: CancellationToken::new(),
-            which: Arc::clone(&self.which),
+            transport: Arc::clone(&self.transport),
             opening: true.into(),
             endpoint: OnceLock::new(),
         };
@@ -118,23 +118,38 @@ impl Connector for RemoteConnector {
     }
 }
 
+/// Why a URL cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum UrlError {
+    #[error("the URL must begin with `http://` or `https://`")]
+    Scheme,
+    #[error(
+        "the URL holds a user name or password; put an `Authorization` header into `headers` instead"
+    )]
+    Credentials,
+    #[error("the URL has no host")]
+    NoHost,
+}
+
+fn not_sent(why: impl ToString) -> SendError {
+    SendError::NotSent(why.to_string())
+}
+
 /// Whether the URL asks for TLS, and the value of `Host` for it.
-fn check(url: &Uri) -> Result<(bool, HeaderValue), String> {
+fn check(url: &Uri) -> Result<(bool, HeaderValue), UrlError> {
     let secure = match url.scheme_str() {
         Some("http") => false,
         Some("https") => true,
-        _ => return Err("the URL must begin with `http://` or `https://`".to_owned()),
+        _ => return Err(UrlError::Scheme),
     };
     let authority = url.authority().map_or("", |authority| authority.as_str());
     if authority.contains('@') {
-        return Err("the URL holds a user name or password; put an `Authorization` header into \
-                    `headers` instead"
-            .to_owned());
+        return Err(UrlError::Credentials);
     }
     let usual = if secure { ":443" } else { ":80" };
     let host = authority.strip_suffix(usual).unwrap_or(authority);
     let host = HeaderValue::from_str(host).ok().filter(|host| !host.is_empty());
-    host.map(|host| (secure, host)).ok_or_else(|| "the URL names no host".to_owned())
+    host.map(|host| (secure, host)).ok_or(UrlError::NoHost)
 }
 
 /// One endpoint in use: its session, if it has opened one.
@@ -143,13 +158,13 @@ struct RemoteChannel {
     /// Scheme, host and port, for messages.
     origin: String,
     url: Uri,
-    way: Way,
+    pool: ConnectionPool,
     headers: Headers,
     max_body: usize,
-    spare: Arc<Spare>,
+    buffers: Arc<BufferPool>,
     inbox: Arc<dyn Inbox>,
     closing: CancellationToken,
-    which: Arc<Which>,
+    transport: Arc<TransportChoice>,
     /// The next message is the first one, which opens the conversation.
     opening: AtomicBool,
     /// Where messages go over the legacy transport; unset over streamable HTTP.
@@ -172,7 +187,7 @@ impl RemoteChannel {
         *request.method_mut() = method;
         *request.uri_mut() = url.clone();
         *request.headers_mut() = headers;
-        self.way.request(request)
+        self.pool.request(request)
     }
 
     /// Carries `message` over, unless the channel is closed before that is done.
@@ -192,11 +207,11 @@ impl RemoteChannel {
         })
     }
 
-    async fn farewell(&self) {
+    async fn end_session(&self) {
         let Some((headers, session)) = self.headers.delete() else { return };
         self.headers.forget(&session);
         let delete = self.request(Method::DELETE, headers, Bytes::new());
-        match tokio::time::timeout(FAREWELL, delete).await {
+        match tokio::time::timeout(END_SESSION_TIMEOUT, delete).await {
             Ok(Ok(response)) => {
                 tracing::debug!(server = self.server, status = %response.status(), "session ended");
             }
@@ -224,7 +239,7 @@ impl Channel for RemoteChannel {
         }
     }
 
-    fn hangs_up(&self) -> bool {
+    fn exchange_per_request(&self) -> bool {
         self.endpoint.get().is_none()
     }
 
@@ -232,14 +247,14 @@ impl Channel for RemoteChannel {
         Box::pin(async move {
             // Over the legacy transport everything comes on one stream, which is open already.
             if self.endpoint.get().is_none() {
-                self.closing.run_until_cancelled(self.listen_for_good()).await;
+                self.closing.run_until_cancelled(self.listen_until_closed()).await;
             }
         })
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         self.closing.cancel();
-        Box::pin(self.farewell())
+        Box::pin(self.end_session())
     }
 }
 

@@ -20,8 +20,8 @@ use tokio_rustls::TlsAcceptor;
 
 mod stream;
 
-use stream::Lent;
-pub(crate) use stream::{Moving, Secure, Stream};
+use stream::DetachableSocket;
+pub(crate) use stream::{DetachedStream, Secure, Stream};
 
 /// All that is spoken under it.
 const HTTP_1_1: &[u8] = b"http/1.1";
@@ -56,13 +56,13 @@ impl Certificate {
     /// Reads a chain of certificates, that of the gateway first, and its private key.
     pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, Unusable> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain).collect();
-        let chain = chain.map_err(|error| Unusable::Certificate(said(&error)))?;
+        let chain = chain.map_err(|error| Unusable::Certificate(explain(&error)))?;
         let Some(first) = chain.first() else {
-            return Err(Unusable::Certificate(said(&PemError::NoItemsFound)));
+            return Err(Unusable::Certificate(explain(&PemError::NoItemsFound)));
         };
         let fingerprint = Sha256::digest(first).into();
         let key =
-            PrivateKeyDer::from_pem_slice(key).map_err(|error| Unusable::Key(said(&error)))?;
+            PrivateKeyDer::from_pem_slice(key).map_err(|error| Unusable::Key(explain(&error)))?;
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -83,7 +83,7 @@ impl Certificate {
 }
 
 /// In our words; those of the library say what it looked for and not what to do.
-fn said(error: &PemError) -> String {
+fn explain(error: &PemError) -> String {
     match error {
         PemError::NoItemsFound => {
             "nothing of the kind stands in it (PEM, not encrypted)".to_owned()
@@ -119,7 +119,7 @@ impl Tls {
     /// The handshake.
     pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<Stream> {
         let config = Arc::clone(&self.0.load().config);
-        let secured = TlsAcceptor::from(config).accept(Lent::new(stream)).await?;
+        let secured = TlsAcceptor::from(config).accept(DetachableSocket::new(stream)).await?;
         Ok(Stream::Secure(Box::new(Secure::new(secured))))
     }
 }

@@ -22,9 +22,9 @@ use toolgate_admission::wanted::{BOTH, wanted};
 use toolgate_mcp::{Notification, Refusal, Request, code, members, method, peek, text, write};
 use toolgate_policy::Class;
 use toolgate_session::Known;
-use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::forward::{forward, refuse_task};
-use toolgate_upstream::link::{Ask, Link, Server};
+use toolgate_upstream::link::{AgentRequest, Link, Server};
 use toolgate_upstream::log_level::Level;
 use toolgate_upstream::names::{server_of_name, server_of_uri};
 use toolgate_upstream::rewrite::push;
@@ -60,9 +60,9 @@ impl Aggregate for All {
         &self,
         session: &Arc<AgentSession>,
         request: &Request<'_>,
-        outlet: &Arc<Outlet>,
+        buffer: &Arc<EventBuffer>,
     ) -> Result<Work, Refusal> {
-        start(session, request, outlet)
+        start(session, request, buffer)
     }
 
     fn hear(
@@ -80,18 +80,18 @@ impl Aggregate for All {
     }
 }
 
-/// Starts a request; whatever comes of it, a refusal too, is in `outlet` when the work is done.
+/// Starts a request; whatever comes of it, a refusal too, is in `buffer` when the work is done.
 fn start(
     session: &Arc<AgentSession>,
     request: &Request<'_>,
-    outlet: &Arc<Outlet>,
+    buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     let answered = |body: Bytes| {
-        outlet.answer(body, None);
+        buffer.answer(body, None);
         Ok(Box::pin(std::future::ready(())) as Work)
     };
     if let Some(kind) = Kind::listed_by(&request.method) {
-        return match listing::start(session, kind, request, outlet) {
+        return match listing::start(session, kind, request, buffer) {
             Some(work) => Ok(work),
             None => answered(invalid(
                 request.id,
@@ -114,14 +114,14 @@ fn start(
             by_uri(session, request, request.params)?
         }
         method::COMPLETION_COMPLETE => by_reference(session, request)?,
-        method::TASKS_LIST => return Ok(listed_tasks::list(session, request.id, outlet)),
+        method::TASKS_LIST => return Ok(listed_tasks::list(session, request.id, buffer)),
         method::TASKS_GET | method::TASKS_RESULT | method::TASKS_UPDATE | method::TASKS_CANCEL => {
             match by_task(session, request) {
                 Ok(routed) => routed,
-                Err(refusal) => return refuse_task(session, "", request, refusal, outlet),
+                Err(refusal) => return refuse_task(session, "", request, refusal, buffer),
             }
         }
-        _ => return unknown_method(session, request, outlet),
+        _ => return unknown_method(session, request, buffer),
     };
     match routed {
         Routed::To { link, part, own } => {
@@ -130,24 +130,24 @@ fn start(
             changes.extend(related.map(|(part, own)| (part, write::quote(&own))));
             let changes: Vec<_> = changes.iter().map(|(part, own)| (*part, own.as_str())).collect();
             let is_task = tasks::is_about_one(&request.method);
-            let ask = Ask {
+            let ask = AgentRequest {
                 session: session.key(),
                 request,
                 changes: &changes,
                 task: is_task.then_some(own.as_str()),
                 mapped: true,
-                withheld: false,
+                held: false,
                 call_id: None,
-                newer: session.standing().is_some(),
+                sessionless: session.standing().is_some(),
                 hides: None,
             };
-            forward(session, &link, &ask, Some(&own), outlet)
+            forward(session, &link, &ask, Some(&own), buffer)
         }
-        Routed::ToBuiltIn(built_in) => builtin::start(session, built_in, request, outlet),
+        Routed::ToBuiltIn(built_in) => builtin::start(session, built_in, request, buffer),
         Routed::ToSession { desk, shown, known } => {
-            dial_in::start((session, &session.running), &desk, request, (&shown, known), outlet)
+            dial_in::start((session, &session.running), &desk, request, (&shown, known), buffer)
         }
-        Routed::UnknownTool(shown) => unknown_tool(session, request, shown, outlet),
+        Routed::UnknownTool(shown) => unknown_tool(session, request, shown, buffer),
         Routed::Nowhere(answer) => answered(answer),
     }
 }
@@ -186,9 +186,11 @@ fn tell_changed(session: &Arc<AgentSession>) {
 
 /// Asks for lists that are not known, or old, behind the scenes.
 fn freshen(link: &Arc<Link>, kind: Kind, now: Instant) {
-    match link.server().offers.of(link.audience()) {
-        None => link.survey(&Kind::ALL),
-        Some(offer) if offer.is_older(FRESH, now) && link.is_cheap() => link.survey(&[kind]),
+    match link.server().list_cache.of(link.client_profile()) {
+        None => link.refresh_lists(&Kind::ALL),
+        Some(advertised) if advertised.is_older(FRESH, now) && link.is_cheap() => {
+            link.refresh_lists(&[kind])
+        }
         Some(_) => {}
     }
 }
@@ -295,14 +297,14 @@ fn set_level(session: &Arc<AgentSession>, request: &Request<'_>) -> bool {
     let Some(level) = named.and_then(|level| Level::parse(&level)).map(Level::as_str) else {
         return false;
     };
-    session.wishes.note(request);
+    session.server_subscriptions.note(request);
     let body = format!(r#"{{"level":"{level}"}}"#);
     // Others are told with every request.
-    let told = |link: &&Arc<Link>| link.is_up() && !link.speaks_modern();
+    let told = |link: &&Arc<Link>| link.is_up() && !link.is_sessionless();
     for link in session.links().iter().filter(told) {
-        let offer = link.server().offers.of(link.audience());
-        if offer.is_some_and(|offer| offer.can("logging")) {
-            link.wish(method::LOGGING_SET_LEVEL, body.clone(), Closed::SET_LEVEL);
+        let advertised = link.server().list_cache.of(link.client_profile());
+        if advertised.is_some_and(|advertised| advertised.can("logging")) {
+            link.request_detached(method::LOGGING_SET_LEVEL, body.clone(), Closed::SET_LEVEL);
         }
     }
     true
@@ -312,10 +314,10 @@ fn set_level(session: &Arc<AgentSession>, request: &Request<'_>) -> bool {
 fn unknown_method(
     session: &Arc<AgentSession>,
     request: &Request<'_>,
-    outlet: &Arc<Outlet>,
+    buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     let wanted = wanted(session, "", request, None, Class::by_name)?;
-    let (admission, outlet) = (Arc::clone(session.admission()), Arc::clone(outlet));
+    let (admission, buffer) = (Arc::clone(session.admission()), Arc::clone(buffer));
     let id = request.id.to_owned();
     Ok(Box::pin(async move {
         let why = format!(
@@ -327,7 +329,7 @@ fn unknown_method(
             Ok(()) => write::error(Some(&id), code::METHOD_NOT_FOUND, &why, None),
             Err(refused) => refused.answer(&id, Expects::Other),
         };
-        outlet.answer(answer, None);
+        buffer.answer(answer, None);
     }))
 }
 
@@ -336,7 +338,7 @@ fn unknown_tool(
     session: &Arc<AgentSession>,
     request: &Request<'_>,
     shown: String,
-    outlet: &Arc<Outlet>,
+    buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     let links = session.links();
     let found = server_of_name(&shown).and_then(|server| links.find(server));
@@ -346,11 +348,11 @@ fn unknown_tool(
         _ => ("", shown.as_str()),
     };
     let wanted = wanted(session, server, request, Some(own), Class::by_name)?;
-    let (admission, outlet) = (Arc::clone(session.admission()), Arc::clone(outlet));
+    let (admission, buffer) = (Arc::clone(session.admission()), Arc::clone(buffer));
     let id = request.id.to_owned();
     Ok(Box::pin(async move {
         let refused = admission.unknown(wanted, &shown).await;
-        outlet.answer(refused.answer(&id, Expects::ToolResult), None);
+        buffer.answer(refused.answer(&id, Expects::ToolResult), None);
     }))
 }
 

@@ -22,7 +22,7 @@ use toolgate_admission::clearance::Heads;
 use toolgate_admission::multi_round::{Newer, Steps, legs};
 use toolgate_mcp::modern::Claims;
 use toolgate_mcp::{Refusal, Request, method, peek, write};
-use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::event_buffer::{EventBuffer, Rejection};
 use toolgate_upstream::log_level::Level;
 use toolgate_upstream::rewrite::rewrite;
 use toolgate_upstream::work::Work;
@@ -66,8 +66,8 @@ pub enum Started {
     Call(ModernCall),
     /// It goes on with a call that waited for it.
     Stream(ModernStream),
-    /// This is the answer, with its HTTP status.
-    Answer(Bytes, u16),
+    /// This is the answer, and whether it rejects the request itself.
+    Answer(Bytes, Option<Rejection>),
 }
 
 /// What an agent session has that stands for such clients.
@@ -78,7 +78,7 @@ pub(crate) struct Standing {
     level: Mutex<Option<Level>>,
     subscriptions: Subscriptions,
     parking: Arc<Parking>,
-    /// The other ends of calls that are about to be sent, by the numbers of their outlets.
+    /// The other ends of calls that are about to be sent, by the numbers of their buffers.
     steps: Mutex<HashMap<u64, (Steps, Newer)>>,
 }
 
@@ -105,8 +105,8 @@ impl ClientState for Standing {
         &self.known_as
     }
 
-    fn take_steps(&self, outlet: u64) -> Option<(Steps, Newer)> {
-        self.steps.lock().remove(&outlet)
+    fn take_steps(&self, buffer: u64) -> Option<(Steps, Newer)> {
+        self.steps.lock().remove(&buffer)
     }
 
     fn hang_up(&self, session: u64) {
@@ -121,7 +121,7 @@ pub(crate) async fn start(
     request: &Request<'_>,
 ) -> Result<Started, Refusal> {
     if let Some(answer) = undeclared_task(session, client, request) {
-        return Ok(Started::Answer(answer, 400));
+        return Ok(Started::Answer(answer, Some(Rejection::InvalidRequest)));
     }
     let state = match request.params {
         Some(params) if may_ask(&request.method) => peek(params, &["requestState"]),
@@ -147,8 +147,8 @@ async fn go_on(
         Resumed::Goes(going) => Started::Stream(ModernStream::of(going)),
         Resumed::Answer(answer) => {
             let shown = Shape::passed(request, None).show(&answer, false);
-            let (answer, status) = shown.unwrap_or((answer, None));
-            Started::Answer(answer, status.unwrap_or(200))
+            let (answer, rejection) = shown.unwrap_or((answer, None));
+            Started::Answer(answer, rejection)
         }
     })
 }
@@ -161,7 +161,7 @@ fn pass(
     request: &Request<'_>,
 ) -> Result<ModernCall, Refusal> {
     let number = session.next_number();
-    let outlet = Arc::new(Outlet::expecting(number, 1));
+    let buffer = Arc::new(EventBuffer::expecting(number, 1));
     let id = number.to_string();
     let level = client.claims.log_level.as_deref().and_then(Level::parse);
     let told = level.and_then(|level| tell_level(session, level));
@@ -176,7 +176,7 @@ fn pass(
         standing.steps.lock().insert(number, steps);
     }
     let renamed = rewrite(request.raw, &[(request.id, &id)]);
-    let work = renamed.and_then(|raw| session.start_own(&String::from_utf8_lossy(&raw), &outlet));
+    let work = renamed.and_then(|raw| session.start_own(&String::from_utf8_lossy(&raw), &buffer));
     // If nobody has taken them, the call goes nowhere.
     drop(standing.and_then(|standing| standing.take_steps(number)));
     let work = work?;
@@ -192,7 +192,7 @@ fn pass(
         interest: Interest::answer(session, id),
         asking,
     };
-    Ok(ModernCall::new(session.call(outlet, work), calling))
+    Ok(ModernCall::new(session.call(buffer, work), calling))
 }
 
 /// Tells the servers which log messages are wanted, if they were told otherwise before.
@@ -204,9 +204,9 @@ fn tell_level(session: &Arc<AgentSession>, level: Level) -> Option<Work> {
     let number = session.next_number();
     let params = format!(r#"{{"level":"{}"}}"#, level.as_str());
     let request = write::request(number, method::LOGGING_SET_LEVEL, Some(&params));
-    let outlet = Arc::new(Outlet::expecting(number, 1));
+    let buffer = Arc::new(EventBuffer::expecting(number, 1));
     // A server that keeps no log says so; nothing hangs on it.
-    session.start_own(&String::from_utf8_lossy(&request), &outlet).ok()
+    session.start_own(&String::from_utf8_lossy(&request), &buffer).ok()
 }
 
 /// How a conversation with a server of an older protocol is opened on a client's behalf.

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::relay::Onward;
+use crate::relay::RelayWriter;
 pub use toolgate_admission::clearance::{Cleared, Heads, LastLook, Outbound, Uncleared};
 
 /// A boxed future, so that channels can be trait objects.
@@ -44,7 +44,7 @@ pub trait Channel: Send + Sync + 'static {
     fn established(&self, version: &str);
 
     /// Whether every request has an exchange of its own, so that whoever drops it has hung up.
-    fn hangs_up(&self) -> bool {
+    fn exchange_per_request(&self) -> bool {
         false
     }
 
@@ -63,7 +63,7 @@ pub trait Inbox: Send + Sync + 'static {
 
     /// A large message begins like this, and all of it will have `size` bytes. If it is an answer
     /// that may go on while it comes, where to; then its outline is the message to be heard.
-    fn begins(&self, beginning: &Bytes, size: usize) -> Option<Onward> {
+    fn begins(&self, beginning: &Bytes, size: usize) -> Option<RelayWriter> {
         let _ = (beginning, size);
         None
     }
@@ -79,10 +79,46 @@ pub trait Inbox: Send + Sync + 'static {
 /// Whether an exchange has had its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Progress {
-    /// More is awaited.
+    /// TaskStream is awaited.
     Expecting,
     /// The answer has come; the exchange may be wound up.
     Answered,
+}
+
+/// An HTTP status that is not an answer, as the transport classifies it.
+///
+/// The gateway decides by the class and shows the number; only transports compare numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RefusedStatus {
+    /// The number, for messages.
+    pub number: u16,
+    /// Its meaning.
+    pub class: StatusClass,
+}
+
+/// What a server means by rejecting an HTTP request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatusClass {
+    /// It cannot process the request.
+    BadRequest,
+    /// It does not accept the credentials.
+    Credentials,
+    /// There is no MCP endpoint, or not for this method.
+    NoEndpoint,
+    /// It does not accept the host name.
+    WrongHost,
+    /// It redirects to another address.
+    Redirect,
+    /// Another error of the client.
+    OtherClientError,
+    /// An error of the server.
+    ServerError,
+}
+
+impl std::fmt::Display for RefusedStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.number.fmt(f)
+    }
 }
 
 /// Why a message had no answer, and with it whether the tool may have run.
@@ -91,19 +127,19 @@ pub enum SendError {
     /// It never left: no process, no connection, a full queue. Effect: not started.
     #[error("{0}")]
     NotSent(String),
-    /// It never left: what it was decided by has changed ([`LastLook`]). Effect: not started.
-    #[error("what it was decided by has changed")]
-    Withheld,
+    /// It was not sent, because it is no longer allowed ([`LastLook`]). Effect: not started.
+    #[error("it is no longer allowed")]
+    NoLongerAllowed,
     /// It was sent, and the server does not know our session (any more). Effect: unknown.
     #[error("the server has forgotten the session")]
     SessionLost,
-    /// It was sent, and the server refused it with an HTTP status that is no answer. Effect:
-    /// unknown, since a server may do what it is asked and then answer with any status.
+    /// It was sent, and the server rejected it with an HTTP status that is not an answer. Effect:
+    /// unknown, because a server may execute a request and then answer with any status.
     #[error("the server answered HTTP {status}")]
     Refused {
         /// The HTTP status.
-        status: u16,
-        /// What it said, cut to 64 KiB.
+        status: RefusedStatus,
+        /// The response body, cut to 64 KiB.
         body: Bytes,
     },
     /// It was sent and the answer never came. Effect: unknown.

@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicU8, Ordering};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Era {
     /// Protocols up to 2025-11-25, which have sessions.
-    Legacy,
+    Sessionful,
     /// 2026-07-28, which has none.
-    Modern,
+    Sessionless,
 }
 
 /// Which of the two a server is known not to speak.
@@ -23,15 +23,15 @@ pub(crate) struct Eras(AtomicU8);
 impl Era {
     fn bit(self) -> u8 {
         match self {
-            Self::Legacy => 1,
-            Self::Modern => 2,
+            Self::Sessionful => 1,
+            Self::Sessionless => 2,
         }
     }
 
     fn other(self) -> Self {
         match self {
-            Self::Legacy => Self::Modern,
-            Self::Modern => Self::Legacy,
+            Self::Sessionful => Self::Sessionless,
+            Self::Sessionless => Self::Sessionful,
         }
     }
 }
@@ -67,12 +67,21 @@ mod tests {
     #[test]
     fn what_was_refused_is_not_tried_first() {
         let eras = Eras::default();
-        assert_eq!(eras.first(Era::Modern), Era::Modern);
-        eras.refuses(Era::Modern);
-        assert_eq!((eras.first(Era::Modern), eras.first(Era::Legacy)), (Era::Legacy, Era::Legacy));
-        eras.refuses(Era::Legacy);
-        assert_eq!((eras.first(Era::Modern), eras.first(Era::Legacy)), (Era::Modern, Era::Modern));
-        eras.speaks(Era::Legacy);
-        assert_eq!((eras.first(Era::Modern), eras.first(Era::Legacy)), (Era::Modern, Era::Legacy));
+        assert_eq!(eras.first(Era::Sessionless), Era::Sessionless);
+        eras.refuses(Era::Sessionless);
+        assert_eq!(
+            (eras.first(Era::Sessionless), eras.first(Era::Sessionful)),
+            (Era::Sessionful, Era::Sessionful)
+        );
+        eras.refuses(Era::Sessionful);
+        assert_eq!(
+            (eras.first(Era::Sessionless), eras.first(Era::Sessionful)),
+            (Era::Sessionless, Era::Sessionless)
+        );
+        eras.speaks(Era::Sessionful);
+        assert_eq!(
+            (eras.first(Era::Sessionless), eras.first(Era::Sessionful)),
+            (Era::Sessionless, Era::Sessionful)
+        );
     }
 }

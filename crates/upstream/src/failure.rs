@@ -13,7 +13,7 @@ use toolgate_admission::expects::Expects;
 use toolgate_audit::CallId;
 use toolgate_mcp::{code, write};
 
-use crate::channel::{SendError, Uncleared};
+use crate::channel::{RefusedStatus, SendError, StatusClass, Uncleared};
 
 #[cfg(test)]
 mod tests;
@@ -39,10 +39,10 @@ pub enum Failure {
     },
     /// The server has answered that it does not know our session.
     Forgotten,
-    /// The server answered our HTTP request with a status that is no answer.
+    /// The server answered the HTTP request with a status that is not an answer.
     Refused {
-        /// Its status.
-        status: u16,
+        /// The status.
+        status: RefusedStatus,
     },
     /// The server did not answer in time.
     Timeout {
@@ -210,7 +210,7 @@ impl From<SendError> for Failure {
     fn from(error: SendError) -> Self {
         match error {
             SendError::NotSent(why) => Self::unavailable(why),
-            SendError::Withheld => Self::unavailable(error.to_string()),
+            SendError::NoLongerAllowed => Self::unavailable(error.to_string()),
             SendError::SessionLost => Self::Forgotten,
             SendError::Refused { status, .. } => Self::Refused { status },
             SendError::Lost(why) => Self::Lost { why },
@@ -218,13 +218,17 @@ impl From<SendError> for Failure {
     }
 }
 
-fn refused(status: u16) -> String {
-    let meaning = match status {
-        401 | 403 => ", so it does not accept our credentials: see `headers` of this server",
-        404 | 405 => ", so there is no MCP endpoint at its `url`",
-        421 => ", so it does not accept the host name in its `url`",
-        300..=399 => ", a redirect, and these are not followed: put the final address into `url`",
-        _ => "",
+fn refused(status: RefusedStatus) -> String {
+    let meaning = match status.class {
+        StatusClass::Credentials => {
+            ", so it does not accept our credentials: see `headers` of this server"
+        }
+        StatusClass::NoEndpoint => ", so there is no MCP endpoint at its `url`",
+        StatusClass::WrongHost => ", so it does not accept the host name in its `url`",
+        StatusClass::Redirect => {
+            ", a redirect, which toolgate does not follow: put the final address into `url`"
+        }
+        StatusClass::BadRequest | StatusClass::OtherClientError | StatusClass::ServerError => "",
     };
     format!("answered HTTP {status}{meaning}")
 }

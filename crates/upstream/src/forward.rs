@@ -32,10 +32,10 @@ use toolgate_policy::Class;
 use toolgate_store::Ending;
 use toolgate_store::failpoint::{Point, reach};
 
-use crate::event_buffer::Outlet;
+use crate::event_buffer::EventBuffer;
+use crate::held_answer::record_first;
 use crate::imitation::is_imitation;
-use crate::link::{Agent, Ask, Link, Pending};
-use crate::withheld::record_first;
+use crate::link::{Agent, AgentRequest, Link, Pending};
 use crate::work::Work;
 
 /// Starts a request to the server at the other end of `link`. `own` is what the request is about,
@@ -43,46 +43,46 @@ use crate::work::Work;
 pub fn forward(
     session: &Arc<impl Agent>,
     link: &Arc<Link>,
-    ask: &Ask<'_>,
+    ask: &AgentRequest<'_>,
     own: Option<&str>,
-    outlet: &Arc<Outlet>,
+    buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     if let Some(closed) = Closed::request(&ask.request.method) {
         if ask.request.method == method::RESOURCES_UNSUBSCRIBE
             && !ends_subscription(session, link, ask, own)?
         {
-            outlet.answer(write::result(ask.request.id, "{}"), None);
+            buffer.answer(write::result(ask.request.id, "{}"), None);
             return Ok(Box::pin(ready(())));
         }
         if let Some(answer) = link.unstarted_answer(ask.request) {
-            outlet.answer(answer, None);
+            buffer.answer(answer, None);
             return Ok(Box::pin(ready(())));
         }
-        let pending = link.pending(ask, outlet)?;
+        let pending = link.pending(ask, buffer)?;
         return Ok(Box::pin(async move {
             pending.run(Clearance::Closed(closed)).await;
         }));
     }
     let wanted =
         wanted(session, link.server().name(), ask.request, own, |tool| link.server().class(tool))?;
-    let withheld = wanted.watches_result();
-    let legs = session.take_steps(outlet.number());
+    let held = wanted.watches_result();
+    let rounds = session.take_steps(buffer.number());
     let mut unchecked = None;
-    if let Some((_, newer)) = &legs {
-        check_heads(link, &wanted, &newer.heads)?;
-        let is_known = link.server().annotations.is_whole() || newer.heads.is_empty();
-        let heads = || (Arc::clone(link), newer.heads.clone());
+    if let Some((_, sessionless)) = &rounds {
+        check_heads(link, &wanted, &sessionless.heads)?;
+        let is_known = link.server().annotations.is_whole() || sessionless.heads.is_empty();
+        let heads = || (Arc::clone(link), sessionless.heads.clone());
         unchecked = (!is_known && matches!(wanted.what, What::Tool(..))).then(heads);
     }
     let task = ask.task.map(|own| (Arc::<str>::from(link.server().name()), own.to_owned()));
     let task = task.filter(|(server, own)| {
         session.admission().tasks.is_watched(&session.grant().label, server, own)
     });
-    let withheld = withheld || task.is_some();
+    let held = held || task.is_some();
     let call_id = Some(wanted.call_id);
-    let pending = link.pending(&Ask { withheld, call_id, ..*ask }, outlet)?;
-    let (pending, steps) = match legs {
-        Some((steps, newer)) => (pending.with_newer(newer), Some(steps)),
+    let pending = link.pending(&AgentRequest { held, call_id, ..*ask }, buffer)?;
+    let (pending, steps) = match rounds {
+        Some((steps, sessionless)) => (pending.with_sessionless(sessionless), Some(steps)),
         None => (pending, None),
     };
     let before = Before { unchecked, task, link: Arc::clone(link) };
@@ -96,14 +96,14 @@ pub fn forward(
 fn ends_subscription(
     session: &Arc<impl Agent>,
     link: &Link,
-    ask: &Ask<'_>,
+    ask: &AgentRequest<'_>,
     own: Option<&str>,
 ) -> Result<bool, Refusal> {
     let named = peek(ask.request.params.unwrap_or("{}"), &["uri"])?.and_then(text);
     let named = named.ok_or_else(|| unreadable(ask.request, "`params.uri` must be a string"))?;
     let uri = own.unwrap_or(&named);
-    let followed = session.wishes().unfollow(link.server().name(), uri);
-    Ok(followed && !link.is_left_to_others(ask.session, uri))
+    let followed = session.server_subscriptions().unfollow(link.server().name(), uri);
+    Ok(followed && !link.others_follow(ask.session, uri))
 }
 
 /// Answers a request about a task that its grant does not have. The policy has the first word on
@@ -113,17 +113,17 @@ pub fn refuse_task(
     server: &str,
     request: &Request<'_>,
     refusal: Refusal,
-    outlet: &Arc<Outlet>,
+    buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     let wanted = wanted(session, server, request, None, |_| Class::Other)?;
-    let (admission, outlet) = (Arc::clone(session.admission()), Arc::clone(outlet));
+    let (admission, buffer) = (Arc::clone(session.admission()), Arc::clone(buffer));
     let (id, expects) = (request.id.to_owned(), Expects::of(&request.method));
     Ok(Box::pin(async move {
         let answer = match admission.unroutable(&wanted, "unknown_task", &refusal.message).await {
             Ok(()) => write::error(Some(&id), refusal.code, &refusal.message, None),
             Err(refused) => refused.answer(&id, expects),
         };
-        outlet.answer(answer, None);
+        buffer.answer(answer, None);
     }))
 }
 
@@ -190,7 +190,7 @@ async fn guarded(
         Err(refused) => return pending.refuse(&refused),
     };
     if let (method::RESOURCES_SUBSCRIBE, What::Resource(uri)) = (&*wanted.method, &wanted.what) {
-        session.wishes().follow(&wanted.server, uri);
+        session.server_subscriptions().follow(&wanted.server, uri);
     }
     if let Some((link, heads)) = before.unchecked {
         link.learn_tools_or_not().await;
@@ -219,24 +219,24 @@ async fn guarded(
     reach(Point::AfterAnswer);
     let Some((ticket, wanted)) = ticking.last_leg(steps).await else { return };
     if let Some(made) = ended.task {
-        if let Some(withheld) = ended.withheld {
-            withheld.outlet.answer(withheld.answer, None);
+        if let Some(held) = ended.held {
+            held.buffer.answer(held.answer, None);
         }
         // It is in flight until its task ends.
         return keep(&admission, wanted, ticket, *made, began);
     }
-    if let (Some((server, own)), Some(withheld)) = (&before.task, &ended.withheld) {
+    if let (Some((server, own)), Some(held)) = (&before.task, &ended.held) {
         let is_result = &*wanted.method == method::TASKS_RESULT;
-        record_task(&admission, (&label, key), (server, own), &withheld.result, is_result).await;
+        record_task(&admission, (&label, key), (server, own), &held.result, is_result).await;
     }
     let mut ending = Ending::new(ended.outcome, ended.effect, admission.now());
     ending.error_code = ended.code.map(Into::into);
     (ending.message, ending.stays_counted) = (ended.message, ended.stays_counted);
     ending.upstream_ms = u64::try_from(sent.elapsed().as_millis()).ok();
     ending.total_ms = u64::try_from(began.elapsed().as_millis()).ok();
-    let Some(withheld) = ended.withheld else { return ticket.finish(ending) };
-    ending.ownership = admission.ownership_of(&wanted, &withheld.result).await;
-    record_first(ticket, ending, withheld).await;
+    let Some(held) = ended.held else { return ticket.finish(ending) };
+    ending.ownership = admission.ownership_of(&wanted, &held.result).await;
+    record_first(ticket, ending, held).await;
 }
 
 /// The call that created a task is recorded before the agent sees its result.

@@ -8,8 +8,8 @@ use toolgate_mcp::Outline;
 
 use crate::lists::{self, Builder, List};
 use crate::names::{self, Naming};
-use crate::relay::{self, Onward, Passage};
-use crate::{rewrite, shown};
+use crate::relay::{self, RelayReader, RelayWriter};
+use crate::{rewrite, shown_uris};
 
 /// How many kinds of lists there are; the functions below take a kind as a number below this.
 pub const KINDS: usize = Kind::ALL.len();
@@ -92,7 +92,7 @@ pub fn uri_there_and_back(server: &str, own: &str) -> (String, Option<String>, O
 
 /// The result with its URIs as they are shown.
 pub fn show_uris(result: &str, server: &str) -> Option<String> {
-    shown::show_uris(result, &Naming::new(server, false))
+    shown_uris::show_uris(result, &Naming::new(server, false))
 }
 
 /// The message with parts replaced.
@@ -106,7 +106,7 @@ pub fn pass(
     beginning: &Bytes,
     size: usize,
     id: &str,
-) -> Option<(Onward, Passage)> {
+) -> Option<(RelayWriter, RelayReader)> {
     relay::begin(outline, beginning, size, id)
 }
 

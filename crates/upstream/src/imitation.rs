@@ -20,7 +20,7 @@ pub(crate) async fn is_imitation(admission: &Admission, link: &Arc<Link>, wanted
         What::Prompt(name) => (Kind::Prompts, name),
         _ => return false,
     };
-    let heard = &link.server().heard;
+    let heard = &link.server().listed_names;
     let listed = heard.lists(kind, name);
     if listed == Some(true) {
         return false;

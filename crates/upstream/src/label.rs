@@ -13,14 +13,14 @@ const KEY: &str = "toolgate/server";
 
 /// The question cannot be asked under the name of its server.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Unnamed;
+pub(crate) struct CannotLabel;
 
 /// The `params` of a question with the name of its server; none if it is no such question.
 pub(crate) fn params(
     method: &str,
     params: Option<&str>,
     server: &str,
-) -> Result<Option<String>, Unnamed> {
+) -> Result<Option<String>, CannotLabel> {
     let (key, name) = match method {
         method::ELICITATION_CREATE => ("message", format!("[{server}] ")),
         method::SAMPLING_CREATE_MESSAGE => {
@@ -28,12 +28,12 @@ pub(crate) fn params(
         }
         _ => return Ok(None),
     };
-    let params = params.filter(|raw| raw.starts_with('{')).ok_or(Unnamed)?;
-    let [said, meta] = members(params, [key, "_meta"]).map_err(|_| Unnamed)?;
+    let params = params.filter(|raw| raw.starts_with('{')).ok_or(CannotLabel)?;
+    let [said, meta] = members(params, [key, "_meta"]).map_err(|_| CannotLabel)?;
     let (mut edit, mut new) = (Edit::new(params), Vec::new());
     match said {
         Some(raw) => {
-            let words = text(raw).ok_or(Unnamed)?;
+            let words = text(raw).ok_or(CannotLabel)?;
             edit = edit.replace(raw, write::quote(&format!("{name}{words}"))).map_err(cannot)?;
         }
         None => new.push(format!(r#""{key}":{}"#, write::quote(name.trim_end()))),
@@ -41,13 +41,13 @@ pub(crate) fn params(
     let tag = write::quote(server);
     match meta {
         Some(meta) if meta.starts_with('{') => {
-            edit = match peek(meta, &[KEY]).map_err(|_| Unnamed)? {
+            edit = match peek(meta, &[KEY]).map_err(|_| CannotLabel)? {
                 Some(before) => edit.replace(before, tag),
                 None => edit.insert(meta, KEY, &tag),
             }
             .map_err(cannot)?;
         }
-        Some(_) => return Err(Unnamed),
+        Some(_) => return Err(CannotLabel),
         None => new.push(format!(r#""_meta":{{"{KEY}":{tag}}}"#)),
     }
     if !new.is_empty() {
@@ -95,12 +95,12 @@ pub(crate) fn error(error: &str, server: &str) -> Option<String> {
     finish(edit).ok()
 }
 
-fn finish(edit: Edit<'_>) -> Result<String, Unnamed> {
-    String::from_utf8(edit.finish().to_vec()).map_err(|_| Unnamed)
+fn finish(edit: Edit<'_>) -> Result<String, CannotLabel> {
+    String::from_utf8(edit.finish().to_vec()).map_err(|_| CannotLabel)
 }
 
-fn cannot(_: EditError) -> Unnamed {
-    Unnamed
+fn cannot(_: EditError) -> CannotLabel {
+    CannotLabel
 }
 
 #[cfg(test)]
@@ -139,7 +139,7 @@ mod tests {
         ] {
             assert_eq!(
                 params(method::ELICITATION_CREATE, Some(odd), "files"),
-                Err(Unnamed),
+                Err(CannotLabel),
                 "{odd}"
             );
         }

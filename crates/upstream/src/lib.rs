@@ -18,22 +18,22 @@ pub mod failure;
 pub mod forward;
 #[cfg(fuzzing)]
 pub mod fuzz;
+pub mod held_answer;
 mod imitation;
 mod label;
 pub mod link;
 pub mod list_cache;
-mod listed;
+mod listed_names;
 pub mod lists;
 pub mod log_level;
-mod log_limit;
+pub mod log_limit;
 pub mod metrics;
 pub mod names;
 pub mod relay;
 pub mod resubscribe;
 pub mod rewrite;
-mod shown;
+mod shown_uris;
 pub mod tasks;
-pub mod withheld;
 pub mod work;
 
-pub use listed::class_of_definition;
+pub use listed_names::class_of_definition;

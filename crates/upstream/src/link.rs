@@ -27,11 +27,10 @@ use crate::backoff::Backoff;
 use crate::channel::{Heads, Outbound};
 use crate::era::Era;
 use crate::failure::Failure;
-use crate::list_cache::Audience;
-use crate::log_limit::Sparing;
+use crate::list_cache::ClientProfile;
+use crate::log_limit::LogLimit;
 
 mod agent;
-mod asked;
 mod barred;
 mod changes;
 mod discover;
@@ -47,25 +46,30 @@ mod pending;
 mod present;
 mod relay;
 mod server;
+mod server_request;
 mod sessionless;
 mod waiting;
 
 pub use agent::Agent;
-pub use asked::{Asked, Asker};
 use changes::Changes;
-pub use changes::More;
+pub use changes::TaskStream;
 use early::Early;
-pub use handshake::Opened;
-use handshake::Up;
-use inbound::Ear;
-use list_refresh::Survey;
-pub use pending::Ask;
+pub use handshake::HandshakeOutcome;
+use handshake::LiveChannel;
+use inbound::Inbound;
+use list_refresh::ListRefresh;
+pub use pending::AgentRequest;
 pub(crate) use pending::Pending;
 pub use server::{Instances, Server, ServerSettings};
-use waiting::WaitingRoom;
+pub use server_request::{Requester, ServerRequest};
+use waiting::Waiters;
 
 /// How long a notification or an agent's answer may take to be delivered.
 const TELL: Duration = Duration::from_secs(5);
+
+/// How many messages about invalid or unattributed input are logged in each [`LOG_PERIOD`].
+const LOGGED: u32 = 10;
+const LOG_PERIOD: Duration = Duration::from_mins(1);
 
 /// A conversation with one server.
 pub struct Link {
@@ -76,15 +80,15 @@ pub struct Link {
     /// Which protocol is spoken with a server that speaks both.
     prefers: Era,
     /// Who opens like that, as far as a server can tell.
-    audience: Audience,
+    client_profile: ClientProfile,
     /// The server's last answer to it.
     opened: Mutex<Option<Bytes>>,
-    up: ArcSwapOption<Up>,
+    up: ArcSwapOption<LiveChannel>,
     connecting: tokio::sync::Mutex<()>,
     /// How many attempts to come up have failed, and how the last one did.
     failures: AtomicU64,
     failure: Mutex<Option<Failure>>,
-    waiting: WaitingRoom,
+    waiting: Waiters,
     epochs: AtomicU64,
     died: AtomicU64,
     /// Spaces out channels that come up and die young; other agents of the server do not wait.
@@ -95,14 +99,14 @@ pub struct Link {
     /// What it hears of a server of protocol 2026-07-28 without asking.
     changes: Changes,
     /// Whether its lists are kept for an agent that sees all servers.
-    surveyed: AtomicBool,
-    survey: Survey,
-    nonsense: Sparing,
+    keeps_lists: AtomicBool,
+    list_refresh: ListRefresh,
+    log_limit: Mutex<LogLimit>,
     /// Closed for good: it does not come up again.
     ended: AtomicBool,
     /// Requests of the server that an agent has not answered yet.
-    asked: AtomicUsize,
-    deserted_since: Mutex<Option<Instant>>,
+    server_requests: AtomicUsize,
+    idle_since: Mutex<Option<Instant>>,
     tasks: TaskTracker,
     me: Weak<Link>,
 }
@@ -126,31 +130,31 @@ impl Link {
         prefers: Era,
         tasks: TaskTracker,
     ) -> Arc<Self> {
-        let audience = Audience::of(&String::from_utf8_lossy(&opening));
+        let client_profile = ClientProfile::of(&String::from_utf8_lossy(&opening));
         Arc::new_cyclic(|me| Self {
             server,
             parties,
             opening,
             prefers,
-            audience,
+            client_profile,
             opened: Mutex::new(None),
             up: ArcSwapOption::empty(),
             connecting: tokio::sync::Mutex::new(()),
             failures: AtomicU64::new(0),
             failure: Mutex::default(),
-            waiting: WaitingRoom::new(),
+            waiting: Waiters::new(),
             epochs: AtomicU64::new(0),
             died: AtomicU64::new(0),
             deaths: Mutex::default(),
             listening: AtomicBool::new(false),
             early: Early::default(),
             changes: Changes::default(),
-            surveyed: AtomicBool::new(false),
-            survey: Survey::default(),
-            nonsense: Sparing::default(),
+            keeps_lists: AtomicBool::new(false),
+            list_refresh: ListRefresh::default(),
+            log_limit: Mutex::new(LogLimit::new(LOGGED, LOG_PERIOD, Instant::now())),
             ended: AtomicBool::new(false),
-            asked: AtomicUsize::new(0),
-            deserted_since: Mutex::new(None),
+            server_requests: AtomicUsize::new(0),
+            idle_since: Mutex::new(None),
             tasks,
             me: Weak::clone(me),
         })
@@ -160,13 +164,13 @@ impl Link {
     /// is told when it cannot be delivered, as with any notification.
     pub async fn tell(&self, body: Bytes, closed: Closed) {
         let Some(up) = self.up.load_full() else { return };
-        let ear = self.ear(up.epoch, None);
+        let inbound = self.inbound(up.epoch, None);
         let message = match up.era {
-            Era::Legacy => Outbound::word(body, Heads::new(), closed).ok(),
-            Era::Modern => sessionless::word(&up, body, closed),
+            Era::Sessionful => Outbound::notification(body, Heads::new(), closed).ok(),
+            Era::Sessionless => sessionless::notification(&up, body, closed),
         };
         let Some(message) = message else { return };
-        let sending = up.channel.send(message, ear);
+        let sending = up.channel.send(message, inbound);
         match timeout(TELL, sending).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
@@ -191,13 +195,13 @@ impl Link {
     }
 
     /// Waits no longer for what an agent has cancelled.
-    pub fn forgo_cancelled(&self) {
-        self.waiting.forgo_cancelled(&self.server);
+    pub fn drop_cancelled(&self) {
+        self.waiting.drop_cancelled(&self.server);
     }
 
     /// The server's request that an agent was asked has been answered or given up.
-    pub fn unasked(&self) {
-        self.asked.fetch_sub(1, Ordering::Relaxed);
+    pub fn server_request_done(&self) {
+        self.server_requests.fetch_sub(1, Ordering::Relaxed);
     }
 
     /// Whether the channel of `epoch` is the one that is up.
@@ -225,13 +229,13 @@ impl Link {
     }
 
     /// Who opens like this link does.
-    pub fn audience(&self) -> &Audience {
-        &self.audience
+    pub fn client_profile(&self) -> &ClientProfile {
+        &self.client_profile
     }
 
     /// Keeps the server's lists from now on, whenever the link comes up.
     pub fn keep_lists(&self) {
-        self.surveyed.store(true, Ordering::Relaxed);
+        self.keeps_lists.store(true, Ordering::Relaxed);
     }
 
     /// Whether asking the server costs little: it is there, or is no process to be started.
@@ -240,7 +244,12 @@ impl Link {
     }
 
     /// Asks the server something of our own, whose answer nobody waits for.
-    pub fn wish(self: &Arc<Self>, method: &'static str, params: String, closed: Closed) {
+    pub fn request_detached(
+        self: &Arc<Self>,
+        method: &'static str,
+        params: String,
+        closed: Closed,
+    ) {
         let me = Arc::clone(self);
         tokio::spawn(async move {
             if let Err(failure) = me.ask(method, Some(&params), Clearance::Closed(closed)).await {
@@ -251,15 +260,16 @@ impl Link {
     }
 
     /// Whether there is a channel now, over which protocol 2026-07-28 is spoken.
-    pub fn speaks_modern(&self) -> bool {
-        self.up.load().as_ref().is_some_and(|up| up.era == Era::Modern)
+    pub fn is_sessionless(&self) -> bool {
+        self.up.load().as_ref().is_some_and(|up| up.era == Era::Sessionless)
     }
 
     /// Whether the same holds, and each request has an exchange of its own: headers reach the
     /// server, and hanging up cancels.
     pub(crate) fn has_exchanges(&self) -> bool {
         let up = self.up.load();
-        up.as_ref().is_some_and(|up| up.era == Era::Modern && up.channel.hangs_up())
+        up.as_ref()
+            .is_some_and(|up| up.era == Era::Sessionless && up.channel.exchange_per_request())
     }
 
     /// Whether there is a channel now.
@@ -284,7 +294,7 @@ impl Link {
     pub(crate) fn join(&self, session: Weak<dyn Agent>) {
         if let Parties::Many(sessions) = &self.parties {
             sessions.lock().push(session);
-            *self.deserted_since.lock() = None;
+            *self.idle_since.lock() = None;
         }
     }
 
@@ -303,13 +313,14 @@ impl Link {
 
     /// Whether, of those who share it, others than this agent session follow a resource that the
     /// server may take for this one. For itself it follows it no longer.
-    pub(crate) fn is_left_to_others(&self, session: u64, uri: &str) -> bool {
+    pub(crate) fn others_follow(&self, session: u64, uri: &str) -> bool {
         if !self.is_shared() {
             return false;
         }
         let sessions = self.sessions();
         let follows = |other: &Arc<dyn Agent>| {
-            other.key() != session && other.wishes().follows_alike(self.server.name(), uri)
+            other.key() != session
+                && other.server_subscriptions().follows_alike(self.server.name(), uri)
         };
         let left = sessions.iter().any(follows);
         if left {
@@ -324,11 +335,11 @@ impl Link {
     }
 
     /// Whether a shared link has had nobody to speak for, for `idle` by now.
-    pub(crate) fn deserted(&self, now: Instant, idle: Duration) -> bool {
+    pub(crate) fn is_idle(&self, now: Instant, idle: Duration) -> bool {
         let Parties::Many(sessions) = &self.parties else { return false };
         let mut sessions = sessions.lock();
         sessions.retain(|session| session.strong_count() > 0);
-        let mut since = self.deserted_since.lock();
+        let mut since = self.idle_since.lock();
         if !sessions.is_empty() || !self.waiting.is_empty() {
             *since = None;
             return false;
@@ -347,15 +358,15 @@ impl Link {
         }
     }
 
-    fn listen_over(&self, up: &Arc<Up>) {
+    fn listen_over(&self, up: &Arc<LiveChannel>) {
         match up.era {
-            Era::Legacy => up.listen(),
-            Era::Modern => self.hear_changes(),
+            Era::Sessionful => up.listen(),
+            Era::Sessionless => self.open_change_stream(),
         }
     }
 
-    fn ear(&self, epoch: u64, call: Option<u64>) -> Arc<Ear> {
-        Arc::new(Ear { link: Weak::clone(&self.me), epoch, call })
+    fn inbound(&self, epoch: u64, call: Option<u64>) -> Arc<Inbound> {
+        Arc::new(Inbound { link: Weak::clone(&self.me), epoch, call })
     }
 
     /// The channel of `epoch` is of no use any more, and nobody hears an answer to what it asked.
@@ -365,19 +376,20 @@ impl Link {
             self.up.compare_and_swap(&up, None);
         }
         if let Parties::One(session) = &self.parties {
-            let forgotten = session.upgrade().map_or(0, |s| s.forget_asked(&self.me, epoch));
-            self.asked.fetch_sub(forgotten, Ordering::Relaxed);
+            let forgotten =
+                session.upgrade().map_or(0, |s| s.forget_server_requests(&self.me, epoch));
+            self.server_requests.fetch_sub(forgotten, Ordering::Relaxed);
         }
     }
 }
 
 /// Fails a request whose future was dropped half-way.
-struct Unanswered {
+struct FailOnDrop {
     link: Arc<Link>,
     number: u64,
 }
 
-impl Drop for Unanswered {
+impl Drop for FailOnDrop {
     fn drop(&mut self) {
         let failure = Failure::Lost { why: "toolgate gave it up".into() };
         self.link.waiting.fail(self.number, &failure, &self.link.server);

@@ -1,4 +1,4 @@
-//! Offers: what a server was last heard to have, kept so that it stays visible.
+//! ListCache: what a server was last heard to have, kept so that it stays visible.
 //!
 //! A server's lists are asked for in the background (`link/list_refresh.rs`) and answered from here, so
 //! that no list ever waits for a server that was heard once, and a server that is gone keeps its
@@ -8,7 +8,7 @@
 //! Invariant: an offer is never changed, only replaced by a newer one.
 //! Invariant: at most [`MAX_OFFERS`] offers are kept for a server.
 //!
-//! Start at [`Offers::of`] and [`Offers::put`].
+//! Start at [`ListCache::of`] and [`ListCache::put`].
 
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -25,21 +25,21 @@ use crate::lists::List;
 /// For how many sets of capabilities a server's offer is kept.
 const MAX_OFFERS: usize = 8;
 /// How long the first list after a start waits for servers that were not heard yet.
-pub const FIRST_HEARING: Duration = Duration::from_millis(1_500);
+pub const FIRST_LIST_WAIT: Duration = Duration::from_millis(1_500);
 
 /// What agents of the same capabilities have in common.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Audience(Box<str>);
+pub struct ClientProfile(Box<str>);
 
 /// What a server was last heard to have.
 #[derive(Debug, Default)]
-pub struct Offer {
+pub struct Advertised {
     /// Raw JSON: what it said in its handshake.
     pub capabilities: Box<str>,
     /// Its instructions for models.
     pub instructions: Option<Box<str>>,
     lists: [Arc<List>; 4],
-    heard: Option<Instant>,
+    fetched: Option<Instant>,
 }
 
 /// An agent session that sees the lists of many servers.
@@ -49,19 +49,19 @@ pub trait Watcher: Send + Sync {
 }
 
 /// Everything kept of one server.
-pub struct Offers {
+pub struct ListCache {
     /// Newest last.
-    kept: ArcSwap<Vec<(Audience, Arc<Offer>)>>,
+    kept: ArcSwap<Vec<(ClientProfile, Arc<Advertised>)>>,
     /// Who is shown what is offered to whom.
-    watchers: Mutex<Vec<(Audience, Weak<dyn Watcher>)>>,
-    first_asked: OnceLock<Instant>,
+    watchers: Mutex<Vec<(ClientProfile, Weak<dyn Watcher>)>>,
+    first_requested: OnceLock<Instant>,
     /// Whether the first attempt to hear the server is over, one way or the other.
     settled: watch::Sender<bool>,
 }
 
-// === impl Audience ===
+// === impl ClientProfile ===
 
-impl Audience {
+impl ClientProfile {
     /// Those who open with these `params` of `initialize`.
     pub(crate) fn of(opening: &str) -> Self {
         let parts = members(opening, ["protocolVersion", "capabilities"]).unwrap_or_default();
@@ -69,9 +69,9 @@ impl Audience {
     }
 }
 
-// === impl Offer ===
+// === impl Advertised ===
 
-impl Offer {
+impl Advertised {
     /// What the answer to `initialize` says; the lists are to come.
     pub(crate) fn new(welcome: &str) -> Self {
         let parts = members(welcome, ["capabilities", "instructions"]).unwrap_or_default();
@@ -111,7 +111,7 @@ impl Offer {
 
     /// Whether it was heard longer ago than `age`.
     pub fn is_older(&self, age: Duration, now: Instant) -> bool {
-        self.heard.is_none_or(|heard| now.saturating_duration_since(heard) > age)
+        self.fetched.is_none_or(|heard| now.saturating_duration_since(heard) > age)
     }
 
     /// What shows differently than in `before`.
@@ -124,52 +124,57 @@ impl Offer {
     }
 }
 
-// === impl Offers ===
+// === impl ListCache ===
 
-impl Offers {
+impl ListCache {
     pub(crate) fn new() -> Self {
         Self {
             kept: ArcSwap::default(),
             watchers: Mutex::default(),
-            first_asked: OnceLock::new(),
+            first_requested: OnceLock::new(),
             settled: watch::Sender::new(false),
         }
     }
 
-    /// The offer to this audience, or else the newest one; none if the server was never heard.
-    pub fn of(&self, audience: &Audience) -> Option<Arc<Offer>> {
+    /// The offer to this client profile, or else the newest one; none if the server was never heard.
+    pub fn of(&self, client_profile: &ClientProfile) -> Option<Arc<Advertised>> {
         let kept = self.kept.load();
-        let own = kept.iter().find(|(whose, _)| whose == audience).or(kept.last());
-        own.map(|(_, offer)| Arc::clone(offer))
+        let own = kept.iter().find(|(whose, _)| whose == client_profile).or(kept.last());
+        own.map(|(_, advertised)| Arc::clone(advertised))
     }
 
-    /// Whether an offer to this very audience is kept.
-    pub fn has_own(&self, audience: &Audience) -> bool {
-        self.kept.load().iter().any(|(whose, _)| whose == audience)
+    /// Whether an offer to this very client profile is kept.
+    pub fn has_own(&self, client_profile: &ClientProfile) -> bool {
+        self.kept.load().iter().any(|(whose, _)| whose == client_profile)
     }
 
     /// Keeps a newer offer, and tells those who see something change.
-    pub(crate) fn put(&self, audience: &Audience, mut offer: Offer, now: Instant) {
-        offer.heard = Some(now);
+    pub(crate) fn put(
+        &self,
+        client_profile: &ClientProfile,
+        mut advertised: Advertised,
+        now: Instant,
+    ) {
+        advertised.fetched = Some(now);
         let (watchers, changes) = {
             let mut watchers = self.watchers.lock();
-            let before = self.of(audience);
-            let changes = offer.changes(before.as_deref());
+            let before = self.of(client_profile);
+            let changes = advertised.changes(before.as_deref());
             for kind in Kind::ALL.into_iter().filter(|kind| !changes.contains(kind)) {
                 // Who compares lists compares where they are.
                 if let Some(before) = &before {
-                    offer.set_list(kind, Arc::clone(before.list(kind)));
+                    advertised.set_list(kind, Arc::clone(before.list(kind)));
                 }
             }
             let mut kept = Vec::clone(&self.kept.load());
-            kept.retain(|(whose, _)| whose != audience);
-            kept.push((audience.clone(), Arc::new(offer)));
+            kept.retain(|(whose, _)| whose != client_profile);
+            kept.push((client_profile.clone(), Arc::new(advertised)));
             if kept.len() > MAX_OFFERS {
                 kept.remove(0);
             }
             self.kept.store(Arc::new(kept));
             watchers.retain(|(_, watcher)| watcher.strong_count() > 0);
-            let concerned = watchers.iter().filter(|(whose, _)| whose == audience);
+            let concerned = watchers.iter().filter(|(whose, _)| whose == client_profile);
             let concerned: Vec<_> =
                 concerned.filter_map(|(_, watcher)| watcher.upgrade()).collect();
             (concerned, changes)
@@ -187,16 +192,16 @@ impl Offers {
         }
     }
 
-    /// Tells this agent session from now on of changes in what is offered to `audience`.
-    pub fn watch(&self, audience: &Audience, watcher: Weak<dyn Watcher>) {
+    /// Tells this agent session from now on of changes in what is offered to `client profile`.
+    pub fn watch(&self, client_profile: &ClientProfile, watcher: Weak<dyn Watcher>) {
         let mut watchers = self.watchers.lock();
         watchers.retain(|(_, watcher)| watcher.strong_count() > 0);
-        watchers.push((audience.clone(), watcher));
+        watchers.push((client_profile.clone(), watcher));
     }
 
     /// Somebody tries to hear the server.
-    pub(crate) fn asked(&self, now: Instant) {
-        self.first_asked.get_or_init(|| now);
+    pub(crate) fn note_request(&self, now: Instant) {
+        self.first_requested.get_or_init(|| now);
     }
 
     /// The server was heard, or cannot be.
@@ -211,11 +216,11 @@ impl Offers {
     }
 
     /// Waits for the first word of a server that is being asked for the first time.
-    pub async fn first_hearing(&self) {
-        let Some(asked) = self.first_asked.get() else { return };
+    pub async fn wait_for_first_list(&self) {
+        let Some(asked) = self.first_requested.get() else { return };
         let mut settled = self.settled.subscribe();
         let heard = settled.wait_for(|settled| *settled);
-        if timeout_at(*asked + FIRST_HEARING, heard).await.is_err() {
+        if timeout_at(*asked + FIRST_LIST_WAIT, heard).await.is_err() {
             tracing::debug!("a list is shown without a server that was not heard yet");
         }
     }

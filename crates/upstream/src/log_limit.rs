@@ -1,29 +1,56 @@
-//! Sparing: how often something that may happen without end is said.
+//! Rate limit for repeated log messages.
+//!
+//! Invariant: the time is an argument, so that tests need not wait.
 
 use std::time::Duration;
 
-use parking_lot::Mutex;
 use tokio::time::Instant;
 
-/// How many times in a row it is said.
-const AT_ONCE: u32 = 10;
-/// How soon it may be said again after that.
-const PAUSE: Duration = Duration::from_mins(1);
+/// Allows a number of messages in each period and counts the rest.
+#[derive(Debug)]
+pub struct LogLimit {
+    max: u32,
+    period: Duration,
+    since: Instant,
+    used: u32,
+    suppressed: u64,
+}
 
-/// Ten times a minute at most.
-#[derive(Debug, Default)]
-pub(crate) struct Sparing(Mutex<(Option<Instant>, u32)>);
+impl LogLimit {
+    /// Allows `max` messages in each `period`.
+    pub fn new(max: u32, period: Duration, now: Instant) -> Self {
+        Self { max, period, since: now, used: 0, suppressed: 0 }
+    }
 
-impl Sparing {
-    /// Whether it may be said now.
-    pub(crate) fn may_say(&self, now: Instant) -> bool {
-        let mut state = self.0.lock();
-        let (since, said) = &mut *state;
-        if since.is_none_or(|since| now.saturating_duration_since(since) >= PAUSE) {
-            (*since, *said) = (Some(now), 0);
+    /// Whether one more message may be logged in this period.
+    pub fn allow(&mut self) -> bool {
+        let allowed = self.used < self.max;
+        if allowed {
+            self.used += 1;
+        } else {
+            self.suppressed += 1;
         }
-        *said += 1;
-        *said <= AT_ONCE
+        allowed
+    }
+
+    /// Starts a new period if the current one is over. Returns how many messages it suppressed.
+    pub fn renew(&mut self, now: Instant) -> u64 {
+        if now.saturating_duration_since(self.since) < self.period {
+            return 0;
+        }
+        self.since = now;
+        self.used = 0;
+        self.take_suppressed()
+    }
+
+    /// How many messages were suppressed since the last report.
+    pub fn take_suppressed(&mut self) -> u64 {
+        std::mem::take(&mut self.suppressed)
+    }
+
+    /// When the period ends, if it has suppressed messages to report then.
+    pub fn due(&self) -> Option<Instant> {
+        (self.suppressed > 0).then(|| self.since + self.period)
     }
 }
 
@@ -31,12 +58,18 @@ impl Sparing {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn ten_times_a_minute() {
-        let (sparing, now) = (Sparing::default(), Instant::now());
-        let said = |at| (0..100).filter(|_| sparing.may_say(at)).count();
-        assert_eq!(said(now), 10);
-        assert_eq!(said(now + PAUSE / 2), 0);
-        assert_eq!(said(now + PAUSE), 10);
+    #[test]
+    fn suppressed_messages_are_counted_and_reported_once() {
+        let start = Instant::now();
+        let period = Duration::from_secs(1);
+        let mut limit = LogLimit::new(2, period, start);
+        assert_eq!([true, true, false, false, false], std::array::from_fn(|_| limit.allow()));
+        assert_eq!(limit.due(), Some(start + period));
+        assert_eq!(limit.renew(start + period / 2), 0, "the period is not over");
+        assert!(!limit.allow());
+        assert_eq!(limit.renew(start + period), 4);
+        assert_eq!(limit.due(), None);
+        assert!(limit.allow());
+        assert_eq!(limit.take_suppressed(), 0);
     }
 }

@@ -19,14 +19,14 @@ use toolgate_mcp::Outline;
 
 /// An answer on its way to an agent. It holds no more than the answer.
 #[derive(Debug)]
-pub struct Passage {
+pub struct RelayReader {
     pieces: UnboundedReceiver<Bytes>,
     left: usize,
 }
 
 /// Where the pieces of an answer go. Dropping it breaks the answer off.
 #[derive(Debug)]
-pub struct Onward {
+pub struct RelayWriter {
     pieces: UnboundedSender<Bytes>,
     /// The newest piece.
     held: Bytes,
@@ -35,7 +35,7 @@ pub struct Onward {
 
 /// What is left to do of an answer that is here: to be heard.
 #[derive(Debug)]
-pub struct Held {
+pub struct LastPiece {
     pieces: UnboundedSender<Bytes>,
     held: Bytes,
 }
@@ -43,7 +43,7 @@ pub struct Held {
 /// The rest of an answer will never come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the server's answer broke off")]
-pub struct BrokenOff;
+pub struct Truncated;
 
 /// The answer of `size` bytes that begins like this, under the agent's own id.
 pub(crate) fn begin(
@@ -51,20 +51,20 @@ pub(crate) fn begin(
     beginning: &Bytes,
     size: usize,
     id: &str,
-) -> Option<(Onward, Passage)> {
+) -> Option<(RelayWriter, RelayReader)> {
     let place = outline.id();
     let left = size.checked_sub(place.len())?.checked_add(id.len())?;
     let (sender, pieces) = unbounded_channel();
     for piece in [beginning.slice(..place.start), Bytes::copy_from_slice(id.as_bytes())] {
         send(&sender, piece);
     }
-    let onward = Onward { pieces: sender, held: beginning.slice(place.end..), outline };
-    Some((onward, Passage { pieces, left }))
+    let relay_writer = RelayWriter { pieces: sender, held: beginning.slice(place.end..), outline };
+    Some((relay_writer, RelayReader { pieces, left }))
 }
 
-// === impl Passage ===
+// === impl RelayReader ===
 
-impl Passage {
+impl RelayReader {
     /// How many bytes are still to come.
     pub fn left(&self) -> usize {
         self.left
@@ -74,7 +74,7 @@ impl Passage {
     pub fn poll_next(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Bytes, BrokenOff>>> {
+    ) -> Poll<Option<Result<Bytes, Truncated>>> {
         if self.left == 0 {
             return Poll::Ready(None);
         }
@@ -86,14 +86,14 @@ impl Passage {
             tracing::warn!(
                 "a large answer broke off on its way to an agent, whose connection is ended"
             );
-            BrokenOff
+            Truncated
         })))
     }
 }
 
-// === impl Onward ===
+// === impl RelayWriter ===
 
-impl Onward {
+impl RelayWriter {
     /// The next piece has come, so that the one before it may go; while that is sent, this one is
     /// looked through.
     pub fn push(&mut self, piece: Bytes) {
@@ -103,15 +103,15 @@ impl Onward {
 
     /// All of it has come: what is to be heard, and what may go when that was the answer. None if
     /// what has come is no message.
-    pub fn finish(self) -> Option<(Bytes, Held)> {
+    pub fn finish(self) -> Option<(Bytes, LastPiece)> {
         let outline = self.outline.finish()?;
-        Some((outline.into(), Held { pieces: self.pieces, held: self.held }))
+        Some((outline.into(), LastPiece { pieces: self.pieces, held: self.held }))
     }
 }
 
-impl Held {
+impl LastPiece {
     /// It was the answer.
-    pub fn let_go(self) {
+    pub fn release(self) {
         send(&self.pieces, self.held);
     }
 }
@@ -130,22 +130,23 @@ mod tests {
     use super::*;
 
     const ANSWER: [&str; 3] = [r#"{"jsonrpc":"2.0","id":17,"result":{"tools":["#, "1,2", "]}} "];
-    fn passing(size: usize) -> (Onward, Passage) {
+    fn passing(size: usize) -> (RelayWriter, RelayReader) {
         let beginning = Bytes::from_static(ANSWER[0].as_bytes());
         let outline = Outline::begin(&beginning).unwrap();
-        let (mut onward, passage) = begin(outline, &beginning, size, r#""mine""#).unwrap();
-        onward.push(Bytes::from_static(ANSWER[1].as_bytes()));
-        onward.push(Bytes::from_static(ANSWER[2].as_bytes()));
-        (onward, passage)
+        let (mut relay_writer, relay_reader) =
+            begin(outline, &beginning, size, r#""mine""#).unwrap();
+        relay_writer.push(Bytes::from_static(ANSWER[1].as_bytes()));
+        relay_writer.push(Bytes::from_static(ANSWER[2].as_bytes()));
+        (relay_writer, relay_reader)
     }
 
     /// What an agent sees of it, and whether it broke off.
-    async fn read(mut passage: Passage) -> (String, bool) {
+    async fn read(mut relay_reader: RelayReader) -> (String, bool) {
         let mut all = Vec::new();
-        while let Some(next) = poll_fn(|context| passage.poll_next(context)).await {
+        while let Some(next) = poll_fn(|context| relay_reader.poll_next(context)).await {
             match next {
                 Ok(piece) => all.extend_from_slice(&piece),
-                Err(BrokenOff) => return (String::from_utf8(all).unwrap(), true),
+                Err(Truncated) => return (String::from_utf8(all).unwrap(), true),
             }
         }
         (String::from_utf8(all).unwrap(), false)
@@ -158,27 +159,27 @@ mod tests {
     #[tokio::test]
     async fn the_last_piece_waits_until_the_answer_was_heard() {
         let whole = ANSWER.concat().replace("17", r#""mine""#);
-        let (onward, passage) = passing(size());
-        let (outline, held) = onward.finish().unwrap();
+        let (relay_writer, relay_reader) = passing(size());
+        let (outline, held) = relay_writer.finish().unwrap();
         assert_eq!(outline, r#"{"jsonrpc":"2.0","id":17,"result":{}} "#);
-        held.let_go();
-        assert_eq!(read(passage).await, (whole.clone(), false));
+        held.release();
+        assert_eq!(read(relay_reader).await, (whole.clone(), false));
 
         let unheard = (whole.strip_suffix(ANSWER[2]).unwrap().to_owned(), true);
-        let (onward, passage) = passing(size());
-        drop(onward.finish());
-        assert_eq!(read(passage).await, unheard);
-        let (onward, passage) = passing(size());
-        drop(onward);
-        assert_eq!(read(passage).await, unheard);
+        let (relay_writer, relay_reader) = passing(size());
+        drop(relay_writer.finish());
+        assert_eq!(read(relay_reader).await, unheard);
+        let (relay_writer, relay_reader) = passing(size());
+        drop(relay_writer);
+        assert_eq!(read(relay_reader).await, unheard);
     }
 
     #[tokio::test]
     async fn what_is_longer_or_shorter_than_announced_is_no_answer() {
         for size in [size() - 1, size() + 1] {
-            let (onward, passage) = passing(size);
-            onward.finish().unwrap().1.let_go();
-            assert!(read(passage).await.1, "{size}");
+            let (relay_writer, relay_reader) = passing(size);
+            relay_writer.finish().unwrap().1.release();
+            assert!(read(relay_reader).await.1, "{size}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Wishes: what an agent asked of servers that they forget when they are lost.
+//! ServerSubscriptions: what an agent asked of servers that they forget when they are lost.
 //!
 //! Invariant: at most [`MAX_SUBSCRIPTIONS`] subscriptions are remembered, and only such as were
 //! admitted.
@@ -17,7 +17,7 @@ const MAX_SUBSCRIPTIONS: usize = 10_000;
 
 /// What one agent wants to hear.
 #[derive(Default)]
-pub struct Wishes(Mutex<State>);
+pub struct ServerSubscriptions(Mutex<State>);
 
 #[derive(Default)]
 struct State {
@@ -27,7 +27,7 @@ struct State {
     level: Option<Level>,
 }
 
-impl Wishes {
+impl ServerSubscriptions {
     /// Remembers a subscription that was admitted. `uri` is the server's own.
     pub(crate) fn follow(&self, server: &str, uri: &str) {
         let mut state = self.0.lock();

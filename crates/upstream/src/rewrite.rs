@@ -5,7 +5,7 @@ use toolgate_mcp::{
     Edit, Incoming, Limits, Message, Payload, Refusal, Response, code, parse_server, write,
 };
 
-use crate::event_buffer::Outlet;
+use crate::event_buffer::EventBuffer;
 
 /// The message `raw` with each part replaced. Parts are slices of `raw`.
 pub fn rewrite(raw: &str, changes: &[(&str, &str)]) -> Result<Bytes, Refusal> {
@@ -21,9 +21,9 @@ pub fn rewrite(raw: &str, changes: &[(&str, &str)]) -> Result<Bytes, Refusal> {
 }
 
 /// Rewrites a server's message for an agent; one that cannot be rewritten is not passed on.
-pub fn push(outlet: &Outlet, raw: &str, changes: &[(&str, &str)]) {
+pub fn push(buffer: &EventBuffer, raw: &str, changes: &[(&str, &str)]) {
     match rewrite(raw, changes) {
-        Ok(body) => outlet.push(body),
+        Ok(body) => buffer.push(body),
         Err(refusal) => tracing::warn!(why = refusal.message, "a message was not passed on"),
     }
 }

@@ -19,7 +19,7 @@ use toolgate_admission::task_book::Whose;
 
 mod show;
 
-pub(crate) use show::{Answer, Named, may_name};
+pub(crate) use show::{TaskAnswer, TaskMessage, may_name};
 
 /// Where a message names the task it belongs to.
 const RELATED: [&str; 3] = ["_meta", "io.modelcontextprotocol/related-task", "taskId"];

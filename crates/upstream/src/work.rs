@@ -2,5 +2,5 @@
 
 use std::pin::Pin;
 
-/// When it ends, everything is in the outlet of its request.
+/// When it ends, everything is in the buffer of its request.
 pub type Work = Pin<Box<dyn Future<Output = ()> + Send>>;

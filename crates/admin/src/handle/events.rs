@@ -15,7 +15,7 @@ use toolgate_store::Page;
 use crate::api::Ask;
 use crate::fault::Fault;
 use crate::reply::Answer;
-use crate::streams::Place;
+use crate::streams::StreamSlot;
 
 /// How often the store is asked.
 const EVERY: Duration = Duration::from_millis(250);
@@ -23,15 +23,16 @@ const EVERY: Duration = Duration::from_millis(250);
 const SILENT: u32 = 60;
 
 pub(crate) async fn stream(ask: Ask) -> Answer {
-    let place = Place::take(&ask.admin.streams, &ask.who.name).map_err(Fault::unavailable)?;
+    let slot = StreamSlot::take(&ask.admin.streams, &ask.who.name)
+        .map_err(|error| Fault::unavailable(error.to_string()))?;
     let last = ask.headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let from = match last.or(ask.query.number("after")?) {
         Some(seq) => seq,
         None => ask.admin.given.store.status().await?.head.seq,
     };
-    let events = stream::unfold((ask, place, from), |(ask, place, after)| async move {
+    let events = stream::unfold((ask, slot, from), |(ask, slot, after)| async move {
         let (text, after) = next(&ask, after).await?;
-        Some((Ok::<_, std::convert::Infallible>(text), (ask, place, after)))
+        Some((Ok::<_, std::convert::Infallible>(text), (ask, slot, after)))
     });
     // Something must be sent for the head to leave.
     let first = stream::iter([Ok(Bytes::from_static(b": here they come\n\n"))]);

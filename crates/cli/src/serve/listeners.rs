@@ -15,13 +15,13 @@ use tokio_util::task::TaskTracker;
 use toolgate_admin::Admin;
 use toolgate_audit::Hash;
 use toolgate_config::{Config, Listen};
+use toolgate_edge::admin_listener::{Metrics, Service, SharedGuard};
 use toolgate_edge::agents::Agents;
 use toolgate_edge::guard::Browsers;
-use toolgate_edge::listen::{Entrance, Front, Peers};
-use toolgate_edge::people::{Metrics, Service, SharedGuard};
-use toolgate_edge::sessions::{Door, Switchboard};
+use toolgate_edge::listen::{Front, ListenerOptions, Peers};
+use toolgate_edge::sessions::{SessionListener, Switchboard};
 use toolgate_edge::tls::{Certificate, Tls};
-use toolgate_edge::{listen, people};
+use toolgate_edge::{admin_listener, listen};
 use toolgate_gateway::Gateway;
 
 use super::{session_metrics, sessions, wire};
@@ -106,8 +106,8 @@ impl Listeners {
         stop: &CancellationToken,
     ) -> Served {
         let Behind { gateway, admin, api, board, front } = *behind;
-        let entrance =
-            Entrance { tls: bound.tls.clone(), only_from: None, front: Some(front.clone()) };
+        let options =
+            ListenerOptions { tls: bound.tls.clone(), only_from: None, front: Some(front.clone()) };
         let limits = wire::connection_limits(config);
         let text = metrics_text(gateway, board);
         let watch = watch(gateway);
@@ -117,7 +117,7 @@ impl Listeners {
             let agents = Agents::new(Arc::clone(gateway), rules, Arc::clone(ready));
             serving.spawn(listen::serve(
                 listener,
-                entrance.clone(),
+                options.clone(),
                 agents.clone(),
                 limits.clone(),
                 stop.clone(),
@@ -125,33 +125,41 @@ impl Listeners {
             (agents, bound_to)
         });
         let mut guards = Vec::new();
-        let mut serve = |listener, entrance, service: &dyn Fn(SharedGuard, Metrics) -> Service| {
+        let mut serve = |listener, options, service: &dyn Fn(SharedGuard, Metrics) -> Service| {
             let Some(listener) = listener else { return };
             let bound_to = ip_of(&listener);
             let guard = wire::guard(config, bound_to, Browsers::OwnPages, bound.tls.is_some());
             let guard = SharedGuard::new(Arc::new(guard).into());
             guards.push(Arc::clone(&guard));
-            let metrics = Metrics { text: Arc::clone(&text), asks: asks(bound_to, admin) };
+            let metrics =
+                Metrics { text: Arc::clone(&text), access: metrics_access(bound_to, admin) };
             let service = service(guard, metrics);
-            serving.spawn(listen::serve(listener, entrance, service, limits.clone(), stop.clone()));
+            serving.spawn(listen::serve(listener, options, service, limits.clone(), stop.clone()));
         };
         let only_from = self.admin.as_ref().and_then(|listener| proxies(config, ip_of(listener)));
-        serve(self.admin, Entrance { only_from, ..entrance.clone() }, &|guard, metrics| {
-            people::everything(guard, Arc::clone(ready), metrics, api.clone(), Arc::clone(&watch))
+        serve(self.admin, ListenerOptions { only_from, ..options.clone() }, &|guard, metrics| {
+            admin_listener::admin_service(
+                guard,
+                Arc::clone(ready),
+                metrics,
+                api.clone(),
+                Arc::clone(&watch),
+            )
         });
-        serve(self.metrics, entrance.clone(), &|guard, metrics| {
-            people::metrics_alone(guard, metrics, Arc::clone(&watch))
+        serve(self.metrics, options.clone(), &|guard, metrics| {
+            admin_listener::metrics_service(guard, metrics, Arc::clone(&watch))
         });
-        let door = self.sessions.zip(board).map(|(listener, board)| {
+        let session_listener = self.sessions.zip(board).map(|(listener, board)| {
             let bound_to = ip_of(&listener);
             let rules = sessions::rules(config, bound_to, bound.tls.is_some());
             let (board, sockets) = (Arc::clone(board), serving.clone());
-            let door = Door::new(Arc::clone(&board), rules, limits.connections, sockets, watch);
-            let (service, limits, stop) = (door.clone(), limits.clone(), stop.clone());
-            serving.spawn(listen::serve(listener, entrance.clone(), service, limits, stop));
-            (door, board, bound_to)
+            let session_listener =
+                SessionListener::new(Arc::clone(&board), rules, limits.connections, sockets, watch);
+            let (service, limits, stop) = (session_listener.clone(), limits.clone(), stop.clone());
+            serving.spawn(listen::serve(listener, options.clone(), service, limits, stop));
+            (session_listener, board, bound_to)
         });
-        Served { agents, guards, door, tls: bound.tls.clone() }
+        Served { agents, guards, session_listener, tls: bound.tls.clone() }
     }
 }
 
@@ -170,7 +178,7 @@ pub(crate) struct Behind<'a> {
 pub(crate) struct Served {
     agents: Option<(Agents, IpAddr)>,
     guards: Vec<SharedGuard>,
-    door: Option<(Door, Arc<Switchboard>, IpAddr)>,
+    session_listener: Option<(SessionListener, Arc<Switchboard>, IpAddr)>,
     tls: Option<Tls>,
 }
 
@@ -189,8 +197,8 @@ impl Served {
         if let Some((agents, bound_to)) = &self.agents {
             agents.set_rules(wire::agent_rules(config, *bound_to, https));
         }
-        if let Some((door, board, bound_to)) = &self.door {
-            door.set_rules(sessions::rules(config, *bound_to, https));
+        if let Some((session_listener, board, bound_to)) = &self.session_listener {
+            session_listener.set_rules(sessions::rules(config, *bound_to, https));
             board.reconfigure(sessions::settings(config));
         }
         for guard in &self.guards {
@@ -242,7 +250,7 @@ fn ip_of(listener: &TcpListener) -> IpAddr {
 }
 
 /// Who must show a token to read the metrics: whoever comes to a listener that is not on loopback.
-fn asks(bound_to: IpAddr, admin: &Arc<Admin>) -> Option<people::MayLook> {
+fn metrics_access(bound_to: IpAddr, admin: &Arc<Admin>) -> Option<admin_listener::MetricsAccess> {
     let admin = Arc::clone(admin);
     (!bound_to.is_loopback()).then(|| Arc::new(move |headers: &_| admin.may_look(headers)) as _)
 }
@@ -256,14 +264,14 @@ fn proxies(config: &Config, bound_to: IpAddr) -> Option<Peers> {
 }
 
 /// Tells of those who were not let in.
-fn watch(gateway: &Arc<Gateway>) -> people::Watch {
+fn watch(gateway: &Arc<Gateway>) -> admin_listener::AccessObserver {
     let gateway = Arc::clone(gateway);
     Arc::new(move |listener, why, peer| {
         gateway.admission().strangers().refused(listener, why, peer);
     })
 }
 
-fn metrics_text(gateway: &Gateway, board: Option<&Arc<Switchboard>>) -> people::Text {
+fn metrics_text(gateway: &Gateway, board: Option<&Arc<Switchboard>>) -> admin_listener::Text {
     let mut registry = Registry::with_prefix("toolgate");
     gateway.metrics().register(&mut registry);
     gateway.admission().strangers().register(&mut registry);

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use toolgate_config::{Config, Glob, Idle, KindSettings, SchemaConflict, SessionFilter};
 use toolgate_edge::guard::Browsers;
-use toolgate_edge::sessions::{DoorRules, KnownToken, Outside, Switchboard, Tokens};
+use toolgate_edge::sessions::{KnownToken, Outside, SessionListenerRules, Switchboard, Tokens};
 use toolgate_gateway::{Clock, Note, Records, SessionClasses};
 use toolgate_policy::Class;
 use toolgate_session::{self as session, Entry, Millis, Reach, Settings, ToolSettings};
@@ -167,13 +167,13 @@ fn classes_of(kind: &KindSettings) -> HashMap<String, Class> {
 }
 
 /// Who may dial in, and how.
-pub(crate) fn rules(config: &Config, bound_to: IpAddr, https: bool) -> DoorRules {
+pub(crate) fn rules(config: &Config, bound_to: IpAddr, https: bool) -> SessionListenerRules {
     let tokens = config.sessions.tokens.iter().map(|token| {
         let bounds = [&token.kinds, &token.infobases, &token.uids];
         let [kinds, infobases, uids] = bounds.map(|bound| bound.as_deref().map(globs));
         KnownToken::new(*token.token.as_bytes(), kinds, infobases, uids)
     });
-    DoorRules {
+    SessionListenerRules {
         guard: wire::guard(config, bound_to, Browsers::Local, https),
         path: config.sessions.path.clone(),
         tokens: Tokens::new(tokens.collect()),

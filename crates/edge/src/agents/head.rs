@@ -5,7 +5,7 @@ use http::{Response, StatusCode};
 use toolgate_mcp::{Version, code, modern};
 
 use super::reply::problem;
-use crate::body::Reply;
+use crate::body::ResponseBody;
 
 /// The header that carries the agent session's id.
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -21,7 +21,7 @@ pub(super) struct Head<'a> {
     pub(super) last_event_id: Option<&'a HeaderValue>,
 }
 
-type Refused = Box<Response<Reply>>;
+type Refused = Box<Response<ResponseBody>>;
 
 impl<'a> Head<'a> {
     /// The head of a POST: JSON comes in, JSON or events may go out.

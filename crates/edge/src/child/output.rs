@@ -11,8 +11,8 @@ use tokio::time::Instant;
 use toolgate_gateway::channel::Inbox;
 use toolgate_mcp::LineDecoder;
 
-use super::allowance::Allowance;
 use super::stderr::{Secrets, printable};
+use toolgate_gateway::LogLimit;
 
 /// As much as a pipe holds.
 const BUFFER: usize = 64 * 1024;
@@ -29,7 +29,7 @@ pub(super) enum OutputEnd {
 
 /// Hands every message to `inbox` until the pipe closes or a line is too long.
 pub(super) async fn read(
-    mut strays: Strays,
+    mut stray_lines: StrayLines,
     mut stdout: impl AsyncRead + Unpin,
     max_line: usize,
     inbox: Arc<dyn Inbox>,
@@ -39,7 +39,7 @@ pub(super) async fn read(
         if matches!(line.trim_ascii_start().first(), Some(b'{' | b'[')) {
             inbox.message(line);
         } else {
-            strays.mention(&line);
+            stray_lines.mention(&line);
         }
     };
     let mut buffer = vec![0; BUFFER];
@@ -61,16 +61,16 @@ pub(super) async fn read(
 }
 
 /// Lines on stdout that are no messages: a server's mistake that people should hear of.
-pub(super) struct Strays {
+pub(super) struct StrayLines {
     server: Arc<str>,
     secrets: Arc<Secrets>,
-    warnings: Allowance,
+    warnings: LogLimit,
 }
 
-impl Strays {
+impl StrayLines {
     pub(super) fn new(server: Arc<str>, secrets: Arc<Secrets>) -> Self {
         let minute = Duration::from_mins(1);
-        let warnings = Allowance::new(WARNINGS_A_MINUTE, minute, Instant::now());
+        let warnings = LogLimit::new(WARNINGS_A_MINUTE, minute, Instant::now());
         Self { server, secrets, warnings }
     }
 
@@ -79,7 +79,7 @@ impl Strays {
         let shown = self.secrets.masked(printable(shown));
         tracing::debug!(server = %self.server, "stray line on stdout: {shown}");
         self.warnings.renew(Instant::now());
-        if self.warnings.take() {
+        if self.warnings.allow() {
             tracing::warn!(
                 server = %self.server,
                 "`{}` prints things that are no MCP messages on stdout; they belong on stderr",

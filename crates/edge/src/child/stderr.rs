@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{Instant, timeout_at};
 
-use super::allowance::Allowance;
+use toolgate_gateway::LogLimit;
 
 /// Longer lines are cut.
 const LONGEST: usize = 8 * 1024;
@@ -24,14 +24,14 @@ const BUFFER: usize = 32 * 1024;
 pub(super) async fn log(
     server: Arc<str>,
     mut stderr: impl AsyncRead + Unpin,
-    spoken: Spoken,
+    stderr_written: StderrWritten,
     secrets: Arc<Secrets>,
 ) {
-    let mut lines = Lines::new(server, spoken, secrets);
+    let mut lines = Lines::new(server, stderr_written, secrets);
     let mut buffer = vec![0; BUFFER];
     loop {
         let read = stderr.read(&mut buffer);
-        let read = match lines.allowance.due() {
+        let read = match lines.log_limit.due() {
             None => Ok(read.await),
             Some(due) => timeout_at(due, read).await,
         };
@@ -46,9 +46,9 @@ pub(super) async fn log(
 
 /// Whether a child has written to stderr, for the report of its exit.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Spoken(Arc<AtomicBool>);
+pub(super) struct StderrWritten(Arc<AtomicBool>);
 
-impl Spoken {
+impl StderrWritten {
     /// `what` happened, and where to read more.
     pub(super) fn after(&self, what: String) -> String {
         if self.0.load(Ordering::Relaxed) {
@@ -97,17 +97,17 @@ pub(super) fn printable(bytes: &[u8]) -> String {
 /// Cuts the stream into lines.
 struct Lines {
     server: Arc<str>,
-    spoken: Spoken,
+    stderr_written: StderrWritten,
     secrets: Arc<Secrets>,
-    allowance: Allowance,
+    log_limit: LogLimit,
     /// The beginning of a line whose end has not come yet, at most [`LONGEST`].
     begun: Vec<u8>,
 }
 
 impl Lines {
-    fn new(server: Arc<str>, spoken: Spoken, secrets: Arc<Secrets>) -> Self {
-        let allowance = Allowance::new(LINES_A_SECOND, Duration::from_secs(1), Instant::now());
-        Self { server, spoken, secrets, allowance, begun: Vec::new() }
+    fn new(server: Arc<str>, stderr_written: StderrWritten, secrets: Arc<Secrets>) -> Self {
+        let log_limit = LogLimit::new(LINES_A_SECOND, Duration::from_secs(1), Instant::now());
+        Self { server, stderr_written, secrets, log_limit, begun: Vec::new() }
     }
 
     fn push(&mut self, mut chunk: &[u8]) {
@@ -137,30 +137,30 @@ impl Lines {
 
     fn say(&mut self, line: &[u8]) {
         if !line.trim_ascii().is_empty() {
-            self.spoken.0.store(true, Ordering::Relaxed);
+            self.stderr_written.0.store(true, Ordering::Relaxed);
         }
-        if self.allowance.take() {
+        if self.log_limit.allow() {
             let line = self.secrets.masked(printable(line));
             tracing::info!(server = %self.server, "stderr: {line}");
         }
     }
 
     fn renew(&mut self) {
-        let left_out = self.allowance.renew(Instant::now());
-        self.tell(left_out);
+        let suppressed = self.log_limit.renew(Instant::now());
+        self.tell(suppressed);
     }
 
     fn end(&mut self) {
         if !self.begun.is_empty() {
             self.finish();
         }
-        let left_out = self.allowance.settle();
-        self.tell(left_out);
+        let suppressed = self.log_limit.take_suppressed();
+        self.tell(suppressed);
     }
 
-    fn tell(&self, left_out: u64) {
-        if left_out > 0 {
-            tracing::info!(server = %self.server, "{left_out} lines of stderr left out");
+    fn tell(&self, suppressed: u64) {
+        if suppressed > 0 {
+            tracing::info!(server = %self.server, "{suppressed} lines of stderr left out");
         }
     }
 }
@@ -170,11 +170,11 @@ mod tests {
     use super::*;
 
     fn lines(chunks: &[&[u8]]) -> (Lines, String) {
-        let mut lines = Lines::new("s".into(), Spoken::default(), Arc::default());
+        let mut lines = Lines::new("s".into(), StderrWritten::default(), Arc::default());
         for chunk in chunks {
             lines.push(chunk);
         }
-        let report = lines.spoken.after("x".to_owned());
+        let report = lines.stderr_written.after("x".to_owned());
         (lines, report)
     }
 

@@ -47,24 +47,24 @@ impl Front {
 const HEALTH: [&[u8]; 4] =
     [b"GET /healthz ", b"GET /healthz?", b"HEAD /healthz ", b"HEAD /healthz?"];
 /// How much of a connection is looked at.
-const LOOKED_AT: usize = 16;
+const PEEKED: usize = 16;
 /// How often a beginning that has not come whole is looked at again.
 const AGAIN: Duration = Duration::from_millis(5);
 
 /// Whether the connection begins with a request for `/healthz`; none if it says too little for too
 /// long. Takes nothing off it.
-pub(super) async fn asks_for_health(stream: &mut Stream, patience: Duration) -> Option<bool> {
+pub(super) async fn is_health_request(stream: &mut Stream, patience: Duration) -> Option<bool> {
     let looking = async {
         match stream {
             Stream::Plain(stream) => begins_with_health(stream).await,
-            Stream::Secure(secure) => secretly_begins_with_health(secure).await,
+            Stream::Secure(secure) => tls_begins_with_health(secure).await,
         }
     };
     timeout(patience, looking).await.ok()
 }
 
 async fn begins_with_health(stream: &TcpStream) -> bool {
-    let mut beginning = [0; LOOKED_AT];
+    let mut beginning = [0; PEEKED];
     loop {
         let Ok(count) = stream.peek(&mut beginning).await else { return false };
         let begun = beginning.get(..count).unwrap_or_default();
@@ -76,10 +76,10 @@ async fn begins_with_health(stream: &TcpStream) -> bool {
     }
 }
 
-async fn secretly_begins_with_health(secure: &mut Secure) -> bool {
+async fn tls_begins_with_health(secure: &mut Secure) -> bool {
     let mut known = 0;
     loop {
-        let Ok(begun) = secure.look(known, LOOKED_AT).await else { return false };
+        let Ok(begun) = secure.peek(known, PEEKED).await else { return false };
         match is_health(begun) {
             Some(is_health) => return is_health,
             // It has ended.
@@ -123,7 +123,7 @@ mod tests {
             let mut theirs = TcpStream::connect(address).await.unwrap();
             let (ours, _) = listener.accept().await.unwrap();
             let mut ours = Stream::Plain(ours);
-            let looking = asks_for_health(&mut ours, Duration::from_mins(1));
+            let looking = is_health_request(&mut ours, Duration::from_mins(1));
             let sending = async {
                 for part in parts {
                     theirs.write_all(part).await.unwrap();

@@ -22,7 +22,7 @@ pub(super) struct Checked {
 
 /// It may not be written any more.
 #[derive(Debug)]
-pub(super) struct Withheld;
+pub(super) struct NoLongerAllowed;
 
 impl Checked {
     pub(super) fn new(body: Bytes, look: Option<LastLook>) -> Self {
@@ -32,14 +32,14 @@ impl Checked {
 
 impl Body for Checked {
     type Data = Bytes;
-    type Error = Withheld;
+    type Error = NoLongerAllowed;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Withheld>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, NoLongerAllowed>>> {
         if self.look.as_ref().is_some_and(|look| !look.allows()) {
-            return Poll::Ready(Some(Err(Withheld)));
+            return Poll::Ready(Some(Err(NoLongerAllowed)));
         }
         self.look = None;
         Poll::Ready(self.body.take().map(|body| Ok(Frame::data(body))))
@@ -54,10 +54,10 @@ impl Body for Checked {
     }
 }
 
-impl fmt::Display for Withheld {
+impl fmt::Display for NoLongerAllowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("what the request was decided by has changed")
     }
 }
 
-impl Error for Withheld {}
+impl Error for NoLongerAllowed {}

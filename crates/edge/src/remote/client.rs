@@ -21,10 +21,10 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::sync::OnceCell;
 use tower::Service;
 
+use super::buffer_pool::BufferPool;
 use super::checked::Checked;
 use super::pinned::Pinned;
-use super::spare::Spare;
-use crate::body::{NotRead, read};
+use crate::body::{BodyError, read};
 
 /// How long a connection may take, with name lookup and TLS.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
@@ -51,7 +51,7 @@ struct Pools {
     pinned: Option<[u8; 32]>,
     plain: Pool<HttpConnector>,
     secure: OnceCell<Pool<HttpsConnector<HttpConnector>>>,
-    spare: Arc<Spare>,
+    buffers: Arc<BufferPool>,
 }
 
 impl Client {
@@ -77,7 +77,7 @@ impl Client {
             pinned,
             plain,
             secure: OnceCell::new(),
-            spare: Arc::default(),
+            buffers: Arc::default(),
         }))
     }
 
@@ -86,38 +86,38 @@ impl Client {
         &self,
         request: Request<Bytes>,
         limit: usize,
-    ) -> Result<Response<Bytes>, String> {
+    ) -> Result<Response<Bytes>, ClientError> {
         let secure = request.uri().scheme_str() == Some("https");
-        let way = self.way(secure).await?;
-        let answered = way
+        let pool = self.pool_for(secure).await?;
+        let answered = pool
             .request(request.map(|body| Checked::new(body, None)))
             .await
-            .map_err(|error| said(&error))?;
+            .map_err(|error| ClientError::Request(error_chain(&error)))?;
         let (parts, body) = answered.into_parts();
         let body = match read(body, limit, |_| true).await {
             Ok(body) => body,
-            Err(NotRead::TooLarge) => {
-                return Err(format!("the answer is larger than {limit} bytes"));
+            Err(BodyError::TooLarge) => {
+                return Err(ClientError::TooLarge(limit));
             }
-            Err(_) => return Err("the answer broke off".to_owned()),
+            Err(_) => return Err(ClientError::Truncated),
         };
         Ok(Response::from_parts(parts, body))
     }
 
     /// Where large bodies are put.
-    pub(super) fn spare(&self) -> &Arc<Spare> {
-        &self.0.spare
+    pub(super) fn buffers(&self) -> &Arc<BufferPool> {
+        &self.0.buffers
     }
 
     /// The way to servers of one scheme.
-    pub(super) async fn way(&self, secure: bool) -> Result<Way, String> {
+    pub(super) async fn pool_for(&self, secure: bool) -> Result<ConnectionPool, ClientError> {
         if !secure {
-            return Ok(Way::Plain(self.0.plain.clone()));
+            return Ok(ConnectionPool::Plain(self.0.plain.clone()));
         }
         let pools = &self.0;
         let made = || secure_pool(pools.connect_timeout, pools.pinned);
         let pool = pools.secure.get_or_try_init(made).await?;
-        Ok(Way::Secure(pool.clone()))
+        Ok(ConnectionPool::Secure(pool.clone()))
     }
 }
 
@@ -127,14 +127,31 @@ impl Default for Client {
     }
 }
 
+/// Why a request to a server failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ClientError {
+    /// TLS cannot be set up.
+    #[error("cannot read this machine's trusted certificates: {0}")]
+    Certificates(String),
+    /// There was no response.
+    #[error("{0}")]
+    Request(String),
+    /// The response is larger than allowed.
+    #[error("the answer is larger than {0} bytes")]
+    TooLarge(usize),
+    /// The connection ended before the end of the response.
+    #[error("the answer was cut off")]
+    Truncated,
+}
+
 /// A pool of connections of one scheme.
 #[derive(Debug, Clone)]
-pub(super) enum Way {
+pub(super) enum ConnectionPool {
     Plain(Pool<HttpConnector>),
     Secure(Pool<HttpsConnector<HttpConnector>>),
 }
 
-impl Way {
+impl ConnectionPool {
     pub(super) fn request(&self, request: Request<Checked>) -> ResponseFuture {
         match self {
             Self::Plain(pool) => pool.request(request),
@@ -168,12 +185,12 @@ fn tcp(enforce_http: bool) -> HttpConnector {
 async fn secure_pool(
     connect_timeout: Duration,
     pinned: Option<[u8; 32]>,
-) -> Result<Pool<HttpsConnector<HttpConnector>>, String> {
+) -> Result<Pool<HttpsConnector<HttpConnector>>, ClientError> {
     let config = tokio::task::spawn_blocking(move || tls(pinned))
         .await
         .map_err(|error| error.to_string())
         .and_then(|config| config.map_err(|error| error.to_string()))
-        .map_err(|error| format!("cannot read this machine's trusted certificates: {error}"))?;
+        .map_err(ClientError::Certificates)?;
     let connector = HttpsConnectorBuilder::new()
         .with_tls_config(config)
         .https_only()
@@ -197,9 +214,9 @@ fn tls(pinned: Option<[u8; 32]>) -> Result<rustls::ClientConfig, rustls::Error> 
 }
 
 /// An error with what lies behind it.
-fn said(error: &dyn Error) -> String {
+fn error_chain(error: &dyn Error) -> String {
     match error.source() {
-        Some(source) => format!("{error}: {}", said(source)),
+        Some(source) => format!("{error}: {}", error_chain(source)),
         None => error.to_string(),
     }
 }
@@ -231,7 +248,7 @@ where
         Box::pin(async move {
             match tokio::time::timeout(limit, connecting).await {
                 Ok(connected) => connected.map_err(Into::into),
-                Err(_) => Err(TooSlow(limit).into()),
+                Err(_) => Err(ConnectTimeout(limit).into()),
             }
         })
     }
@@ -239,12 +256,12 @@ where
 
 /// No connection in time.
 #[derive(Debug)]
-pub(super) struct TooSlow(Duration);
+pub(super) struct ConnectTimeout(Duration);
 
-impl fmt::Display for TooSlow {
+impl fmt::Display for ConnectTimeout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "within {:?}", self.0)
     }
 }
 
-impl Error for TooSlow {}
+impl Error for ConnectTimeout {}

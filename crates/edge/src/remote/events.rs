@@ -7,7 +7,7 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use toolgate_mcp::sse::{Decoder, Event};
 
-use super::body::{self, Unread};
+use super::body::{self, ReadError};
 
 /// Nobody is asked to wait longer than this, whatever the server says.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -17,12 +17,12 @@ const USUAL_PAUSE: Duration = Duration::from_secs(1);
 
 /// How far a stream has been read; it outlives the connection.
 #[derive(Debug, Default)]
-pub(super) struct Place {
+pub(super) struct StreamPosition {
     last_event: Option<String>,
     retry: Option<Duration>,
 }
 
-impl Place {
+impl StreamPosition {
     /// The id to resume after.
     pub(super) fn last_event(&self) -> Option<&str> {
         self.last_event.as_deref()
@@ -54,8 +54,8 @@ pub(super) enum Item {
     Message(Bytes),
     /// Where messages are to be sent, in the legacy transport.
     Endpoint(Bytes),
-    /// Something that only moved the [`Place`].
-    Mark,
+    /// Something that only moved the [`StreamPosition`].
+    PositionOnly,
 }
 
 /// Reads events off a body.
@@ -75,19 +75,22 @@ impl Events {
     }
 
     /// The next event; `None` at the end of the stream. Safe to cancel.
-    pub(super) async fn next(&mut self, place: &mut Place) -> Result<Option<Item>, Unread> {
+    pub(super) async fn next(
+        &mut self,
+        position: &mut StreamPosition,
+    ) -> Result<Option<Item>, ReadError> {
         loop {
             if let Some(mut event) = self.ready.pop_front() {
-                place.pass(&mut event);
+                position.pass(&mut event);
                 return Ok(Some(match event.event.as_deref() {
-                    _ if event.data.is_empty() => Item::Mark,
+                    _ if event.data.is_empty() => Item::PositionOnly,
                     None | Some("message") => Item::Message(event.data),
                     Some("endpoint") => Item::Endpoint(event.data),
-                    Some(_) => Item::Mark,
+                    Some(_) => Item::PositionOnly,
                 }));
             }
             if self.too_large {
-                return Err(Unread::TooLarge);
+                return Err(ReadError::TooLarge);
             }
             let Some(chunk) = body::next(&mut self.body).await? else { return Ok(None) };
             let ready = &mut self.ready;

@@ -7,13 +7,13 @@
 use std::error::Error;
 use std::io;
 
-use http::Uri;
+use http::{StatusCode, Uri};
 use hyper_util::client::legacy;
-use toolgate_gateway::channel::SendError;
+use toolgate_gateway::channel::{RefusedStatus, SendError, StatusClass};
 
-use super::body::Unread;
-use super::checked::Withheld;
-use super::client::TooSlow;
+use super::body::ReadError;
+use super::checked::NoLongerAllowed;
+use super::client::ConnectTimeout;
 
 /// The part of a URL that may be shown.
 pub(super) fn origin(url: &Uri) -> String {
@@ -25,13 +25,27 @@ pub(super) fn origin(url: &Uri) -> String {
     }
 }
 
+/// What a status that is not an answer means.
+pub(super) fn classified(status: StatusCode) -> RefusedStatus {
+    let class = match status.as_u16() {
+        400 => StatusClass::BadRequest,
+        401 | 403 => StatusClass::Credentials,
+        404 | 405 => StatusClass::NoEndpoint,
+        421 => StatusClass::WrongHost,
+        300..=399 => StatusClass::Redirect,
+        400..=499 => StatusClass::OtherClientError,
+        _ => StatusClass::ServerError,
+    };
+    RefusedStatus { number: status.as_u16(), class }
+}
+
 /// Why there was no response at all.
 pub(super) fn no_response(origin: &str, error: &legacy::Error) -> SendError {
     if error.is_connect() {
         return SendError::NotSent(no_connection(origin, error));
     }
-    if find::<Withheld>(error).is_some() {
-        return SendError::Withheld;
+    if find::<NoLongerAllowed>(error).is_some() {
+        return SendError::NoLongerAllowed;
     }
     // hyper says "canceled" and "closed" only of requests that it has not begun to write.
     let unwritten = find::<hyper::Error>(error).is_some_and(|e| e.is_canceled() || e.is_closed());
@@ -48,18 +62,20 @@ pub(super) fn broken(origin: &str, error: &(dyn Error + 'static)) -> String {
 }
 
 /// Why a body or an event was not read to its end.
-pub(super) fn unread(server: &str, origin: &str, limit: usize, unread: &Unread) -> String {
-    match unread {
-        Unread::TooLarge => {
+pub(super) fn read_error(server: &str, origin: &str, limit: usize, error: &ReadError) -> String {
+    match error {
+        ReadError::TooLarge => {
             format!("`{server}` answered with more than {limit} bytes, the limit for one message")
         }
-        Unread::NoMessage => format!("`{server}` answered with something that is no JSON message"),
-        Unread::Broken(error) => broken(origin, error),
+        ReadError::NotAMessage => {
+            format!("`{server}` answered with something that is no JSON message")
+        }
+        ReadError::Broken(error) => broken(origin, error),
     }
 }
 
 fn no_connection(origin: &str, error: &(dyn Error + 'static)) -> String {
-    if let Some(limit) = find::<TooSlow>(error) {
+    if let Some(limit) = find::<ConnectTimeout>(error) {
         return format!("no connection to {origin} {limit}: is the address right?");
     }
     if let Some(tls) = chain(error).find_map(tls_error) {

@@ -36,7 +36,7 @@ struct Held {
 
 /// The share of one socket.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(super) struct IntakeShare {
     intake: Arc<Intake>,
     place: Option<u64>,
     gives_way: Arc<Notify>,
@@ -49,14 +49,15 @@ impl Intake {
     }
 
     /// A share for a socket, told through the second when it has to give way.
-    pub(super) fn share(self: &Arc<Self>) -> (Share, Arc<Notify>) {
+    pub(super) fn share(self: &Arc<Self>) -> (IntakeShare, Arc<Notify>) {
         let gives_way = Arc::new(Notify::new());
-        let share = Share { intake: Arc::clone(self), place: None, gives_way: gives_way.clone() };
+        let share =
+            IntakeShare { intake: Arc::clone(self), place: None, gives_way: gives_way.clone() };
         (share, gives_way)
     }
 }
 
-impl Share {
+impl IntakeShare {
     /// The socket holds so many bytes now.
     pub(super) fn holds(&mut self, bytes: usize) {
         if bytes < SMALL {
@@ -90,7 +91,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for IntakeShare {
     fn drop(&mut self) {
         self.give_back();
     }

@@ -6,9 +6,9 @@
 //! Invariant: a socket that nothing comes on has no buffer.
 //! Invariant: a call is written only if it is still allowed when its turn on the socket comes.
 //!
-//! Start at [`serve`]; what comes in is read in `socket/hearing.rs`.
+//! Start at [`serve`]; what comes in is read in `socket/reader.rs`.
 
-mod hearing;
+mod frame_reader;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,8 +21,8 @@ use tokio::time::{sleep, timeout};
 use toolgate_gateway::Gate;
 use toolgate_session::{CallId, Input, Opcode, SocketId, Token, What, encode, encode_close};
 
-use self::hearing::{Hearing, Next};
-use super::intake::Share;
+use self::frame_reader::{FrameReader, Next};
+use super::intake::IntakeShare;
 use super::switchboard::Switchboard;
 use crate::tls::Stream;
 
@@ -63,7 +63,7 @@ pub(super) struct Socket {
 }
 
 /// Closes a socket that may not come in.
-pub(super) async fn turn_away(mut socket: Socket) {
+pub(super) async fn reject(mut socket: Socket) {
     let (code, reason) = NO_TOKEN;
     let farewell = async {
         socket.stream.write_all(&encode_close(code, reason)).await?;
@@ -120,10 +120,10 @@ async fn read(
     mut from: ReadHalf<Stream>,
     early: Bytes,
     frame: usize,
-    share: Share,
+    share: IntakeShare,
 ) -> bool {
-    let mut hearing = Hearing::new(&open.board, open.id, frame, share);
-    let mut next = hearing.hear(&early);
+    let mut reader = FrameReader::new(&open.board, open.id, frame, share);
+    let mut next = reader.receive(&early);
     // It is a part of a larger buffer.
     drop(early);
     loop {
@@ -140,7 +140,7 @@ async fn read(
             }
             Next::Lost => return false,
         }
-        next = if hearing.is_behind() { hearing.catch_up() } else { hearing.read(&mut from).await };
+        next = if reader.is_behind() { reader.catch_up() } else { reader.read(&mut from).await };
     }
 }
 

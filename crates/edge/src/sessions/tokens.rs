@@ -54,7 +54,7 @@ impl Tokens {
     }
 
     /// Those of `self` that are no longer as they were in `newer`; `None` is coming without one.
-    pub(super) fn gone(&self, newer: &Self) -> Vec<Option<u32>> {
+    pub(super) fn revoked(&self, newer: &Self) -> Vec<Option<u32>> {
         if self.0.is_empty() {
             return if newer.0.is_empty() { Vec::new() } else { vec![None] };
         }
@@ -87,16 +87,16 @@ mod tests {
     fn what_is_gone_is_told() {
         let (none, one) = (Tokens::default(), Tokens::new(vec![token("one")]));
         let both = Tokens::new(vec![token("one"), token("two")]);
-        assert_eq!(none.gone(&none), []);
-        assert_eq!(none.gone(&one), [None]);
-        assert_eq!(one.gone(&both), []);
-        assert_eq!(both.gone(&one), [both.admit("two").unwrap().id]);
+        assert_eq!(none.revoked(&none), []);
+        assert_eq!(none.revoked(&one), [None]);
+        assert_eq!(one.revoked(&both), []);
+        assert_eq!(both.revoked(&one), [both.admit("two").unwrap().id]);
         let bound = KnownToken::new(
             Sha256::digest("one").into(),
             Some(vec![Glob::new("server")]),
             None,
             None,
         );
-        assert_eq!(one.gone(&Tokens::new(vec![bound])).len(), 1, "other bounds, another token");
+        assert_eq!(one.revoked(&Tokens::new(vec![bound])).len(), 1, "other bounds, another token");
     }
 }

@@ -22,7 +22,7 @@ fn lost(result: Result<(), SendError>) -> String {
 fn refused(result: Result<(), SendError>) -> (u16, String) {
     match result {
         Err(SendError::Refused { status, body }) => {
-            (status, String::from_utf8(body.to_vec()).unwrap())
+            (status.number, String::from_utf8(body.to_vec()).unwrap())
         }
         other => panic!("expected Refused, got {other:?}"),
     }

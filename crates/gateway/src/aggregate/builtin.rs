@@ -26,7 +26,7 @@ use toolgate_audit::{CallId, Effect, Outcome};
 use toolgate_mcp::{Refusal, Request, write};
 use toolgate_policy::Class;
 use toolgate_store::Ending;
-use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::lists::List;
 use toolgate_upstream::work::Work;
 
@@ -83,17 +83,17 @@ pub(crate) fn start(
     session: &Arc<AgentSession>,
     built_in: &'static BuiltIn,
     request: &Request<'_>,
-    outlet: &Arc<Outlet>,
+    buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     let wanted = wanted(session, TOOLGATE, request, Some(built_in.name), |_| built_in.class)?;
-    let (session, outlet, id) = (Arc::clone(session), Arc::clone(outlet), request.id.to_owned());
+    let (session, buffer, id) = (Arc::clone(session), Arc::clone(buffer), request.id.to_owned());
     Ok(Box::pin(async move {
         let began = Instant::now();
         let (admission, wanted) = (Arc::clone(session.admission()), Arc::new(wanted));
         let ticket = match admission.admit(&wanted).await {
             Ok(admitted) => admitted.split().1,
             Err(refused) => {
-                return outlet.answer(refused.answer(&id, Expects::ToolResult), None);
+                return buffer.answer(refused.answer(&id, Expects::ToolResult), None);
             }
         };
         let done = (built_in.run)(session, wanted.arguments.clone()).await;
@@ -104,7 +104,7 @@ pub(crate) fn start(
         let mut ending = Ending::new(outcome, effect, admission.now());
         ending.error_code = done.as_ref().err().map(|failed| failed.code.into());
         ending.total_ms = u64::try_from(began.elapsed().as_millis()).ok();
-        outlet.answer(write::result(&id, &result(done, wanted.call_id)), None);
+        buffer.answer(write::result(&id, &result(done, wanted.call_id)), None);
         ticket.finish(ending);
     }))
 }

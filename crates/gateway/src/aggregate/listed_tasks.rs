@@ -18,9 +18,9 @@ use toolgate_mcp::{
 };
 use toolgate_policy::Class;
 use toolgate_store::Ending;
-use toolgate_upstream::event_buffer::{First, Outlet};
+use toolgate_upstream::event_buffer::{EventBuffer, First};
 use toolgate_upstream::forward::forward;
-use toolgate_upstream::link::{Ask, Link};
+use toolgate_upstream::link::{AgentRequest, Link};
 use toolgate_upstream::work::Work;
 
 use crate::downstream::agent::AgentSession;
@@ -30,14 +30,14 @@ const LISTING: Duration = Duration::from_millis(1_500);
 const MAX_PAGES: usize = 10;
 
 /// Lists the tasks of all servers.
-pub(super) fn list(session: &Arc<AgentSession>, id: &str, outlet: &Arc<Outlet>) -> Work {
-    let (session, outlet, id) = (Arc::clone(session), Arc::clone(outlet), id.to_owned());
+pub(super) fn list(session: &Arc<AgentSession>, id: &str, buffer: &Arc<EventBuffer>) -> Work {
+    let (session, buffer, id) = (Arc::clone(session), Arc::clone(buffer), id.to_owned());
     Box::pin(async move {
         let mut asked = JoinSet::new();
         for (place, link) in session.links().iter().enumerate() {
-            let offer = link.server().offers.of(link.audience());
-            let lists = offer.is_some_and(|offer| offer.can("tasks"));
-            if lists && link.is_up() && !link.speaks_modern() {
+            let advertised = link.server().list_cache.of(link.client_profile());
+            let lists = advertised.is_some_and(|advertised| advertised.can("tasks"));
+            if lists && link.is_up() && !link.is_sessionless() {
                 let (session, link) = (Arc::clone(&session), Arc::clone(link));
                 asked.spawn(async move {
                     let listed = timeout(LISTING, tasks_of(&session, &link)).await;
@@ -46,7 +46,7 @@ pub(super) fn list(session: &Arc<AgentSession>, id: &str, outlet: &Arc<Outlet>) 
             }
         }
         if asked.is_empty() {
-            return outlet.answer(nothing(&session, &id).await, None);
+            return buffer.answer(nothing(&session, &id).await, None);
         }
         let (mut all, mut refused) = (BTreeMap::new(), None);
         while let Some(answered) = asked.join_next().await {
@@ -62,7 +62,7 @@ pub(super) fn list(session: &Arc<AgentSession>, id: &str, outlet: &Arc<Outlet>) 
             }
             _ => write::result(&id, &format!(r#"{{"tasks":[{}]}}"#, all.join(","))),
         };
-        outlet.answer(answer, None);
+        buffer.answer(answer, None);
     })
 }
 
@@ -110,28 +110,28 @@ async fn tasks_of(session: &Arc<AgentSession>, link: &Arc<Link>) -> (Vec<String>
 /// One page, asked for as a request of the agent's own.
 async fn ask(session: &Arc<AgentSession>, link: &Arc<Link>, params: Option<&str>) -> Option<Bytes> {
     let number = session.next_number();
-    let outlet = Arc::new(Outlet::expecting(number, 1));
+    let buffer = Arc::new(EventBuffer::expecting(number, 1));
     let raw = write::request(number, method::TASKS_LIST, params);
     let work = {
         let Ok(Incoming::One(Message::Request(request))) = parse_agent(&raw, &Limits::default())
         else {
             return None;
         };
-        let ask = Ask {
+        let ask = AgentRequest {
             session: session.key(),
             request: &request,
             changes: &[],
             task: None,
             mapped: true,
-            withheld: false,
+            held: false,
             call_id: None,
-            newer: false,
+            sessionless: false,
             hides: None,
         };
-        forward(session, link, &ask, None, &outlet).ok()?
+        forward(session, link, &ask, None, &buffer).ok()?
     };
     work.await;
-    match outlet.first().await {
+    match buffer.first().await {
         First::Answer(answer, _) => Some(answer.into_bytes()),
         First::Stream => None,
     }

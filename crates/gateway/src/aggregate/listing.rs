@@ -12,7 +12,7 @@ use toolgate_admission::list_kind::Kind;
 use toolgate_admission::reserved::{SESSIONS, TOOLGATE};
 use toolgate_mcp::{Pieces, Request, peek, text, write};
 use toolgate_policy::Class;
-use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::link::Link;
 use toolgate_upstream::work::Work;
 
@@ -32,7 +32,7 @@ pub(super) fn start(
     session: &Arc<AgentSession>,
     kind: Kind,
     request: &Request<'_>,
-    outlet: &Arc<Outlet>,
+    buffer: &Arc<EventBuffer>,
 ) -> Option<Work> {
     let links = session.links();
     let given = request.params.and_then(|params| peek(params, &["cursor"]).ok().flatten());
@@ -43,12 +43,12 @@ pub(super) fn start(
             (place_of(&links, &cursor.server)?, cursor.entry)
         }
     };
-    let (session, outlet) = (Arc::clone(session), Arc::clone(outlet));
+    let (session, buffer) = (Arc::clone(session), Arc::clone(buffer));
     let id = request.id.to_owned();
     Some(Box::pin(async move {
         hear(&links, kind).await;
         session.sight.note_shown(kind, Seen::by(&session, kind));
-        outlet.answer(page(&session, &links, kind, from, &id), None);
+        buffer.answer(page(&session, &links, kind, from, &id), None);
     }))
 }
 
@@ -85,7 +85,7 @@ async fn hear(links: &Links, kind: Kind) {
         freshen(link, kind, now);
     }
     for link in links.iter() {
-        link.server().offers.first_hearing().await;
+        link.server().list_cache.wait_for_first_list().await;
     }
 }
 
@@ -183,8 +183,8 @@ impl<'a> Look<'a> {
         entry: usize,
         room: usize,
     ) -> Option<(Bytes, Option<usize>)> {
-        let offer = link.server().offers.of(link.audience())?;
-        let list = offer.list(self.kind);
+        let advertised = link.server().list_cache.of(link.client_profile())?;
+        let list = advertised.list(self.kind);
         Some(if self.grant.may_hide() || self.links.may_collide() {
             list.page_of(entry, room, |own| self.shows(link, own))
         } else {
@@ -230,8 +230,10 @@ impl<'a> Look<'a> {
 
     fn server_tools(&self, link: &Arc<Link>) -> Vec<Listed> {
         let server = link.server();
-        let Some(offer) = server.offers.of(link.audience()) else { return Vec::new() };
-        let own = offer.list(self.kind).entries().map(|(own, _)| own);
+        let Some(advertised) = server.list_cache.of(link.client_profile()) else {
+            return Vec::new();
+        };
+        let own = advertised.list(self.kind).entries().map(|(own, _)| own);
         let listed = own.filter(|own| self.shows(link, own)).map(|own| Listed {
             shown: server.naming.shown(self.kind, own),
             server: server.name().to_owned(),

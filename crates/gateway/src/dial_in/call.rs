@@ -19,8 +19,8 @@ use toolgate_audit::{CallId, Effect, Outcome};
 use toolgate_mcp::{Refusal, Request, peek, write};
 use toolgate_session::{self as session, Answer, Failure, Known, Target};
 use toolgate_store::Ending;
-use toolgate_upstream::event_buffer::Outlet;
-use toolgate_upstream::withheld::{Withheld, record_first};
+use toolgate_upstream::event_buffer::EventBuffer;
+use toolgate_upstream::held_answer::{HeldAnswer, record_first};
 use toolgate_upstream::work::Work;
 
 use super::{Desk, Gate, Running, Sending, Unresolved};
@@ -38,7 +38,7 @@ struct SessionCall {
     arguments: Option<String>,
     /// The agent's id of the request.
     id: String,
-    outlet: Arc<Outlet>,
+    buffer: Arc<EventBuffer>,
 }
 
 /// Starts a call of the tool that the grant knows as `shown`.
@@ -47,7 +47,7 @@ pub(crate) fn start(
     desk: &Arc<Desk>,
     request: &Request<'_>,
     (shown, known): (&str, Known),
-    outlet: &Arc<Outlet>,
+    buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     let arguments = request.params.map(|params| peek(params, &["arguments"])).transpose()?;
     let arguments = arguments.flatten().filter(|raw| *raw != "null").map(str::to_owned);
@@ -63,7 +63,7 @@ pub(crate) fn start(
         shown: shown.to_owned(),
         arguments,
         id: request.id.to_owned(),
-        outlet: Arc::clone(outlet),
+        buffer: Arc::clone(buffer),
     };
     Ok(Box::pin(call.run()))
 }
@@ -112,7 +112,7 @@ impl SessionCall {
             Err(refused) => refused.answer(&self.id, Expects::ToolResult),
         };
         self.desk.metrics.unavailable.inc();
-        self.outlet.answer(answer, None);
+        self.buffer.answer(answer, None);
     }
 
     async fn send(self, target: Target, checked: bool) {
@@ -125,7 +125,7 @@ impl SessionCall {
         let (permit, ticket) = match admission.admit(&wanted).await {
             Ok(admitted) => admitted.split(),
             Err(refused) => {
-                return self.outlet.answer(refused.answer(&self.id, Expects::ToolResult), None);
+                return self.buffer.answer(refused.answer(&self.id, Expects::ToolResult), None);
             }
         };
         let sent = Instant::now();
@@ -151,17 +151,17 @@ impl SessionCall {
         ending.total_ms = u64::try_from(began.elapsed().as_millis()).ok();
         ended.count(&self.desk);
         let Some(result) = ended.result else {
-            self.outlet.forgo();
+            self.buffer.skip_answer();
             return ticket.finish(ending);
         };
         let answer = write::result(&self.id, &result);
         if ended.effect != Effect::Done || !wanted.watches_result() {
-            self.outlet.answer(answer, None);
+            self.buffer.answer(answer, None);
             return ticket.finish(ending);
         }
         ending.ownership = admission.ownership_of(&wanted, &result).await;
-        let withheld = Withheld { answer: answer.into(), outlet: self.outlet, result };
-        record_first(ticket, ending, withheld).await;
+        let held = HeldAnswer { answer: answer.into(), buffer: self.buffer, result };
+        record_first(ticket, ending, held).await;
     }
 }
 

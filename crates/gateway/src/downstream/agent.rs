@@ -21,10 +21,10 @@ use toolgate_admission::admit::{Admission, Sender};
 use toolgate_admission::clearance::Closed;
 use toolgate_admission::list_kind::Kind;
 use toolgate_mcp::{Message, Notification, Refusal, Request, Version, code, method, peek, write};
-use toolgate_upstream::event_buffer::{Outlet, Reader};
+use toolgate_upstream::event_buffer::{EventBuffer, Reader};
 use toolgate_upstream::forward::{forward, refuse_task};
-use toolgate_upstream::link::{Ask, Asked, Link, Server};
-use toolgate_upstream::resubscribe::Wishes;
+use toolgate_upstream::link::{AgentRequest, Link, Server, ServerRequest};
+use toolgate_upstream::resubscribe::ServerSubscriptions;
 use toolgate_upstream::rewrite::{refused, rewrite};
 use toolgate_upstream::tasks;
 use toolgate_upstream::work::Work;
@@ -66,12 +66,12 @@ pub struct AgentSession {
     links: ArcSwap<Links>,
     /// Links before those, on which calls may still run.
     former: Mutex<Vec<Weak<Link>>>,
-    general: Arc<Outlet>,
+    general: Arc<EventBuffer>,
     streams: Mutex<Streams>,
     next_stream: AtomicU64,
-    asked: Mutex<HashMap<u64, Asked>>,
+    asked: Mutex<HashMap<u64, ServerRequest>>,
     next_asked: AtomicU64,
-    pub(crate) wishes: Wishes,
+    pub(crate) server_subscriptions: ServerSubscriptions,
     /// What serves it where all servers are shown.
     aggregate: &'static dyn Aggregate,
     /// If it stands for clients of protocol 2026-07-28: what belongs to that.
@@ -113,9 +113,9 @@ impl AgentSession {
 
     /// Sends a request. What comes of it is read from the returned call.
     pub fn request(self: &Arc<Self>, request: &Request<'_>) -> Result<Call, Refusal> {
-        let outlet = Arc::new(Outlet::expecting(self.stream_number(), 1));
-        let work = self.start(request, &outlet)?;
-        Ok(Call::new(outlet, work, &self.tasks, &self.pace))
+        let buffer = Arc::new(EventBuffer::expecting(self.stream_number(), 1));
+        let work = self.start(request, &buffer)?;
+        Ok(Call::new(buffer, work, &self.tasks, &self.pace))
     }
 
     /// Handles the members of a batch, each on its own; the call has an answer for every request.
@@ -124,10 +124,10 @@ impl AgentSession {
         let wants_answer =
             |member: &&Result<_, _>| matches!(member, Ok(Message::Request(_)) | Err(_));
         let answers = members.iter().filter(wants_answer).count();
-        let outlet = Arc::new(Outlet::expecting(self.stream_number(), answers));
+        let buffer = Arc::new(EventBuffer::expecting(self.stream_number(), answers));
         for member in members {
             let refusal = match member {
-                Ok(Message::Request(request)) => match self.start(request, &outlet) {
+                Ok(Message::Request(request)) => match self.start(request, &buffer) {
                     Ok(work) => {
                         self.tasks.spawn(work);
                         continue;
@@ -146,10 +146,10 @@ impl AgentSession {
                 }
                 Err(refusal) => refusal.clone(),
             };
-            outlet.answer(refused(&refusal), None);
+            buffer.answer(refused(&refusal), None);
         }
         let idle = Box::pin(std::future::ready(()));
-        (answers > 0).then(|| Call::new(outlet, idle, &self.tasks, &self.pace))
+        (answers > 0).then(|| Call::new(buffer, idle, &self.tasks, &self.pace))
     }
 
     /// Passes on a notification of the agent.
@@ -217,7 +217,7 @@ impl AgentSession {
         for link in self.links().iter() {
             link.listen();
             if !self.endpoint.is_one() && !link.is_up() && link.is_cheap() {
-                link.survey(&Kind::ALL);
+                link.refresh_lists(&Kind::ALL);
             }
         }
     }
@@ -225,18 +225,18 @@ impl AgentSession {
     /// Goes on reading a stream after the event `id`; none if the stream is not known (any more)
     /// or has not had that event.
     pub fn resume(self: &Arc<Self>, id: &EventId) -> Option<Attached> {
-        let outlet = match id.stream {
+        let buffer = match id.stream {
             0 => Arc::clone(&self.general),
             stream => self.streams.lock().find(stream)?,
         };
-        (id.event <= outlet.last()).then(|| self.attach(outlet.read(Some(id.event))))
+        (id.event <= buffer.last()).then(|| self.attach(buffer.read(Some(id.event))))
     }
 
     /// Reads the stream of a call, which can be resumed from now on.
     pub fn stream(self: &Arc<Self>, call: &Call) -> Attached {
-        let outlet = call.outlet();
-        self.streams.lock().keep(Arc::clone(outlet));
-        self.attach(outlet.read(Some(0)))
+        let buffer = call.buffer();
+        self.streams.lock().keep(Arc::clone(buffer));
+        self.attach(buffer.read(Some(0)))
     }
 
     /// Whose it is.
@@ -274,7 +274,7 @@ impl AgentSession {
         &self.opening
     }
 
-    pub(crate) fn general(&self) -> &Arc<Outlet> {
+    pub(crate) fn general(&self) -> &Arc<EventBuffer> {
         &self.general
     }
 
@@ -297,7 +297,7 @@ impl AgentSession {
     }
 
     /// A server's word that belongs to no request.
-    pub(crate) fn hear_general(
+    pub(crate) fn receive_general(
         &self,
         server: &Server,
         notification: &Notification<'_>,
@@ -351,24 +351,24 @@ impl AgentSession {
             standing.hang_up(self.key);
         }
         for link in self.all_links() {
-            link.forgo_cancelled();
+            link.drop_cancelled();
         }
     }
 
     fn start(
         self: &Arc<Self>,
         request: &Request<'_>,
-        outlet: &Arc<Outlet>,
+        buffer: &Arc<EventBuffer>,
     ) -> Result<Work, Refusal> {
         self.touch();
         check_level(request)?;
         let mapped = !self.endpoint.is_one();
         if let Some(long) = TooLong::of(&request.method, request.params, mapped) {
-            return Ok(self.reject(request, long, outlet));
+            return Ok(self.reject(request, long, buffer));
         }
         let started = match &self.endpoint {
-            Endpoint::Server(server) => self.start_one(server, request, outlet),
-            Endpoint::All | Endpoint::Sessions => self.aggregate.start(self, request, outlet),
+            Endpoint::Server(server) => self.start_one(server, request, buffer),
+            Endpoint::All | Endpoint::Sessions => self.aggregate.start(self, request, buffer),
         };
         started.map_err(|refusal| Refusal { id: Some(request.id.to_owned()), ..refusal })
     }
@@ -377,7 +377,7 @@ impl AgentSession {
         self: &Arc<Self>,
         server: &str,
         request: &Request<'_>,
-        outlet: &Arc<Outlet>,
+        buffer: &Arc<EventBuffer>,
     ) -> Result<Work, Refusal> {
         let links = self.links.load();
         let Some(link) = links.first() else {
@@ -391,31 +391,31 @@ impl AgentSession {
         let other = [method::INITIALIZE, method::DISCOVER, method::LISTEN];
         if self.standing.is_none() && other.contains(&request.method.as_ref()) {
             let why = format!("there is no method `{}` in this agent session", request.method);
-            outlet.answer(write::error(Some(request.id), code::METHOD_NOT_FOUND, &why, None), None);
+            buffer.answer(write::error(Some(request.id), code::METHOD_NOT_FOUND, &why, None), None);
             return Ok(Box::pin(std::future::ready(())));
         }
-        self.wishes.note(request);
+        self.server_subscriptions.note(request);
         let task = match self.task_at(server, request) {
             Ok(task) => task,
-            Err(refusal) => return refuse_task(self, server, request, refusal, outlet),
+            Err(refusal) => return refuse_task(self, server, request, refusal, buffer),
         };
         let related = tasks::related(self, server, request.params)?;
         let changes: Vec<_> =
             task.iter().chain(&related).map(|(part, own)| (*part, write::quote(own))).collect();
         let changes: Vec<_> = changes.iter().map(|(part, own)| (*part, own.as_str())).collect();
         let grant = self.grant();
-        let ask = Ask {
+        let ask = AgentRequest {
             session: self.key,
             request,
             changes: &changes,
             task: task.as_ref().map(|(_, own)| own.as_str()),
             mapped: false,
-            withheld: false,
+            held: false,
             call_id: None,
-            newer: self.standing.is_some(),
+            sessionless: self.standing.is_some(),
             hides: grant.may_hide().then(|| (&grant, self.admission.now())),
         };
-        forward(self, link, &ask, None, outlet)
+        forward(self, link, &ask, None, buffer)
     }
 
     /// The task of `server` that a request is about; none if it is about none.
@@ -432,13 +432,13 @@ impl AgentSession {
     }
 
     /// Rejects a request unread.
-    fn reject(&self, request: &Request<'_>, long: TooLong, outlet: &Arc<Outlet>) -> Work {
-        let (admission, outlet) = (Arc::clone(&self.admission), Arc::clone(outlet));
+    fn reject(&self, request: &Request<'_>, long: TooLong, buffer: &Arc<EventBuffer>) -> Work {
+        let (admission, buffer) = (Arc::clone(&self.admission), Arc::clone(buffer));
         let (grant, via) = (self.grant(), Arc::clone(&self.sender.via));
         let (name, refusal) = (request.method.to_string(), long.refusal(Some(request.id)));
         Box::pin(async move {
             long.record(&admission, &grant, &via, &name).await;
-            outlet.answer(refused(&refusal), None);
+            buffer.answer(refused(&refusal), None);
         })
     }
 

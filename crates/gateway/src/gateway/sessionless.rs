@@ -33,7 +33,7 @@ impl Gateway {
         if let Some(long) = TooLong::of(&request.method, request.params, mapped) {
             let (admission, via) = (self.admission(), endpoint.via());
             long.record(admission, caller, &via, &request.method).await;
-            return Ok(Started::Answer(refused(&long.refusal(Some(request.id))), 200));
+            return Ok(Started::Answer(refused(&long.refusal(Some(request.id))), None));
         }
         let session =
             self.standing_session(endpoint, caller, client).map_err(NotStarted::NotOpened)?;

@@ -10,8 +10,8 @@ use toolgate_mcp::{
     Incoming, Limits, Message, Payload, Request, Response, code, entries, members, parse_server,
     text, write,
 };
-use toolgate_upstream::event_buffer::Outlet;
-use toolgate_upstream::link::Opened;
+use toolgate_upstream::event_buffer::EventBuffer;
+use toolgate_upstream::link::HandshakeOutcome;
 use toolgate_upstream::rewrite::with_error;
 
 use super::Shape;
@@ -26,9 +26,9 @@ const NOT_SHOWN: [&str; 1] = ["tasks"];
 /// Starts answering.
 pub(super) fn start(session: &Arc<AgentSession>, request: &Request<'_>) -> ModernCall {
     let since = Instant::now();
-    let outlet = Arc::new(Outlet::expecting(session.next_number(), 1));
+    let buffer = Arc::new(EventBuffer::expecting(session.next_number(), 1));
     let work = {
-        let (session, outlet) = (Arc::clone(session), Arc::clone(&outlet));
+        let (session, buffer) = (Arc::clone(session), Arc::clone(&buffer));
         let (raw, id) = (request.raw.to_owned(), request.id.to_owned());
         async move {
             let welcome = match session.endpoint() {
@@ -38,9 +38,9 @@ pub(super) fn start(session: &Arc<AgentSession>, request: &Request<'_>) -> Moder
             // A server of the same protocol answers for itself.
             let links = session.links();
             let link =
-                links.first().filter(|link| session.endpoint().is_one() && link.speaks_modern());
+                links.first().filter(|link| session.endpoint().is_one() && link.is_sessionless());
             if let (Ok(_), Some(_)) = (&welcome, link)
-                && let Ok(asking) = session.start_own(&raw, &outlet)
+                && let Ok(asking) = session.start_own(&raw, &buffer)
             {
                 return asking.await;
             }
@@ -48,10 +48,10 @@ pub(super) fn start(session: &Arc<AgentSession>, request: &Request<'_>) -> Moder
                 Ok(welcome) => discovered(&welcome, &id),
                 Err(answer) => answer,
             };
-            outlet.answer(answer, None);
+            buffer.answer(answer, None);
         }
     };
-    let call = session.call(outlet, Box::pin(work));
+    let call = session.call(buffer, Box::pin(work));
     let interest = Interest::ours(session);
     ModernCall::new(call, Calling { shape: Shape::Ours, interest, asking: None })
 }
@@ -60,7 +60,7 @@ pub(super) fn start(session: &Arc<AgentSession>, request: &Request<'_>) -> Moder
 async fn welcome_of_all(session: &Arc<AgentSession>, raw: &str, id: &str) -> Result<Bytes, Bytes> {
     let links = session.links();
     for link in links.iter() {
-        link.server().offers.first_hearing().await;
+        link.server().list_cache.wait_for_first_list().await;
     }
     let method = toolgate_mcp::method::DISCOVER.into();
     let request = Request { raw, id, method, params: None };
@@ -79,11 +79,13 @@ async fn welcome_of_one(
         return Err(write::error(Some(id), code::INTERNAL_ERROR, why, None));
     };
     match link.opened(since).await {
-        Ok(Opened::Yes(welcome)) => Ok(welcome),
-        Ok(Opened::No(refusal)) => Err(match response(&refusal).map(|it| it.payload) {
-            Some(Payload::Error(error)) => with_error(id, error),
-            _ => no_handshake(id),
-        }),
+        Ok(HandshakeOutcome::Accepted(welcome)) => Ok(welcome),
+        Ok(HandshakeOutcome::Rejected(refusal)) => {
+            Err(match response(&refusal).map(|it| it.payload) {
+                Some(Payload::Error(error)) => with_error(id, error),
+                _ => no_handshake(id),
+            })
+        }
         Err(failure) => Err(failure.answer(link.server().name(), id, Expects::Other, None)),
     }
 }

@@ -10,7 +10,7 @@ use toolgate_gateway::{AgentSessions, Endpoint, Gateway, Ids, Metrics, NotOpened
 use toolgate_mcp::{Incoming, Limits, Message, parse_agent, peek};
 
 use crate::bed::{Agent, Bed, INITIALIZE, limits, settings, shared};
-use crate::script::{Connect, Kind, Peer, settle};
+use crate::script::{Connect, Kind, Peer, refusal as refused_with, settle};
 
 fn refusal(opened: Result<Agent, NotOpened>) -> String {
     match opened {
@@ -90,7 +90,7 @@ async fn an_error_inside_a_refusal_reaches_the_agent_too() {
     let mut line = peer.line().await;
     let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"too old"}}"#;
     let body = Bytes::from_static(body.as_bytes());
-    line.next().await.refuse(SendError::Refused { status: 400, body });
+    line.next().await.refuse(refused_with(400, body));
     let expected = r#"{"jsonrpc":"2.0","id":"hello","error":{"code":-32602,"message":"too old"}}"#;
     assert_eq!(refusal(opening.await.unwrap()), expected);
 }
@@ -100,7 +100,7 @@ async fn a_server_that_cannot_be_reached_is_told() {
     let table = [
         (SendError::NotSent("no such program".to_owned()), "no such program"),
         (SendError::Lost("it hung up".to_owned()), "it hung up"),
-        (SendError::Refused { status: 401, body: Bytes::new() }, "credentials"),
+        (refused_with(401, Bytes::new()), "credentials"),
         (SendError::SessionLost, "forgotten the session"),
     ];
     for (error, what) in table {

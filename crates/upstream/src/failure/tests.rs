@@ -2,7 +2,14 @@ use super::*;
 
 /// Failure, its code, its effect, and what the text must say.
 fn table() -> Vec<(Failure, &'static str, Effect, &'static str)> {
-    let refused = |status| Failure::Refused { status };
+    let refused = |number| {
+        let class = match number {
+            401 => StatusClass::Credentials,
+            404 => StatusClass::NoEndpoint,
+            _ => StatusClass::ServerError,
+        };
+        Failure::Refused { status: RefusedStatus { number, class } }
+    };
     vec![
         (
             Failure::unavailable("connection refused"),

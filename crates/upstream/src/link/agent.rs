@@ -10,10 +10,10 @@ use toolgate_admission::caller::Caller;
 use toolgate_admission::multi_round::{Newer, Steps};
 use toolgate_mcp::Notification;
 
-use super::asked::Asked;
+use super::server_request::ServerRequest;
 use super::{Link, Server};
-use crate::event_buffer::Outlet;
-use crate::resubscribe::Wishes;
+use crate::event_buffer::EventBuffer;
+use crate::resubscribe::ServerSubscriptions;
 
 /// One agent that speaks through a link.
 pub trait Agent: Caller + 'static {
@@ -27,27 +27,31 @@ pub trait Agent: Caller + 'static {
     fn is_standing(&self) -> bool;
 
     /// The stream of what belongs to no request.
-    fn general(&self) -> &Arc<Outlet>;
+    fn general(&self) -> &Arc<EventBuffer>;
 
     /// What it asked of servers that they forget when they are lost.
-    fn wishes(&self) -> &Wishes;
+    fn server_subscriptions(&self) -> &ServerSubscriptions;
 
     /// Remembers a server's request; the number is the id under which the agent is asked. None if
     /// too many have no answer yet.
-    fn ask(&self, asked: Asked) -> Option<u64>;
+    fn ask(&self, asked: ServerRequest) -> Option<u64>;
 
     /// The call that asked this goes on without an answer; false if it had one.
-    fn unask(&self, number: u64) -> bool;
+    fn drop_server_request(&self, number: u64) -> bool;
 
     /// The server withdraws its request `id`: under which number, and where, the agent was asked.
-    fn withdraw_asked(&self, link: &Weak<Link>, id: &str) -> Option<(u64, Arc<Outlet>)>;
+    fn withdraw_server_request(
+        &self,
+        link: &Weak<Link>,
+        id: &str,
+    ) -> Option<(u64, Arc<EventBuffer>)>;
 
     /// Forgets what was asked over that link in that epoch; how many questions those were.
-    fn forget_asked(&self, link: &Weak<Link>, epoch: u64) -> usize;
+    fn forget_server_requests(&self, link: &Weak<Link>, epoch: u64) -> usize;
 
     /// Receives a notification that belongs to no request.
-    fn hear_general(&self, server: &Server, notification: &Notification<'_>, body: &Bytes);
+    fn receive_general(&self, server: &Server, notification: &Notification<'_>, body: &Bytes);
 
-    /// The other end of a call in several rounds, by the number of its outlet.
-    fn take_steps(&self, outlet: u64) -> Option<(Steps, Newer)>;
+    /// The other end of a call in several rounds, by the number of its buffer.
+    fn take_steps(&self, buffer: u64) -> Option<(Steps, Newer)>;
 }

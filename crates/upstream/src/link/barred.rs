@@ -38,8 +38,8 @@ impl Link {
         let wanted = peek(&opening, &["protocolVersion"]).ok().flatten().and_then(text);
         let version = wanted.and_then(|version| Version::parse(&version));
         let version = version.unwrap_or(Version::LATEST);
-        let known = self.server.offers.of(&self.audience);
-        let capabilities = known.as_ref().map_or(ANYTHING, |offer| &offer.capabilities);
+        let known = self.server.list_cache.of(&self.client_profile);
+        let capabilities = known.as_ref().map_or(ANYTHING, |advertised| &advertised.capabilities);
         let result = format!(
             r#"{{"protocolVersion":"{}","capabilities":{capabilities},"serverInfo":{}}}"#,
             version.as_str(),

@@ -23,22 +23,22 @@ use toolgate_mcp::modern::key;
 use toolgate_mcp::{Edit, Notification, entries, items, method, peek, text, write};
 
 use super::Link;
-use super::handshake::Up;
-use super::inbound::Ear;
-use super::waiting::Waiting;
+use super::handshake::LiveChannel;
+use super::inbound::Inbound;
+use super::waiting::Waiter;
 use crate::channel::{Channel, Outbound, SendError, Uncleared};
 use crate::era::Era;
 use crate::failure::Failure;
 use crate::rewrite::error_in;
 
-mod more;
+mod task_stream;
 
-pub use more::More;
+pub use task_stream::TaskStream;
 
 /// How long a server may take to agree to tell something.
-const AGREEING: Duration = Duration::from_secs(30);
+const ACK_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long somebody who listens waits for that.
-const HEARING: Duration = Duration::from_secs(3);
+const ACK_WAIT: Duration = Duration::from_secs(3);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
@@ -55,7 +55,18 @@ struct State {
     followed: BTreeMap<String, BTreeSet<u64>>,
     current: Option<Stream>,
     /// Streams of clients of the same protocol, by the numbers of their requests.
-    more: HashMap<u64, Arc<More>>,
+    more: HashMap<u64, Arc<TaskStream>>,
+}
+
+/// Why a resource is not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum FollowError {
+    /// The request belongs to no agent session any more.
+    #[error("the agent session has ended")]
+    NoAgent,
+    /// The server did not agree to it.
+    #[error("the server sends no notifications about changes of this resource")]
+    NotOffered,
 }
 
 /// One stream of changes.
@@ -78,8 +89,8 @@ impl Link {
     }
 
     /// Hears what the server says from now on, if it is not heard already.
-    pub(super) fn hear_changes(&self) {
-        let Some(up) = self.up.load_full().filter(|up| up.era == Era::Modern) else { return };
+    pub(super) fn open_change_stream(&self) {
+        let Some(up) = self.up.load_full().filter(|up| up.era == Era::Sessionless) else { return };
         let mut state = self.changes.0.lock();
         let is_heard = |stream: &Stream| stream.epoch == up.epoch && !stream.over.is_cancelled();
         if !state.current.as_ref().is_some_and(is_heard) && self.filter(&state) != NOTHING {
@@ -92,9 +103,9 @@ impl Link {
         self: &Arc<Self>,
         session: Option<u64>,
         uri: &str,
-        up: &Arc<Up>,
-    ) -> Result<Result<(), String>, Failure> {
-        let Some(session) = session else { return Ok(Err("nobody asks for it".to_owned())) };
+        up: &Arc<LiveChannel>,
+    ) -> Result<Result<(), FollowError>, Failure> {
+        let Some(session) = session else { return Ok(Err(FollowError::NoAgent)) };
         let mut agreed = {
             let mut state = self.changes.0.lock();
             let others = state.followed.entry(uri.to_owned()).or_default();
@@ -107,27 +118,27 @@ impl Link {
             stream.agreed.subscribe()
         };
         let known = agreed.wait_for(Option::is_some);
-        let tells = match timeout(AGREEING, known).await {
+        let tells = match timeout(ACK_TIMEOUT, known).await {
             Ok(Ok(known)) => known.as_ref().is_some_and(|uris| uris.contains(uri)),
             Ok(Err(_)) => false,
             Err(_) => {
                 self.unfollow(Some(session), uri);
-                return Err(Failure::Timeout { after: AGREEING });
+                return Err(Failure::Timeout { after: ACK_TIMEOUT });
             }
         };
         if tells {
             return Ok(Ok(()));
         }
         self.unfollow(Some(session), uri);
-        Ok(Err("the server does not tell of changes of this resource".to_owned()))
+        Ok(Err(FollowError::NotOffered))
     }
 
     /// Waits until the server has agreed to tell of its changes, but not for long.
-    pub async fn hears_changes(&self) {
+    pub async fn wait_for_change_stream(&self) {
         let Some(stream) = self.changes.0.lock().current.clone() else { return };
         let mut agreed = stream.agreed.subscribe();
         let known = agreed.wait_for(Option::is_some);
-        if timeout(HEARING, known).await.is_err() {
+        if timeout(ACK_WAIT, known).await.is_err() {
             tracing::debug!(server = self.server.name(), "it has not agreed to tell of changes");
         }
     }
@@ -155,13 +166,13 @@ impl Link {
             if let Some(stream) = state.current.take() {
                 stream.over.cancel();
             }
-        } else if let Some(up) = self.up.load_full().filter(|up| up.era == Era::Modern) {
+        } else if let Some(up) = self.up.load_full().filter(|up| up.era == Era::Sessionless) {
             self.open_stream(&mut state, &up);
         }
     }
 
     /// The server has said what it will tell.
-    pub(super) fn hear_acknowledged(&self, notification: &Notification<'_>, call: Option<u64>) {
+    pub(super) fn receive_acknowledged(&self, notification: &Notification<'_>, call: Option<u64>) {
         let params = notification.params.unwrap_or("{}");
         let tag = peek(params, &["_meta", key::SUBSCRIPTION_ID]).ok().flatten();
         let number = call.or_else(|| tag.and_then(|tag| tag.parse().ok()));
@@ -179,7 +190,7 @@ impl Link {
     }
 
     /// The server ends a stream of changes; false if it is about something else.
-    pub(super) fn hear_ended(&self, id: Option<&str>) -> bool {
+    pub(super) fn receive_listen_ended(&self, id: Option<&str>) -> bool {
         let number = id.and_then(|id| id.parse().ok());
         let state = self.changes.0.lock();
         let is_it = |stream: &Stream| number.is_some() && *stream.number.lock() == number;
@@ -192,7 +203,7 @@ impl Link {
         is_its
     }
 
-    fn open_stream(&self, state: &mut State, up: &Arc<Up>) -> Stream {
+    fn open_stream(&self, state: &mut State, up: &Arc<LiveChannel>) -> Stream {
         let before = state.current.take();
         // What the older stream has not been told by then, the newer one is.
         let before = before.filter(|stream| stream.epoch == up.epoch).map(|stream| stream.over);
@@ -212,9 +223,9 @@ impl Link {
     /// What the server says that it tells of, and the resources that are followed.
     fn filter(&self, state: &State) -> String {
         let uris: Vec<_> = state.followed.keys().cloned().collect();
-        let offer = self.offer();
+        let advertised = self.advertised();
         let tells = |kind: &str| {
-            matches!(peek(&offer.capabilities, &[kind, "listChanged"]), Ok(Some("true")))
+            matches!(peek(&advertised.capabilities, &[kind, "listChanged"]), Ok(Some("true")))
         };
         let mut wanted = Map::new();
         for (kind, name) in [
@@ -241,14 +252,14 @@ impl Link {
     }
 
     /// A stream that is about to be heard over `up`.
-    fn listening(&self, up: &Up, params: &str) -> Result<Listening, Uncleared> {
+    fn listening(&self, up: &LiveChannel, params: &str) -> Result<Listening, Uncleared> {
         let number = self.waiting.number();
         let body = write::request(number, method::LISTEN, Some(params));
         let message = self.own_outbound(body, up, Clearance::Closed(Closed::LISTEN))?;
         let (tell, answer) = oneshot::channel();
-        self.waiting.insert(number, Waiting::Own(tell, up.epoch));
-        let ear = self.ear(up.epoch, Some(number));
-        Ok(Listening { channel: Arc::clone(&up.channel), message, ear, number, answer })
+        self.waiting.insert(number, Waiter::Own(tell, up.epoch));
+        let inbound = self.inbound(up.epoch, Some(number));
+        Ok(Listening { channel: Arc::clone(&up.channel), message, inbound, number, answer })
     }
 
     /// Nobody hears the stream `number` any more; the server is told.
@@ -263,15 +274,15 @@ impl Link {
 struct Listening {
     channel: Arc<dyn Channel>,
     message: Outbound,
-    ear: Arc<Ear>,
+    inbound: Arc<Inbound>,
     number: u64,
     answer: oneshot::Receiver<Result<Bytes, Failure>>,
 }
 
 impl Listening {
     /// Hears it to its end.
-    async fn hear(self) -> Result<Bytes, Failure> {
-        match self.channel.send(self.message, self.ear).await {
+    async fn read_to_end(self) -> Result<Bytes, Failure> {
+        match self.channel.send(self.message, self.inbound).await {
             Ok(()) => self.answer.await.unwrap_or_else(|_| Err(ended())),
             Err(SendError::Refused { body, .. }) if error_in(&body).is_some() => Ok(body),
             Err(error) => Err(error.into()),
@@ -284,7 +295,7 @@ async fn keep(link: Weak<Link>, stream: Stream, params: String) {
     let mut pause = FIRST_PAUSE;
     while let Some(listening) = link.upgrade().and_then(|link| link.prepare(&stream, &params)) {
         let number = listening.number;
-        let heard = stream.over.run_until_cancelled(listening.hear()).await;
+        let heard = stream.over.run_until_cancelled(listening.read_to_end()).await;
         let Some(here) = link.upgrade() else { return };
         drop(here.waiting.take(number));
         let Some(heard) = heard else {

@@ -18,7 +18,8 @@ use toolgate_mcp::{
 
 use super::Link;
 use super::agent::Agent;
-use super::handshake::Up;
+use super::handshake::LiveChannel;
+use crate::channel::StatusClass;
 use crate::era::Era;
 use crate::failure::Failure;
 
@@ -26,14 +27,14 @@ use crate::failure::Failure;
 const PROBE: Duration = Duration::from_secs(10);
 
 /// Capabilities that mean something else in the newer protocol.
-const NOT_SAID: [&str; 1] = ["tasks"];
+const OMITTED_CAPABILITIES: [&str; 1] = ["tasks"];
 
 /// What a server said to the probe.
 pub(super) enum Discovered {
     /// It speaks the newer protocol; this is what it would say to `initialize`.
-    Modern(Bytes),
+    Sessionless(Bytes),
     /// It does not, or says nothing.
-    Not,
+    Sessionful,
     /// It is gone.
     Gone,
 }
@@ -41,8 +42,12 @@ pub(super) enum Discovered {
 impl Link {
     /// Asks the server what it can do without a handshake. It has half of `limit`, so that enough
     /// is left for one.
-    pub(super) async fn discover(self: &Arc<Self>, up: &Up, limit: Duration) -> Discovered {
-        let asking = self.ask_first(up, Closed::DISCOVER, |number| {
+    pub(super) async fn discover(
+        self: &Arc<Self>,
+        up: &LiveChannel,
+        limit: Duration,
+    ) -> Discovered {
+        let asking = self.handshake_request(up, Closed::DISCOVER, |number| {
             let raw = write::request(number, method::DISCOVER, Some("{}"));
             let raw = String::from_utf8_lossy(&raw);
             let body = self.with_about(None, None, |about| described(&raw, about));
@@ -54,38 +59,42 @@ impl Link {
         match timeout(PROBE.min(limit / 2), asking).await {
             Ok(Ok(answer)) => {
                 if let Some(welcome) = self.welcome_in(&answer) {
-                    eras.speaks(Era::Modern);
-                    return Discovered::Modern(welcome);
+                    eras.speaks(Era::Sessionless);
+                    return Discovered::Sessionless(welcome);
                 }
-                eras.refuses(Era::Modern);
-                Discovered::Not
+                eras.refuses(Era::Sessionless);
+                Discovered::Sessionful
             }
             Ok(Err(Failure::Lost { .. })) => {
-                eras.refuses(Era::Modern);
+                eras.refuses(Era::Sessionless);
                 Discovered::Gone
             }
-            // Refused without a word of JSON, or silence.
-            Ok(Err(Failure::Refused { status: ..500 })) | Err(_) => {
-                eras.refuses(Era::Modern);
-                Discovered::Not
+            // A rejection that is not JSON-RPC, or no answer.
+            Ok(Err(Failure::Refused { status })) if status.class != StatusClass::ServerError => {
+                eras.refuses(Era::Sessionless);
+                Discovered::Sessionful
             }
-            Ok(Err(_)) => Discovered::Not,
+            Err(_) => {
+                eras.refuses(Era::Sessionless);
+                Discovered::Sessionful
+            }
+            Ok(Err(_)) => Discovered::Sessionful,
         }
     }
 
-    /// How whoever speaks through this link describes itself; where agents share it, `speaker`
+    /// How whoever speaks through this link describes itself; where agents share it, `agent_of`
     /// is the one who does.
     pub(super) fn with_about<T>(
         &self,
-        speaker: Option<&dyn Agent>,
+        agent_of: Option<&dyn Agent>,
         log_level: Option<&str>,
         with: impl FnOnce(&About<'_>) -> T,
     ) -> T {
-        let opening = speaker.map_or(&self.opening, |agent| agent.opening());
+        let opening = agent_of.map_or(&self.opening, |agent| agent.opening());
         let opening = String::from_utf8_lossy(opening);
         let parts = members(&opening, ["capabilities", "clientInfo"]).unwrap_or_default();
         let [capabilities, client_info] = parts;
-        let capabilities = said(capabilities.unwrap_or("{}"));
+        let capabilities = declared(capabilities.unwrap_or("{}"));
         with(&About { capabilities: &capabilities, client_info, log_level })
     }
 
@@ -115,7 +124,7 @@ impl Link {
         let instructions = instructions.map(|raw| format!(r#","instructions":{raw}"#));
         let result = format!(
             r#"{{"protocolVersion":"{}","capabilities":{},"serverInfo":{info}{}}}"#,
-            self.older_version(),
+            self.sessionful_version(),
             capabilities.filter(|raw| raw.starts_with('{')).unwrap_or("{}"),
             instructions.unwrap_or_default()
         );
@@ -123,7 +132,7 @@ impl Link {
     }
 
     /// The version that its agent wants, if there is one like that.
-    fn older_version(&self) -> &'static str {
+    fn sessionful_version(&self) -> &'static str {
         let opening = String::from_utf8_lossy(&self.opening);
         let wanted = peek(&opening, &["protocolVersion"]).ok().flatten().and_then(text);
         let version = wanted.and_then(|wanted| toolgate_mcp::Version::parse(&wanted));
@@ -151,13 +160,14 @@ fn lists_ours(versions: &str) -> bool {
 }
 
 /// The capabilities of a client, without those that mean something else now.
-fn said(capabilities: &str) -> Cow<'_, str> {
-    let is_said = |raw: &str| text(raw).is_some_and(|key| !NOT_SAID.contains(&key.as_ref()));
+fn declared(capabilities: &str) -> Cow<'_, str> {
+    let is_declared =
+        |raw: &str| text(raw).is_some_and(|key| !OMITTED_CAPABILITIES.contains(&key.as_ref()));
     let all = entries(capabilities).ok().flatten().unwrap_or_default();
-    if all.iter().all(|(key, _)| is_said(key)) && capabilities.starts_with('{') {
+    if all.iter().all(|(key, _)| is_declared(key)) && capabilities.starts_with('{') {
         return Cow::Borrowed(capabilities);
     }
-    let all = all.into_iter().filter(|(key, _)| is_said(key));
+    let all = all.into_iter().filter(|(key, _)| is_declared(key));
     let all: Vec<_> = all.map(|(key, value)| format!("{key}:{value}")).collect();
     Cow::Owned(format!("{{{}}}", all.join(",")))
 }

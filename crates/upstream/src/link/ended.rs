@@ -7,9 +7,9 @@ use toolgate_admission::task_call::Made;
 use toolgate_audit::{Effect, Outcome};
 use toolgate_mcp::{Payload, peek};
 
-use super::input_required::Asks;
+use super::input_required::InputRequired;
 use crate::failure::{self, Failure};
-use crate::withheld::Withheld;
+use crate::held_answer::HeldAnswer;
 
 /// How a request ended.
 #[derive(Debug)]
@@ -19,9 +19,9 @@ pub(crate) struct Ended {
     /// The `error_code` that the agent was given.
     pub(crate) code: Option<&'static str>,
     /// The answer, if it must be written down before the agent may have it.
-    pub(crate) withheld: Option<Withheld>,
+    pub(crate) held: Option<HeldAnswer>,
     /// It has not ended: the server asks for something first.
-    pub(crate) asks: Option<Box<Asks>>,
+    pub(crate) asks: Option<Box<InputRequired>>,
     /// Why it was not written after all, for the row.
     pub(crate) message: Option<Arc<str>>,
     /// A part of it was written before, so that it stays counted whatever its effect.
@@ -73,7 +73,7 @@ impl Ended {
     }
 
     /// The server asks for something before it goes on.
-    pub(crate) fn asking(asks: Asks) -> Self {
+    pub(crate) fn input_required(asks: InputRequired) -> Self {
         let asks = Some(Box::new(asks));
         Self { asks, ..Self::new(Outcome::InputRequired, Effect::Unknown) }
     }
@@ -83,7 +83,7 @@ impl Ended {
             outcome,
             effect,
             code: None,
-            withheld: None,
+            held: None,
             asks: None,
             message: None,
             stays_counted: false,

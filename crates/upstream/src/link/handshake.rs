@@ -17,12 +17,12 @@ use toolgate_mcp::modern::VERSION;
 use toolgate_mcp::{Incoming, Limits, Message, Payload, method, parse_server, peek, text, write};
 
 use super::discover::Discovered;
-use super::inbound::Ear;
+use super::inbound::Inbound;
 use super::on_behalf;
-use super::waiting::Waiting;
-use super::{Link, Unanswered};
+use super::waiting::Waiter;
+use super::{FailOnDrop, Link};
 use crate::backoff::Backoff;
-use crate::channel::{Channel, Heads, Outbound, SendError};
+use crate::channel::{Channel, Heads, Outbound, SendError, StatusClass};
 use crate::era::Era;
 use crate::failure::Failure;
 use crate::rewrite::error_in;
@@ -30,16 +30,16 @@ use crate::rewrite::error_in;
 /// A channel that dies younger than this is not brought up again at once.
 const YOUNG: Duration = Duration::from_secs(10);
 
-/// How opening a conversation ended.
-pub enum Opened {
-    /// The server agreed; this is its answer.
-    Yes(Bytes),
-    /// The server refused; this is its answer, a JSON-RPC error.
-    No(Bytes),
+/// How a handshake ended.
+pub enum HandshakeOutcome {
+    /// The server accepted it with this answer.
+    Accepted(Bytes),
+    /// The server rejected it with this answer, a JSON-RPC error.
+    Rejected(Bytes),
 }
 
 /// A channel that has been through the handshake.
-pub(super) struct Up {
+pub(super) struct LiveChannel {
     pub(super) channel: Arc<dyn Channel>,
     pub(super) epoch: u64,
     /// What is spoken over it.
@@ -56,20 +56,20 @@ pub(super) struct Up {
 impl Link {
     /// Opens the conversation with the agent's own `initialize`, which arrived at `since`; the agent
     /// itself says when it is initialized.
-    pub async fn open(self: &Arc<Self>, since: Instant) -> Result<Opened, Failure> {
+    pub async fn open(self: &Arc<Self>, since: Instant) -> Result<HandshakeOutcome, Failure> {
         let deadline = self.deadline(since);
         let Some(_turn) = in_time(deadline, self.connecting.lock()).await else {
             return Err(self.no_handshake());
         };
         if let Some(welcome) = self.unstarted_welcome() {
-            return Ok(Opened::Yes(welcome));
+            return Ok(HandshakeOutcome::Accepted(welcome));
         }
         self.bring_up(left_until(deadline, self.server.settings.start_timeout)).await
     }
 
     /// The server's answer to the `initialize` of this link, which is opened if it has to be, for a
     /// request that arrived at `since`. Requests that waited for an attempt share its failure.
-    pub async fn opened(self: &Arc<Self>, since: Instant) -> Result<Opened, Failure> {
+    pub async fn opened(self: &Arc<Self>, since: Instant) -> Result<HandshakeOutcome, Failure> {
         let deadline = self.deadline(since);
         let failed = self.failures.load(Ordering::Acquire);
         let Some(_turn) = in_time(deadline, self.connecting.lock()).await else {
@@ -77,18 +77,18 @@ impl Link {
         };
         let known = self.opened.lock().clone();
         if let (Some(answer), true) = (known, self.up.load().is_some()) {
-            return Ok(Opened::Yes(answer));
+            return Ok(HandshakeOutcome::Accepted(answer));
         }
         if let Some(welcome) = self.unstarted_welcome() {
-            return Ok(Opened::Yes(welcome));
+            return Ok(HandshakeOutcome::Accepted(welcome));
         }
         if let Some(failure) = self.failed_since(failed) {
             return Err(failure);
         }
         let limit = left_until(deadline, self.server.settings.start_timeout);
         let opened = self.bring_up(limit).await?;
-        if let Opened::Yes(_) = &opened {
-            self.settle_in(deadline).await;
+        if let HandshakeOutcome::Accepted(_) = &opened {
+            self.after_handshake(deadline).await;
         }
         Ok(opened)
     }
@@ -98,7 +98,10 @@ impl Link {
     /// whatever takes the time: another attempt, the probe, two protocols, two transports.
     ///
     /// [`ServerSettings::reconnect_timeout`]: super::server::ServerSettings::reconnect_timeout
-    pub(super) async fn come_up(self: &Arc<Self>, since: Instant) -> Result<Arc<Up>, Failure> {
+    pub(super) async fn ensure_up(
+        self: &Arc<Self>,
+        since: Instant,
+    ) -> Result<Arc<LiveChannel>, Failure> {
         if let Some(up) = self.up.load_full() {
             return Ok(up);
         }
@@ -118,10 +121,12 @@ impl Link {
         }
         let limit = left_until(deadline, self.server.settings.reconnect_timeout);
         match self.bring_up(limit).await? {
-            Opened::Yes(_) => {}
-            Opened::No(_) => return Err(Failure::unavailable("it refuses a new session")),
+            HandshakeOutcome::Accepted(_) => {}
+            HandshakeOutcome::Rejected(_) => {
+                return Err(Failure::unavailable("it refuses a new session"));
+            }
         }
-        let up = self.settle_in(deadline).await;
+        let up = self.after_handshake(deadline).await;
         up.ok_or_else(|| Failure::unavailable("it went away right after the handshake"))
     }
 
@@ -134,8 +139,8 @@ impl Link {
 
     /// How the last attempt failed, if one has failed since there were so many.
     fn failed_since(&self, failed: u64) -> Option<Failure> {
-        let is_newer = self.failures.load(Ordering::Acquire) != failed;
-        self.failure.lock().clone().filter(|_| is_newer)
+        let has_failed = self.failures.load(Ordering::Acquire) != failed;
+        self.failure.lock().clone().filter(|_| has_failed)
     }
 
     fn no_handshake(&self) -> Failure {
@@ -144,9 +149,12 @@ impl Link {
     }
 
     /// What follows a handshake that no agent made itself.
-    async fn settle_in(self: &Arc<Self>, deadline: Option<Instant>) -> Option<Arc<Up>> {
+    async fn after_handshake(
+        self: &Arc<Self>,
+        deadline: Option<Instant>,
+    ) -> Option<Arc<LiveChannel>> {
         let up = self.up.load_full()?;
-        if up.era == Era::Legacy {
+        if up.era == Era::Sessionful {
             let body = write::notification(method::INITIALIZED, None);
             let told = self.tell(body, Closed::INITIALIZED);
             if in_time(deadline, told).await.is_none() {
@@ -156,23 +164,23 @@ impl Link {
         if self.is_listening() || self.follows_any() {
             self.listen_over(&up);
         }
-        if self.surveyed.load(Ordering::Relaxed) {
-            self.survey(&Kind::ALL);
+        if self.keeps_lists.load(Ordering::Relaxed) {
+            self.refresh_lists(&Kind::ALL);
         }
-        if up.era == Era::Legacy {
-            self.renew_wishes();
+        if up.era == Era::Sessionful {
+            self.resubscribe();
         }
         Some(up)
     }
 
     /// What agents asked of the server before it was lost: to hear of resources, and of how much.
-    fn renew_wishes(self: &Arc<Self>) {
+    fn resubscribe(self: &Arc<Self>) {
         let (mut levels, mut followed) = (BTreeSet::new(), BTreeMap::new());
-        let logs = self.offer().can("logging");
+        let logs = self.advertised().can("logging");
         for session in self.sessions() {
-            levels.extend(session.wishes().level().filter(|_| logs));
+            levels.extend(session.server_subscriptions().level().filter(|_| logs));
             let label = Arc::clone(&session.grant().label);
-            for uri in session.wishes().followed(self.server.name()) {
+            for uri in session.server_subscriptions().followed(self.server.name()) {
                 if session.admission().may_follow(&label, self.server.name(), &uri) {
                     followed.entry(uri).or_insert_with(|| Arc::clone(&session));
                 }
@@ -181,7 +189,7 @@ impl Link {
         // Of several levels nobody knows which was the last.
         if let (Some(level), 1) = (levels.first(), levels.len()) {
             let params = format!(r#"{{"level":"{level}"}}"#);
-            self.wish(method::LOGGING_SET_LEVEL, params, Closed::SET_LEVEL);
+            self.request_detached(method::LOGGING_SET_LEVEL, params, Closed::SET_LEVEL);
         }
         if followed.is_empty() {
             return;
@@ -196,7 +204,7 @@ impl Link {
         });
     }
 
-    async fn bring_up(self: &Arc<Self>, limit: Duration) -> Result<Opened, Failure> {
+    async fn bring_up(self: &Arc<Self>, limit: Duration) -> Result<HandshakeOutcome, Failure> {
         if let Some(barred) = self.barred() {
             return Err(Failure::unavailable(barred.why()));
         }
@@ -205,7 +213,7 @@ impl Link {
             return Err(Failure::Unavailable { why, retry_after: Some(wait) });
         }
         let first = self.server.eras.first(self.prefers);
-        let shaken = match timeout(limit, self.shake_hands(first, limit)).await {
+        let shaken = match timeout(limit, self.negotiate(first, limit)).await {
             Ok(shaken) => shaken,
             Err(_) => Err(Failure::unavailable(format!("no handshake within {limit:?}"))),
         };
@@ -213,7 +221,7 @@ impl Link {
             Ok((up, opened)) => {
                 let epoch = up.epoch;
                 self.server.start_worked();
-                if let Opened::Yes(answer) = &opened {
+                if let HandshakeOutcome::Accepted(answer) = &opened {
                     *self.opened.lock() = Some(answer.clone());
                     self.up.store(Some(Arc::new(up)));
                     if self.died.load(Ordering::Acquire) >= epoch {
@@ -223,7 +231,7 @@ impl Link {
                 Ok(opened)
             }
             Err(failure) => {
-                if first == Era::Legacy {
+                if first == Era::Sessionful {
                     self.server.eras.forget();
                 }
                 self.server.start_failed(Instant::now());
@@ -252,27 +260,33 @@ impl Link {
     }
 
     /// Opens the conversation in the era `first`, or else in the other.
-    async fn shake_hands(
+    async fn negotiate(
         self: &Arc<Self>,
         first: Era,
         limit: Duration,
-    ) -> Result<(Up, Opened), Failure> {
+    ) -> Result<(LiveChannel, HandshakeOutcome), Failure> {
         let mut up = self.connect().await?;
-        if first == Era::Modern {
+        if first == Era::Sessionless {
             match self.discover(&up, limit).await {
-                Discovered::Modern(welcome) => {
-                    up.era = Era::Modern;
-                    return Ok((up, Opened::Yes(welcome)));
+                Discovered::Sessionless(welcome) => {
+                    up.era = Era::Sessionless;
+                    return Ok((up, HandshakeOutcome::Accepted(welcome)));
                 }
-                Discovered::Not => {}
+                Discovered::Sessionful => {}
                 // Some servers do not survive a question that they do not know.
                 Discovered::Gone => up = self.connect().await?,
             }
         }
         let opened = self.initialize(&up).await;
-        let refused =
-            matches!(&opened, Ok(Opened::No(_)) | Err(Failure::Refused { status: 400..=405 }));
-        if !refused || first == Era::Modern {
+        let refused = match &opened {
+            Ok(HandshakeOutcome::Rejected(_)) => true,
+            Err(Failure::Refused { status }) => matches!(
+                status.class,
+                StatusClass::BadRequest | StatusClass::Credentials | StatusClass::NoEndpoint
+            ),
+            _ => false,
+        };
+        if !refused || first == Era::Sessionless {
             return Ok((up, opened?));
         }
         let mut discovered = self.discover(&up, limit).await;
@@ -281,27 +295,27 @@ impl Link {
             up = self.connect().await?;
             discovered = self.discover(&up, limit).await;
         }
-        if let Discovered::Modern(welcome) = discovered {
-            self.server.eras.refuses(Era::Legacy);
-            up.era = Era::Modern;
-            return Ok((up, Opened::Yes(welcome)));
+        if let Discovered::Sessionless(welcome) = discovered {
+            self.server.eras.refuses(Era::Sessionful);
+            up.era = Era::Sessionless;
+            return Ok((up, HandshakeOutcome::Accepted(welcome)));
         }
         Ok((up, opened?))
     }
 
     /// From here on, whatever goes wrong closes the channel.
-    async fn connect(self: &Arc<Self>) -> Result<Up, Failure> {
+    async fn connect(self: &Arc<Self>) -> Result<LiveChannel, Failure> {
         let epoch = self.epochs.fetch_add(1, Ordering::Relaxed) + 1;
-        let channel = self.server.connector.connect(self.ear(epoch, None)).await?;
+        let channel = self.server.connector.connect(self.inbound(epoch, None)).await?;
         let (since, tasks) = (Instant::now(), self.tasks.clone());
         let listening = AtomicBool::new(false);
         let gone = CancellationToken::new();
-        Ok(Up { channel, epoch, era: Era::Legacy, gone, since, listening, tasks })
+        Ok(LiveChannel { channel, epoch, era: Era::Sessionful, gone, since, listening, tasks })
     }
 
-    async fn initialize(self: &Arc<Self>, up: &Up) -> Result<Opened, Failure> {
+    async fn initialize(self: &Arc<Self>, up: &LiveChannel) -> Result<HandshakeOutcome, Failure> {
         let params = String::from_utf8_lossy(&self.opening);
-        let answer = self.ask_first(up, Closed::INITIALIZE, |number| {
+        let answer = self.handshake_request(up, Closed::INITIALIZE, |number| {
             (write::request(number, method::INITIALIZE, Some(&params)), Heads::new())
         });
         let answer = answer.await?;
@@ -311,7 +325,7 @@ impl Link {
             return Err(Failure::unavailable("its answer to `initialize` is no answer"));
         };
         match response.payload {
-            Payload::Error(_) => Ok(Opened::No(answer.clone())),
+            Payload::Error(_) => Ok(HandshakeOutcome::Rejected(answer.clone())),
             Payload::Result(result) => {
                 let version = peek(result, &["protocolVersion"]).ok().flatten().and_then(text);
                 let Some(version) = version else {
@@ -319,31 +333,31 @@ impl Link {
                 };
                 // Some that speak nothing else agree to what no handshake can.
                 if version == VERSION {
-                    return Ok(Opened::No(answer.clone()));
+                    return Ok(HandshakeOutcome::Rejected(answer.clone()));
                 }
                 up.channel.established(&version);
-                self.server.eras.speaks(Era::Legacy);
-                Ok(Opened::Yes(answer.clone()))
+                self.server.eras.speaks(Era::Sessionful);
+                Ok(HandshakeOutcome::Accepted(answer.clone()))
             }
         }
     }
 
     /// Asks something before the conversation is open.
-    pub(super) async fn ask_first(
+    pub(super) async fn handshake_request(
         self: &Arc<Self>,
-        up: &Up,
+        up: &LiveChannel,
         closed: Closed,
         write: impl FnOnce(u64) -> (Bytes, Heads),
     ) -> Result<Bytes, Failure> {
         let number = self.waiting.number();
         let (tell, mut answer) = oneshot::channel();
-        self.waiting.insert(number, Waiting::Own(tell, up.epoch));
+        self.waiting.insert(number, Waiter::Own(tell, up.epoch));
         // An agent that hangs up, or a limit that is up, breaks this off.
-        let _unanswered = Unanswered { link: Arc::clone(self), number };
+        let _unanswered = FailOnDrop { link: Arc::clone(self), number };
         let (body, heads) = write(number);
-        let ear = self.ear(up.epoch, Some(number));
+        let inbound = self.inbound(up.epoch, Some(number));
         let message = Outbound::request(body, heads, Clearance::Closed(closed))?;
-        let mut sending = tokio::spawn(send(Arc::clone(&up.channel), message, ear));
+        let mut sending = tokio::spawn(send(Arc::clone(&up.channel), message, inbound));
         let sent = tokio::select! {
             biased;
             answered = &mut answer => return answered.unwrap_or_else(|_| gone()),
@@ -373,9 +387,9 @@ impl Link {
     }
 }
 
-// === impl Up ===
+// === impl LiveChannel ===
 
-impl Up {
+impl LiveChannel {
     /// Opens the server's own stream, once. Not tracked: it ends when the channel is closed, and
     /// nothing waits for it.
     pub(super) fn listen(&self) {
@@ -387,7 +401,7 @@ impl Up {
     }
 }
 
-impl Drop for Up {
+impl Drop for LiveChannel {
     fn drop(&mut self) {
         self.gone.cancel();
         // The last call that used the channel is over.
@@ -414,9 +428,9 @@ async fn in_time<T>(deadline: Option<Instant>, work: impl Future<Output = T>) ->
 async fn send(
     channel: Arc<dyn Channel>,
     message: Outbound,
-    ear: Arc<Ear>,
+    inbound: Arc<Inbound>,
 ) -> Result<(), SendError> {
-    channel.send(message, ear).await
+    channel.send(message, inbound).await
 }
 
 fn gone() -> Result<Bytes, Failure> {

@@ -16,21 +16,21 @@ use toolgate_mcp::{
 };
 
 use super::agent::Agent;
-use super::asked::{Asked, Asker};
 use super::changes::without_tag;
 use super::ended::Ended;
-use super::input_required::{asks_for_more, hear_asks};
-use super::missing_capability::{answer_at_once, lacking};
+use super::input_required::{is_input_required, receive_input_required};
+use super::missing_capability::{answer_at_once, missing_capability_answer};
 use super::present::NotShown;
-use super::waiting::{AgentWaiting, Bridge, Waiting};
+use super::server_request::{Requester, ServerRequest};
+use super::waiting::{AgentWaiter, Bridge, Waiter};
 use super::{Link, Parties};
 use crate::channel::{Inbox, Progress};
-use crate::event_buffer::Outlet;
+use crate::event_buffer::EventBuffer;
+use crate::held_answer::HeldAnswer;
 use crate::label;
-use crate::relay::Onward;
+use crate::relay::RelayWriter;
 use crate::rewrite::{push, rewrite, with_error};
-use crate::tasks::Named;
-use crate::withheld::Withheld;
+use crate::tasks::TaskMessage;
 
 /// How long an agent may take to answer a question of a server.
 pub(super) const QUESTION: Duration = Duration::from_mins(10);
@@ -38,31 +38,31 @@ pub(super) const QUESTION: Duration = Duration::from_mins(10);
 const MAX_LOGGED: usize = 512;
 
 /// Hears one exchange, or (without a call) everything that belongs to none.
-pub(super) struct Ear {
+pub(super) struct Inbound {
     pub(super) link: Weak<Link>,
     pub(super) epoch: u64,
     pub(super) call: Option<u64>,
 }
 
-// === impl Ear ===
+// === impl Inbound ===
 
-impl Inbox for Ear {
+impl Inbox for Inbound {
     fn message(&self, body: Bytes) -> Progress {
         match self.link.upgrade() {
-            Some(link) => link.hear(&body, self.epoch, self.call),
+            Some(link) => link.receive(&body, self.epoch, self.call),
             None => Progress::Answered,
         }
     }
 
-    fn begins(&self, beginning: &Bytes, size: usize) -> Option<Onward> {
+    fn begins(&self, beginning: &Bytes, size: usize) -> Option<RelayWriter> {
         self.link.upgrade()?.begins(beginning, size, self.call?)
     }
 
     fn paused(&self, retry: Option<Duration>) {
         if let (Some(link), Some(call)) = (self.link.upgrade(), self.call)
-            && let Some(outlet) = link.waiting.outlet_of(call)
+            && let Some(buffer) = link.waiting.buffer_of(call)
         {
-            outlet.pause(retry);
+            buffer.pause(retry);
         }
     }
 
@@ -77,14 +77,14 @@ impl Inbox for Ear {
 
 impl Link {
     /// Takes in one message (or a batch) of the channel of `epoch`; `call` says in answer to what.
-    pub(super) fn hear(&self, body: &Bytes, epoch: u64, call: Option<u64>) -> Progress {
+    pub(super) fn receive(&self, body: &Bytes, epoch: u64, call: Option<u64>) -> Progress {
         match parse_server(body, &Limits::default()) {
-            Ok(Incoming::One(message)) => self.hear_one(&message, body, epoch, call),
+            Ok(Incoming::One(message)) => self.receive_one(&message, body, epoch, call),
             Ok(Incoming::Batch(messages)) => {
                 let mut progress = Progress::Expecting;
                 for message in messages.iter().flatten() {
                     let raw = body.slice_ref(raw_of(message).as_bytes());
-                    if self.hear_one(message, &raw, epoch, call) == Progress::Answered {
+                    if self.receive_one(message, &raw, epoch, call) == Progress::Answered {
                         progress = Progress::Answered;
                     }
                 }
@@ -93,7 +93,7 @@ impl Link {
             Err(refusal) => {
                 self.server.metrics.dropped.inc();
                 // One that says nothing else must not fill the log.
-                if self.nonsense.may_say(Instant::now()) {
+                if self.may_log() {
                     let (server, why) = (self.server.name(), refusal.message);
                     tracing::warn!(server, why, "the server sent no MCP message");
                 }
@@ -102,7 +102,7 @@ impl Link {
         }
     }
 
-    fn hear_one(
+    fn receive_one(
         &self,
         message: &Message<'_>,
         body: &Bytes,
@@ -110,16 +110,21 @@ impl Link {
         call: Option<u64>,
     ) -> Progress {
         match message {
-            Message::Response(response) => return self.hear_response(response, body, call),
+            Message::Response(response) => return self.receive_response(response, body, call),
             Message::Notification(notification) => {
-                self.hear_notification(notification, body, call);
+                self.receive_notification(notification, body, call);
             }
-            Message::Request(request) => self.hear_request(request, epoch, call),
+            Message::Request(request) => self.receive_request(request, epoch, call),
         }
         Progress::Expecting
     }
 
-    fn hear_response(&self, response: &Response<'_>, body: &Bytes, call: Option<u64>) -> Progress {
+    fn receive_response(
+        &self,
+        response: &Response<'_>,
+        body: &Bytes,
+        call: Option<u64>,
+    ) -> Progress {
         let number = match (response.id.and_then(|id| id.parse().ok()), response.payload) {
             (Some(number), _) => Some(number),
             // Some servers cannot say which request they refuse; inside an exchange that is plain.
@@ -128,8 +133,8 @@ impl Link {
         };
         let waiting = number.and_then(|number| self.waiting.take(number));
         match waiting {
-            Some(Waiting::Agent(waiting)) => self.answer(waiting, response, body),
-            Some(Waiting::Own(waiting, _)) => drop(waiting.send(Ok(body.clone()))),
+            Some(Waiter::Agent(waiting)) => self.answer(waiting, response, body),
+            Some(Waiter::Own(waiting, _)) => drop(waiting.send(Ok(body.clone()))),
             None => {
                 tracing::debug!(server = self.server.name(), "an answer that nobody waits for");
                 self.server.metrics.dropped.inc();
@@ -138,33 +143,34 @@ impl Link {
         if number == call { Progress::Answered } else { Progress::Expecting }
     }
 
-    fn answer(&self, waiting: AgentWaiting, response: &Response<'_>, body: &Bytes) {
-        if let (Some(bridge), Payload::Result(result)) = (waiting.newer, response.payload) {
-            if asks_for_more(result) {
-                return hear_asks(waiting, result);
+    fn answer(&self, waiting: AgentWaiter, response: &Response<'_>, body: &Bytes) {
+        if let (Some(bridge), Payload::Result(result)) = (waiting.bridge, response.payload) {
+            if is_input_required(result) {
+                return receive_input_required(waiting, result);
             }
-            if bridge == Bridge::Same {
-                waiting.outlet.mark_newer();
+            if bridge == Bridge::Passthrough {
+                waiting.buffer.mark_sessionless();
             }
         }
-        let lacking = lacking(&waiting.outlet, &waiting.id, response.payload);
-        let (answer, task) = match lacking {
-            Some(lacking) => (lacking.into(), None),
+        let missing_capability_answer =
+            missing_capability_answer(&waiting.buffer, &waiting.id, response.payload);
+        let (answer, task) = match missing_capability_answer {
+            Some(missing_capability_answer) => (missing_capability_answer.into(), None),
             None => self.answer_for(&waiting, response, body),
         };
         self.server.metrics.answered.inc();
         let mut ended = Ended::answered(response.payload, response.is_error);
         ended.task = task;
-        if let (true, Payload::Result(result)) = (waiting.withheld, response.payload) {
-            let (outlet, result) = (Arc::clone(&waiting.outlet), result.to_owned());
-            ended.withheld = Some(Withheld { answer, outlet, result });
+        if let (true, Payload::Result(result)) = (waiting.held, response.payload) {
+            let (buffer, result) = (Arc::clone(&waiting.buffer), result.to_owned());
+            ended.held = Some(HeldAnswer { answer, buffer, result });
         } else {
-            waiting.outlet.answer(answer, None);
+            waiting.buffer.answer(answer, None);
         }
         if let Err(unheard) = waiting.answered.send(ended) {
             tracing::trace!("the request's own future was gone before its answer");
-            if let Some(withheld) = unheard.withheld {
-                withheld.outlet.forgo();
+            if let Some(held) = unheard.held {
+                held.buffer.skip_answer();
             }
         }
     }
@@ -172,7 +178,7 @@ impl Link {
     /// The server's answer as the agent is to see it.
     fn answer_for(
         &self,
-        waiting: &AgentWaiting,
+        waiting: &AgentWaiter,
         response: &Response<'_>,
         body: &Bytes,
     ) -> (Pieces, Option<Box<Made>>) {
@@ -210,24 +216,24 @@ impl Link {
         }
     }
 
-    pub(super) fn hear_notification(
+    pub(super) fn receive_notification(
         &self,
         notification: &Notification<'_>,
         body: &Bytes,
         call: Option<u64>,
     ) {
-        if self.hear_more(notification, call) {
+        if self.receive_on_task_stream(notification, call) {
             return;
         }
         if notification.method != method::PROGRESS
-            && let Some(named) = Named::of(&notification.method, notification.params)
+            && let Some(named) = TaskMessage::of(&notification.method, notification.params)
         {
-            return self.hear_of_task(notification, &named, call);
+            return self.receive_task_notification(notification, &named, call);
         }
         match notification.method.as_ref() {
-            method::PROGRESS => self.hear_progress(notification),
-            method::CANCELLED => self.hear_cancelled(notification),
-            method::LISTEN_ACKNOWLEDGED => self.hear_acknowledged(notification, call),
+            method::PROGRESS => self.receive_progress(notification),
+            method::CANCELLED => self.receive_cancelled(notification),
+            method::LISTEN_ACKNOWLEDGED => self.receive_acknowledged(notification, call),
             method if is_general(method) => {
                 self.note_change(method);
                 match without_tag(notification) {
@@ -239,15 +245,20 @@ impl Link {
             method::TASKS_STATUS | method::TASKS_CHANGED => {
                 self.server.metrics.dropped.inc();
             }
-            _ => match self.outlet_of(call) {
-                Some(outlet) => outlet.push(body.clone()),
+            _ => match self.buffer_of(call) {
+                Some(buffer) => buffer.push(body.clone()),
                 None => self.tell_all(notification, body),
             },
         }
     }
 
     /// What names a task is for the grants whose calls created it.
-    fn hear_of_task(&self, notification: &Notification<'_>, named: &Named<'_>, call: Option<u64>) {
+    fn receive_task_notification(
+        &self,
+        notification: &Notification<'_>,
+        named: &TaskMessage<'_>,
+        call: Option<u64>,
+    ) {
         let sessions = match &self.parties {
             Parties::One(session) => session.upgrade().into_iter().collect(),
             // One server speaks to many: whoever created the task, or asked for it last.
@@ -271,9 +282,9 @@ impl Link {
             }
             let Some((raw, shown)) = named.change(session, server) else { continue };
             let is_one = session.sees_one_server() && !self.is_shared();
-            let outlet = is_one.then(|| self.outlet_of(call)).flatten();
-            let outlet = outlet.unwrap_or_else(|| Arc::clone(session.general()));
-            push(&outlet, notification.raw, &[(raw, &shown)]);
+            let buffer = is_one.then(|| self.buffer_of(call)).flatten();
+            let buffer = buffer.unwrap_or_else(|| Arc::clone(session.general()));
+            push(&buffer, notification.raw, &[(raw, &shown)]);
             told = true;
         }
         if !told && let Some(forgotten) = self.early.keep(&named.own, notification.raw, call) {
@@ -286,41 +297,41 @@ impl Link {
     fn note_change(&self, method: &str) {
         let changed = Kind::changed_by(method);
         if !changed.is_empty()
-            && self.surveyed.load(Ordering::Relaxed)
+            && self.keeps_lists.load(Ordering::Relaxed)
             && let Some(me) = self.me.upgrade()
         {
-            me.survey(changed);
+            me.refresh_lists(changed);
         }
     }
 
-    fn hear_progress(&self, notification: &Notification<'_>) {
+    fn receive_progress(&self, notification: &Notification<'_>) {
         let token =
             notification.params.and_then(|params| peek(params, &["progressToken"]).ok().flatten());
         let number: Option<u64> = token.and_then(|token| token.parse().ok());
         let found = number.and_then(|number| self.waiting.progress_of(number));
-        if let (Some((outlet, theirs)), Some(ours)) = (found, token) {
-            push(&outlet, notification.raw, &[(ours, &theirs)]);
+        if let (Some((buffer, theirs)), Some(ours)) = (found, token) {
+            push(&buffer, notification.raw, &[(ours, &theirs)]);
         } else {
             self.server.metrics.dropped.inc();
         }
     }
 
     /// The server withdraws what it asked an agent.
-    fn hear_cancelled(&self, notification: &Notification<'_>) {
+    fn receive_cancelled(&self, notification: &Notification<'_>) {
         let id = notification.params.and_then(|params| peek(params, &["requestId"]).ok().flatten());
-        if self.hear_ended(id) {
+        if self.receive_listen_ended(id) {
             return;
         }
         let (Some(id), Parties::One(session)) = (id, &self.parties) else { return };
         let Some(session) = session.upgrade() else { return };
-        if let Some((number, outlet)) = session.withdraw_asked(&self.me, id) {
-            self.unasked();
-            push(&outlet, notification.raw, &[(id, &number.to_string())]);
+        if let Some((number, buffer)) = session.withdraw_server_request(&self.me, id) {
+            self.server_request_done();
+            push(&buffer, notification.raw, &[(id, &number.to_string())]);
         }
     }
 
-    fn hear_request(&self, request: &Request<'_>, epoch: u64, call: Option<u64>) {
-        if self.speaks_modern() {
+    fn receive_request(&self, request: &Request<'_>, epoch: u64, call: Option<u64>) {
+        if self.is_sessionless() {
             // Servers ask nothing like that in protocol 2026-07-28, and nobody could answer.
             self.server.metrics.dropped.inc();
             return;
@@ -333,7 +344,7 @@ impl Link {
             Some(session) if session.sees_one_server() => {
                 self.ask_agent(&session, request, epoch, call);
             }
-            Some(session) => self.ask_under_its_name(&session, request, epoch, call),
+            Some(session) => self.ask_with_label(&session, request, epoch, call),
             None => self.answer_for_agents(request),
         }
     }
@@ -345,13 +356,13 @@ impl Link {
         epoch: u64,
         call: Option<u64>,
     ) {
-        let of_call = self.outlet_of(call).or_else(|| self.waiting.newest_outlet());
+        let of_call = self.buffer_of(call).or_else(|| self.waiting.newest_buffer());
         if let Some(answer) = answer_at_once(&**session, request, of_call.as_deref()) {
             return self.answer_server(answer);
         }
-        let outlet = of_call.unwrap_or_else(|| Arc::clone(session.general()));
+        let buffer = of_call.unwrap_or_else(|| Arc::clone(session.general()));
         let server = self.server.name();
-        let task = Named::of(&request.method, request.params);
+        let task = TaskMessage::of(&request.method, request.params);
         if task.as_ref().is_some_and(|task| task.is_of_others(session, server)) {
             return self.refuse_server(request.id, "the task belongs to another agent");
         }
@@ -360,16 +371,16 @@ impl Link {
         let token = request
             .params
             .and_then(|params| peek(params, &["_meta", "progressToken"]).ok().flatten());
-        let asked = Asked {
+        let asked = ServerRequest {
             link: Weak::clone(&self.me),
             epoch,
-            asker: Asker::Server { id: request.id.into(), token: token.map(Into::into) },
-            outlet: Arc::clone(&outlet),
+            requester: Requester::Server { id: request.id.into(), token: token.map(Into::into) },
+            buffer: Arc::clone(&buffer),
             until: Instant::now() + QUESTION,
         };
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.server_requests.fetch_add(1, Ordering::Relaxed);
         let Some(number) = session.ask(asked) else {
-            self.unasked();
+            self.server_request_done();
             let why = "the agent has too many requests to answer already";
             return self.refuse_server(request.id, why);
         };
@@ -377,11 +388,11 @@ impl Link {
         let mut changes = vec![(request.id, number.as_str())];
         changes.extend(token.map(|token| (token, number.as_str())));
         changes.extend(task.as_ref().map(|(raw, shown)| (*raw, shown.as_str())));
-        push(&outlet, request.raw, &changes);
+        push(&buffer, request.raw, &changes);
     }
 
     /// A question to an agent that sees all servers says which one asks.
-    fn ask_under_its_name(
+    fn ask_with_label(
         &self,
         session: &Arc<dyn Agent>,
         request: &Request<'_>,
@@ -392,7 +403,7 @@ impl Link {
         let (named, params) = match (named, request.params) {
             (Ok(Some(named)), Some(params)) => (named, params),
             (Ok(_), _) => return self.ask_agent(session, request, epoch, call),
-            (Err(label::Unnamed), _) => {
+            (Err(label::CannotLabel), _) => {
                 return self.refuse_server(request.id, "the question cannot be read");
             }
         };
@@ -437,7 +448,7 @@ impl Link {
         match &self.parties {
             Parties::One(session) => {
                 if let Some(session) = session.upgrade() {
-                    session.hear_general(&self.server, notification, body);
+                    session.receive_general(&self.server, notification, body);
                 }
             }
             Parties::Many(sessions) => {
@@ -448,10 +459,10 @@ impl Link {
                     let uri = peek(params, &["uri"]).ok().flatten().and_then(text);
                     let uri = uri.unwrap_or_default();
                     let follows = |session: &Arc<dyn Agent>| {
-                        session.wishes().subscribed(self.server.name(), &uri)
+                        session.server_subscriptions().subscribed(self.server.name(), &uri)
                     };
                     for session in sessions.filter(follows) {
-                        session.hear_general(&self.server, notification, body);
+                        session.receive_general(&self.server, notification, body);
                     }
                 } else if Kind::changed_by(&notification.method).is_empty() {
                     self.log_unattributed(notification);
@@ -459,18 +470,27 @@ impl Link {
                     // Whatever else it holds may be about one of them.
                     let bare = write::notification(&notification.method, None);
                     for session in sessions {
-                        session.hear_general(&self.server, notification, &bare);
+                        session.receive_general(&self.server, notification, &bare);
                     }
                 }
             }
         }
     }
 
+    fn may_log(&self) -> bool {
+        let mut limit = self.log_limit.lock();
+        let suppressed = limit.renew(Instant::now());
+        if suppressed > 0 {
+            tracing::warn!(server = self.server.name(), suppressed, "log messages suppressed");
+        }
+        limit.allow()
+    }
+
     /// What belongs to no agent's request or subscription may be about any of those who share the
     /// server.
     fn log_unattributed(&self, notification: &Notification<'_>) {
         self.server.metrics.dropped.inc();
-        if self.nonsense.may_say(Instant::now()) {
+        if self.may_log() {
             let said = notification.params.unwrap_or_default();
             let said = said.get(..said.floor_char_boundary(MAX_LOGGED)).unwrap_or_default();
             let (server, method) = (self.server.name(), &*notification.method);
@@ -489,11 +509,11 @@ impl Link {
     /// Where the request `call` is answered; a child does not say what a message belongs to, so
     /// without a call it is the only request that runs, if there is only one. Where agents share
     /// the server even that one may be another's than the one it speaks of.
-    fn outlet_of(&self, call: Option<u64>) -> Option<Arc<Outlet>> {
+    fn buffer_of(&self, call: Option<u64>) -> Option<Arc<EventBuffer>> {
         match call {
-            Some(call) => self.waiting.outlet_of(call),
+            Some(call) => self.waiting.buffer_of(call),
             None if self.is_shared() => None,
-            None => self.waiting.only_outlet(),
+            None => self.waiting.only_buffer(),
         }
     }
 }

@@ -25,13 +25,13 @@ use toolgate_store::Permit;
 
 use super::Link;
 use super::agent::Agent;
-use super::asked::{Asked, Asker};
 use super::ended::Ended;
 use super::inbound::QUESTION;
 use super::missing_capability::can_answer;
 use super::pending::Pending;
-use super::waiting::{AgentWaiting, Bridge, Waiting};
-use crate::event_buffer::Outlet;
+use super::server_request::{Requester, ServerRequest};
+use super::waiting::{AgentWaiter, Bridge, Waiter};
+use crate::event_buffer::EventBuffer;
 use crate::failure::Failure;
 use crate::label;
 
@@ -42,76 +42,77 @@ const MAX_QUESTIONS: usize = 100;
 const MAX_ROUNDS: usize = 10;
 
 /// A server's wish for more.
-pub(crate) struct Asks {
-    waiting: AgentWaiting,
+pub(crate) struct InputRequired {
+    waiting: AgentWaiter,
     answer: oneshot::Receiver<Ended>,
     /// Its whole result.
     result: String,
 }
 
-impl fmt::Debug for Asks {
+impl fmt::Debug for InputRequired {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Asks").finish_non_exhaustive()
+        f.debug_struct("InputRequired").finish_non_exhaustive()
     }
 }
 
 /// What comes after a server's wish for more.
 pub(super) enum Next {
     /// The request is sent again, like this, under a permit of its own if it has one.
-    Leg(Bytes, Option<Permit>),
+    Round(Bytes, Option<Permit>),
     /// It is over.
     Over(Ended),
 }
 
 /// Whether a result only asks for more.
-pub(super) fn asks_for_more(result: &str) -> bool {
+pub(super) fn is_input_required(result: &str) -> bool {
     let kind = peek(result, &["resultType"]).ok().flatten().and_then(text);
     kind.as_deref() == Some("input_required")
 }
 
 /// A server's answer that is none yet.
-pub(super) fn hear_asks(mut waiting: AgentWaiting, result: &str) {
+pub(super) fn receive_input_required(mut waiting: AgentWaiter, result: &str) {
     let (next, answer) = oneshot::channel();
     let answered = std::mem::replace(&mut waiting.answered, next);
-    let asks = Asks { waiting, answer, result: result.to_owned() };
-    if let Err(Ended { asks: Some(asks), .. }) = answered.send(Ended::asking(asks)) {
-        asks.waiting.outlet.forgo();
+    let asks = InputRequired { waiting, answer, result: result.to_owned() };
+    if let Err(Ended { asks: Some(asks), .. }) = answered.send(Ended::input_required(asks)) {
+        asks.waiting.buffer.skip_answer();
     }
 }
 
 impl Link {
     /// Has the agent asked, and makes the request that goes on.
-    pub(super) async fn next_leg(
+    pub(super) async fn next_round(
         self: &Arc<Self>,
         pending: &mut Pending,
-        asks: Asks,
+        asks: InputRequired,
     ) -> Result<Next, Failure> {
-        let Asks { mut waiting, answer, result } = asks;
-        let (bridge, outlet, id) = (waiting.newer, Arc::clone(&waiting.outlet), waiting.id.clone());
+        let InputRequired { mut waiting, answer, result } = asks;
+        let (bridge, buffer, id) =
+            (waiting.bridge, Arc::clone(&waiting.buffer), waiting.id.clone());
         let mapped = waiting.mapped;
-        if bridge == Some(Bridge::Same) && pending.newer.is_none() {
-            outlet.mark_newer();
+        if bridge == Some(Bridge::Passthrough) && pending.sessionless.is_none() {
+            buffer.mark_sessionless();
             let named = mapped.then(|| label::result(&result, self.server.name())).flatten();
-            outlet.answer(write::result(&id, named.as_deref().unwrap_or(&result)), None);
+            buffer.answer(write::result(&id, named.as_deref().unwrap_or(&result)), None);
             return Ok(Next::Over(Ended::answered(Payload::Result(&result), None)));
         }
         waiting.epoch = None;
-        waiting.newer = Some(Bridge::Asking);
+        waiting.bridge = Some(Bridge::AskingAgent);
         let number = self.waiting.number();
-        self.waiting.insert(number, Waiting::Agent(waiting));
+        self.waiting.insert(number, Waiter::Agent(waiting));
         pending.unanswered.number = number;
         pending.answer = answer;
-        if bridge == Some(Bridge::Same) {
-            outlet.mark_newer();
+        if bridge == Some(Bridge::Passthrough) {
+            buffer.mark_sessionless();
             let named = mapped.then(|| label::result(&result, self.server.name())).flatten();
-            outlet.push(write::result(&id, named.as_deref().unwrap_or(&result)));
+            buffer.push(write::result(&id, named.as_deref().unwrap_or(&result)));
             return self.wait_for_retry(pending, &result).await;
         }
         pending.rounds += 1;
         if pending.rounds > MAX_ROUNDS {
             return Err(Failure::Lost { why: format!("it asked more than {MAX_ROUNDS} times") });
         }
-        let asking = self.ask_older(number, &outlet, &result);
+        let asking = self.ask_sessionful(number, &buffer, &result);
         let answers = tokio::select! {
             biased;
             ended = &mut pending.answer => return Ok(Next::Over(over(ended))),
@@ -119,18 +120,21 @@ impl Link {
         };
         let state = peek(&result, &["requestState"]).ok().flatten();
         let leg = continued(&pending.body, number, &answers, state);
-        leg.map(|leg| Next::Leg(leg, None)).map_err(|refusal| Failure::unavailable(refusal.message))
+        leg.map(|leg| Next::Round(leg, None))
+            .map_err(|refusal| Failure::unavailable(refusal.message))
     }
 
     /// Waits for the client's next request.
     async fn wait_for_retry(&self, pending: &mut Pending, result: &str) -> Result<Next, Failure> {
         let number = pending.unanswered.number;
         let _asked = Waits::new(self);
-        let Some(newer) = &mut pending.newer else { return Ok(Next::Over(over(Err(())))) };
+        let Some(sessionless) = &mut pending.sessionless else {
+            return Ok(Next::Over(over(Err(()))));
+        };
         let retry = tokio::select! {
             biased;
             ended = &mut pending.answer => return Ok(Next::Over(over(ended))),
-            retry = newer.retries.recv() => retry,
+            retry = sessionless.retries.recv() => retry,
         };
         let Some(retry) = retry else {
             self.waiting.give_up(number);
@@ -140,21 +144,21 @@ impl Link {
         let token = peek(&retry.raw, &["params", "_meta", "progressToken"]).ok().flatten();
         self.waiting.set_token(number, token);
         let leg = retried(&pending.body, &retry.raw, number, state);
-        leg.map(|leg| Next::Leg(leg, Some(retry.permit)))
+        leg.map(|leg| Next::Round(leg, Some(retry.permit)))
             .map_err(|refusal| Failure::unavailable(refusal.message))
     }
 
     /// Asks an agent of an older protocol everything that the server wants to know; the answers as
     /// the server wants them.
-    async fn ask_older(
+    async fn ask_sessionful(
         self: &Arc<Self>,
         number: u64,
-        outlet: &Arc<Outlet>,
+        buffer: &Arc<EventBuffer>,
         result: &str,
     ) -> Result<String, Failure> {
         let lost = |why: String| Failure::Lost { why };
         let gone = || lost("the agent session has ended".into());
-        let session = self.speaker(number).ok_or_else(gone)?;
+        let session = self.agent_of(number).ok_or_else(gone)?;
         let wanted = peek(result, &["inputRequests"]).ok().flatten().unwrap_or("{}");
         let wanted = entries(wanted).ok().flatten().unwrap_or_default();
         if wanted.is_empty() {
@@ -167,7 +171,8 @@ impl Link {
         let mut questions = Questions { link: self, session: &session, numbers: Vec::new() };
         for (key, request) in &wanted {
             let key = text(key).unwrap_or_default();
-            questions.ask(&key, request, outlet, &tell).map_err(lost)?;
+            let asked = questions.ask(&key, request, buffer, &tell);
+            asked.map_err(|error| lost(error.to_string()))?;
         }
         drop(tell);
         let mut given = Vec::with_capacity(wanted.len());
@@ -187,6 +192,17 @@ impl Link {
     }
 }
 
+/// Why an agent is not asked a question.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum QuestionError {
+    #[error("it asks `{0}`, which the agent cannot answer")]
+    Unsupported(String),
+    #[error("the agent has too many requests to answer already")]
+    TooMany,
+    #[error("its question cannot be parsed")]
+    Unreadable,
+}
+
 /// Questions to an agent of an older protocol; those without an answer are withdrawn with it.
 struct Questions<'l> {
     link: &'l Link,
@@ -199,33 +215,33 @@ impl Questions<'_> {
         &mut self,
         key: &str,
         request: &str,
-        outlet: &Arc<Outlet>,
+        buffer: &Arc<EventBuffer>,
         tell: &mpsc::UnboundedSender<(Box<str>, Option<String>)>,
-    ) -> Result<(), String> {
+    ) -> Result<(), QuestionError> {
         let [method, params] = members(request, ["method", "params"]).unwrap_or_default();
         let method = method.and_then(text).unwrap_or_default();
         if !can_answer(&**self.session, &method) {
-            return Err(format!("it asks `{method}`, which the agent cannot answer"));
+            return Err(QuestionError::Unsupported(method.into_owned()));
         }
-        let asked = Asked {
+        let asked = ServerRequest {
             link: self.link.me.clone(),
             // It outlives any channel: the server keeps nothing of it.
             epoch: u64::MAX,
-            asker: Asker::Call { key: key.into(), tell: tell.clone() },
-            outlet: Arc::clone(outlet),
+            requester: Requester::Call { key: key.into(), tell: tell.clone() },
+            buffer: Arc::clone(buffer),
             until: Instant::now() + QUESTION,
         };
         let number = self.session.ask(asked);
-        let number = number.ok_or("the agent has too many requests to answer already")?;
-        self.link.asked.fetch_add(1, Ordering::Relaxed);
+        let number = number.ok_or(QuestionError::TooMany)?;
+        self.link.server_requests.fetch_add(1, Ordering::Relaxed);
         self.numbers.push(number);
         let server = self.link.server.name();
         let named = if self.session.sees_one_server() {
             None
         } else {
-            label::params(&method, params, server).map_err(|_| "what it asks cannot be read")?
+            label::params(&method, params, server).map_err(|_| QuestionError::Unreadable)?
         };
-        outlet.push(write::request(number, &method, named.as_deref().or(params)));
+        buffer.push(write::request(number, &method, named.as_deref().or(params)));
         Ok(())
     }
 }
@@ -233,8 +249,8 @@ impl Questions<'_> {
 impl Drop for Questions<'_> {
     fn drop(&mut self) {
         for number in self.numbers.drain(..) {
-            if self.session.unask(number) {
-                self.link.unasked();
+            if self.session.drop_server_request(number) {
+                self.link.server_request_done();
             }
         }
     }
@@ -245,14 +261,14 @@ struct Waits<'l>(&'l Link);
 
 impl<'l> Waits<'l> {
     fn new(link: &'l Link) -> Self {
-        link.asked.fetch_add(1, Ordering::Relaxed);
+        link.server_requests.fetch_add(1, Ordering::Relaxed);
         Self(link)
     }
 }
 
 impl Drop for Waits<'_> {
     fn drop(&mut self) {
-        self.0.unasked();
+        self.0.server_request_done();
     }
 }
 

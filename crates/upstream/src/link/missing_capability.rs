@@ -8,7 +8,7 @@ use bytes::Bytes;
 use toolgate_mcp::{Payload, Request, code, method, peek, text, write};
 
 use super::agent::Agent;
-use crate::event_buffer::Outlet;
+use crate::event_buffer::EventBuffer;
 
 /// How much of what the server said is repeated.
 const MAX_WORDS: usize = 500;
@@ -55,8 +55,12 @@ fn missing(session: &dyn Agent, request: &Request<'_>) -> Option<&'static str> {
 }
 
 /// The answer to the request `id` if its server failed after it had asked in vain.
-pub(crate) fn lacking(outlet: &Outlet, id: &str, payload: Payload<'_>) -> Option<Bytes> {
-    let required = outlet.lacks()?;
+pub(crate) fn missing_capability_answer(
+    buffer: &EventBuffer,
+    id: &str,
+    payload: Payload<'_>,
+) -> Option<Bytes> {
+    let required = buffer.missing_capability()?;
     let words = match payload {
         Payload::Error(error) => peek(error, &["message"]).ok().flatten(),
         Payload::Result(result) => {
@@ -81,26 +85,26 @@ fn first_text(content: &str) -> Option<&str> {
 }
 
 /// The answer to a question of a server that the client of a standing session cannot be asked, in
-/// the call that is answered in `outlet`; none if it can, or if the session is not a standing one.
+/// the call that is answered in `buffer`; none if it can, or if the session is not a standing one.
 pub(crate) fn answer_at_once(
     session: &dyn Agent,
     request: &Request<'_>,
-    outlet: Option<&Outlet>,
+    buffer: Option<&EventBuffer>,
 ) -> Option<Bytes> {
     session.is_standing().then_some(())?;
     if request.method == method::PING {
         return Some(write::result(request.id, "{}"));
     }
-    let lacks = missing(session, request);
-    let why = match (lacks, outlet) {
+    let missing_capability = missing(session, request);
+    let why = match (missing_capability, buffer) {
         (None, Some(_)) if is_asked(&request.method) => return None,
         (None, None) if is_asked(&request.method) => {
             "the client speaks protocol 2026-07-28 and can be asked during a call only"
         }
         _ => "the client cannot be asked this",
     };
-    if let (Some(lacks), Some(outlet)) = (lacks, outlet) {
-        outlet.mark_lacking(lacks);
+    if let (Some(missing_capability), Some(buffer)) = (missing_capability, buffer) {
+        buffer.mark_missing_capability(missing_capability);
     }
     Some(write::error(Some(request.id), code::METHOD_NOT_FOUND, why, None))
 }

@@ -25,13 +25,13 @@ use toolgate_mcp::modern::without_claims;
 use toolgate_mcp::{Payload, Refusal, Request, code, method, peek, text, write};
 
 use super::ended::Ended;
-use super::handshake::Up;
+use super::handshake::LiveChannel;
 use super::sessionless::Delivered;
-use super::waiting::{AgentWaiting, Hides, Waiting};
-use super::{Link, Unanswered};
-use crate::channel::{Heads, LastLook, Outbound, SendError, Uncleared};
+use super::waiting::{AgentWaiter, ListFilter, Waiter};
+use super::{FailOnDrop, Link};
+use crate::channel::{Heads, LastLook, Outbound, RefusedStatus, SendError, StatusClass, Uncleared};
 use crate::era::Era;
-use crate::event_buffer::Outlet;
+use crate::event_buffer::{EventBuffer, Rejection};
 use crate::failure::Failure;
 use crate::rewrite::{error_in, rewrite, with_error};
 use crate::tasks::Role;
@@ -41,7 +41,7 @@ const QUESTIONS: Duration = Duration::from_hours(1);
 
 /// An agent's request on its way into a link.
 #[derive(Clone, Copy)]
-pub struct Ask<'a> {
+pub struct AgentRequest<'a> {
     /// Key of the agent session.
     pub session: u64,
     /// The request.
@@ -53,25 +53,25 @@ pub struct Ask<'a> {
     /// Whether URIs in the answer are to be shown as on `/mcp`.
     pub mapped: bool,
     /// Whether the answer is to be written down before the agent may have it.
-    pub withheld: bool,
+    pub held: bool,
     /// Under what the audit has it, if it does.
     pub call_id: Option<CallId>,
     /// Whether the request is of protocol 2026-07-28.
-    pub newer: bool,
+    pub sessionless: bool,
     /// From whom some of the entries of a list are hidden.
     pub hides: Option<(&'a Arc<Grant>, Timestamp)>,
 }
 
 /// A request that has a number and was not sent yet.
 pub(crate) struct Pending {
-    pub(super) unanswered: Unanswered,
+    pub(super) unanswered: FailOnDrop,
     pub(super) body: Bytes,
     limit: Duration,
     pub(super) answer: oneshot::Receiver<Ended>,
     /// Whether it is of protocol 2026-07-28.
-    pub(super) is_newer: bool,
+    pub(super) is_sessionless: bool,
     /// What only such a request has.
-    pub(super) newer: Option<Box<Newer>>,
+    pub(super) sessionless: Option<Box<Newer>>,
     arrived: Instant,
     /// Judges it again before it is written, if it was admitted.
     recheck: Option<Arc<Recheck>>,
@@ -89,8 +89,8 @@ impl Link {
     /// Gives an agent's request its number. From now on it can be cancelled, and it is answered.
     pub(crate) fn pending(
         self: &Arc<Self>,
-        ask: &Ask<'_>,
-        outlet: &Arc<Outlet>,
+        ask: &AgentRequest<'_>,
+        buffer: &Arc<EventBuffer>,
     ) -> Result<Pending, Refusal> {
         let request = ask.request;
         let limit = self.limit_of(ask)?;
@@ -106,32 +106,32 @@ impl Link {
         changes.extend_from_slice(ask.changes);
         let body = rewrite(request.raw, &changes)?;
         let (answered, answer) = oneshot::channel();
-        let waiting = AgentWaiting {
+        let waiting = AgentWaiter {
             session: ask.session,
             mapped: ask.mapped,
-            withheld: ask.withheld,
+            held: ask.held,
             role: Role::of(&request.method, ask.task),
             list: Kind::listed_by(&request.method),
-            hides: ask.hides.and_then(|(grant, now)| Hides::of(&request.method, grant, now)),
-            outlet: Arc::clone(outlet),
+            hides: ask.hides.and_then(|(grant, now)| ListFilter::of(&request.method, grant, now)),
+            buffer: Arc::clone(buffer),
             id: request.id.into(),
             token: token.map(Into::into),
             expects: Expects::of(&request.method),
             call_id: ask.call_id,
             epoch: None,
             cancelled: false,
-            newer: None,
+            bridge: None,
             answered,
         };
-        self.waiting.insert(number, Waiting::Agent(waiting));
-        let unanswered = Unanswered { link: Arc::clone(self), number };
+        self.waiting.insert(number, Waiter::Agent(waiting));
+        let unanswered = FailOnDrop { link: Arc::clone(self), number };
         Ok(Pending {
             unanswered,
             body,
             limit,
             answer,
-            is_newer: ask.newer,
-            newer: None,
+            is_sessionless: ask.sessionless,
+            sessionless: None,
             arrived: Instant::now(),
             recheck: None,
             written: false,
@@ -141,7 +141,7 @@ impl Link {
     }
 
     /// How long the request may take.
-    fn limit_of(&self, ask: &Ask<'_>) -> Result<Duration, Refusal> {
+    fn limit_of(&self, ask: &AgentRequest<'_>) -> Result<Duration, Refusal> {
         let request = ask.request;
         let tool = match request.params {
             Some(params)
@@ -168,14 +168,14 @@ impl Link {
         let mut second_chance = clearance.may_repeat();
         let mut next = clearance;
         loop {
-            let up = self.come_up_for(pending).await?;
-            if let Some(ended) = self.no_longer(pending).await {
+            let up = self.ensure_up_for(pending).await?;
+            if let Some(ended) = self.refused_on_recheck(pending).await {
                 return Ok(ended);
             }
             let spare = next.once_more();
             let clearance = std::mem::replace(&mut next, spare);
-            if up.era == Era::Modern {
-                let delivered = self.deliver_newer(pending, &up, second_chance, clearance);
+            if up.era == Era::Sessionless {
+                let delivered = self.deliver_sessionless(pending, &up, second_chance, clearance);
                 match delivered.await? {
                     Delivered::Ended(ended) => return Ok(ended),
                     Delivered::Refused => {
@@ -188,11 +188,11 @@ impl Link {
             if !self.waiting.mark_sent(number, up.epoch) {
                 return Ok(pending.taken_out());
             }
-            let message = pending.outbound(pending.older_body(), Heads::new(), clearance)?;
+            let message = pending.outbound(pending.sessionful_body(), Heads::new(), clearance)?;
             pending.written = true;
             let sent = tokio::select! {
                 biased;
-                sent = up.channel.send(message, self.ear(up.epoch, Some(number))) => sent,
+                sent = up.channel.send(message, self.inbound(up.epoch, Some(number))) => sent,
                 // Somebody has said how it ended: nobody waits for the server any more.
                 ended = &mut pending.answer => {
                     return Ok(ended.unwrap_or(Ended::cancelled(Effect::Unknown)));
@@ -203,7 +203,7 @@ impl Link {
                     let ended = (&mut pending.answer).await;
                     return Ok(ended.unwrap_or(Ended::cancelled(Effect::Unknown)));
                 }
-                Err(SendError::Withheld) => {
+                Err(SendError::NoLongerAllowed) => {
                     pending.written = false;
                     self.waiting.mark_unsent(number, None);
                 }
@@ -216,8 +216,8 @@ impl Link {
                 }
                 Err(SendError::Refused { status, body }) => {
                     // It speaks another protocol by now.
-                    if status == 400 && is_newer_only(&body) {
-                        self.server.eras.refuses(Era::Legacy);
+                    if status.class == StatusClass::BadRequest && is_sessionless_refusal(&body) {
+                        self.server.eras.refuses(Era::Sessionful);
                         self.forget(up.epoch);
                         if std::mem::take(&mut second_chance) {
                             continue;
@@ -234,20 +234,20 @@ impl Link {
     }
 
     /// The channel for a request, which may have to wait for it.
-    pub(super) async fn come_up_for(
+    pub(super) async fn ensure_up_for(
         self: &Arc<Self>,
         pending: &mut Pending,
-    ) -> Result<Arc<Up>, Failure> {
+    ) -> Result<Arc<LiveChannel>, Failure> {
         if let Some(up) = self.up.load_full() {
             return Ok(up);
         }
         pending.waited = true;
-        self.come_up(pending.arrived).await
+        self.ensure_up(pending.arrived).await
     }
 
     /// Judges a request again that is about to be written; if it is not allowed any more, the
     /// agent is told, and this is how it ended.
-    pub(super) async fn no_longer(&self, pending: &mut Pending) -> Option<Ended> {
+    pub(super) async fn refused_on_recheck(&self, pending: &mut Pending) -> Option<Ended> {
         let recheck = pending.recheck.as_ref()?;
         let refused = match recheck.check_fresh().await {
             Err(refused) => refused,
@@ -257,10 +257,10 @@ impl Link {
             Ok(()) => return None,
         };
         let refused = if pending.written { refused.of_further_round() } else { refused };
-        let Some(Waiting::Agent(waiting)) = self.waiting.take(pending.unanswered.number) else {
+        let Some(Waiter::Agent(waiting)) = self.waiting.take(pending.unanswered.number) else {
             return Some(pending.taken_out());
         };
-        waiting.outlet.answer(refused.answer(&waiting.id, waiting.expects), None);
+        waiting.buffer.answer(refused.answer(&waiting.id, waiting.expects), None);
         Some(Ended::refused(&refused, pending.written))
     }
 
@@ -268,7 +268,7 @@ impl Link {
     fn reopen(self: &Arc<Self>) {
         let me = Arc::clone(self);
         tokio::spawn(async move {
-            if let Err(failure) = me.come_up(Instant::now()).await {
+            if let Err(failure) = me.ensure_up(Instant::now()).await {
                 let why = failure.what(me.server.name());
                 tracing::debug!(server = me.server.name(), why, "no new session was opened");
             }
@@ -276,12 +276,18 @@ impl Link {
     }
 
     /// A refusal that is itself a JSON-RPC error is the server's answer, with its status.
-    pub(super) fn refused(&self, number: u64, status: u16, body: &Bytes) -> Result<Ended, Failure> {
+    pub(super) fn refused(
+        &self,
+        number: u64,
+        status: RefusedStatus,
+        body: &Bytes,
+    ) -> Result<Ended, Failure> {
         let Some(error) = error_in(body) else { return Err(Failure::Refused { status }) };
-        if let Some(Waiting::Agent(waiting)) = self.waiting.take(number) {
+        if let Some(Waiter::Agent(waiting)) = self.waiting.take(number) {
             let error = waiting.error_for_agent(error);
             let answer = with_error(&waiting.id, &error);
-            waiting.outlet.answer(answer, (status == 400).then_some(status));
+            let is_invalid = status.class == StatusClass::BadRequest;
+            waiting.buffer.answer(answer, is_invalid.then_some(Rejection::InvalidRequest));
             self.server.metrics.answered.inc();
         }
         Ok(Ended::answered(Payload::Error(error), None))
@@ -293,8 +299,8 @@ impl Link {
         let longest = Instant::now() + QUESTIONS;
         loop {
             sleep(limit).await;
-            let asked = self.asked.load(Ordering::Relaxed) > 0;
-            let asks_it = || session.is_some_and(|session| self.waiting.asks(session));
+            let asked = self.server_requests.load(Ordering::Relaxed) > 0;
+            let asks_it = || session.is_some_and(|session| self.waiting.is_asking(session));
             if !asked || (self.is_shared() && !asks_it()) || Instant::now() >= longest {
                 return;
             }
@@ -315,24 +321,24 @@ impl Link {
 impl Pending {
     /// It goes no further; the agent is told.
     pub(crate) fn refuse(self, refused: &Refused) {
-        let Unanswered { link, number } = &self.unanswered;
-        if let Some(Waiting::Agent(waiting)) = link.waiting.take(*number) {
-            waiting.outlet.answer(refused.answer(&waiting.id, waiting.expects), None);
+        let FailOnDrop { link, number } = &self.unanswered;
+        if let Some(Waiter::Agent(waiting)) = link.waiting.take(*number) {
+            waiting.buffer.answer(refused.answer(&waiting.id, waiting.expects), None);
         }
     }
 
     /// It goes no further, because of how it was sent; the agent is told.
     pub(crate) fn object(self, refusal: &Refusal) {
-        let Unanswered { link, number } = &self.unanswered;
-        if let Some(Waiting::Agent(waiting)) = link.waiting.take(*number) {
+        let FailOnDrop { link, number } = &self.unanswered;
+        if let Some(Waiter::Agent(waiting)) = link.waiting.take(*number) {
             let answer = write::error(Some(&waiting.id), refusal.code, &refusal.message, None);
-            waiting.outlet.answer(answer, Some(400));
+            waiting.buffer.answer(answer, Some(Rejection::InvalidRequest));
         }
     }
 
     /// It is of protocol 2026-07-28 and has what only such a request has.
-    pub(crate) fn with_newer(self, newer: Newer) -> Self {
-        Self { newer: Some(Box::new(newer)), ..self }
+    pub(crate) fn with_sessionless(self, sessionless: Newer) -> Self {
+        Self { sessionless: Some(Box::new(sessionless)), ..self }
     }
 
     /// It was admitted, and is judged again before it is written.
@@ -361,8 +367,8 @@ impl Pending {
     }
 
     /// The body for a server of an older protocol.
-    fn older_body(&self) -> Bytes {
-        if !self.is_newer {
+    fn sessionful_body(&self) -> Bytes {
+        if !self.is_sessionless {
             return self.body.clone();
         }
         let raw = String::from_utf8_lossy(&self.body);
@@ -370,7 +376,7 @@ impl Pending {
     }
 
     /// Sends it and waits for its end; everything that the agent is to see of it, at the latest a
-    /// failure, is in its outlet by then.
+    /// failure, is in its buffer by then.
     pub(crate) async fn run(mut self, clearance: Clearance) -> Ended {
         let (link, limit) = (Arc::clone(&self.unanswered.link), self.limit);
         let session = link.waiting.session_of(self.unanswered.number);
@@ -397,7 +403,7 @@ impl Pending {
 }
 
 /// Whether a refusal is one that only servers of protocol 2026-07-28 give.
-fn is_newer_only(body: &Bytes) -> bool {
+fn is_sessionless_refusal(body: &Bytes) -> bool {
     let code = error_in(body).and_then(|error| peek(error, &["code"]).ok().flatten());
     let code = code.and_then(|code| code.parse().ok());
     matches!(code, Some(code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION))

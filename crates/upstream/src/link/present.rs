@@ -12,28 +12,28 @@ use toolgate_admission::task_call::Made;
 use toolgate_mcp::{Edit, code, entries, peek, text};
 
 use super::Link;
-use super::waiting::{AgentWaiting, Bridge, Hides};
+use super::waiting::{AgentWaiter, Bridge, ListFilter};
 use crate::label;
 use crate::lists::{Unreadable, without_hidden};
-use crate::shown::{may_show_uris, show_uris};
-use crate::tasks::{Answer, Role, may_name};
+use crate::shown_uris::{may_show_uris, show_uris};
+use crate::tasks::{Role, TaskAnswer, may_name};
 
 /// What older protocols do not have in a result.
-const NEWER: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
+const SESSIONLESS_MEMBERS: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
 
 impl Link {
     /// The result as the agent is to see it, before its tasks are renamed; `None` if it passes
     /// unchanged. A list that the filter cannot read is rejected.
     pub(super) fn result_for_agent(
         &self,
-        waiting: &AgentWaiting,
+        waiting: &AgentWaiter,
         result: &str,
     ) -> Result<Option<String>, Unreadable> {
-        let older = waiting.newer == Some(Bridge::Older);
+        let older = waiting.bridge == Some(Bridge::Translate);
         let mut shown = None;
         match waiting.expects {
-            Expects::Tools => self.server.heard.learn(Kind::Tools, result),
-            Expects::Prompts => self.server.heard.learn(Kind::Prompts, result),
+            Expects::Tools => self.server.listed_names.learn(Kind::Tools, result),
+            Expects::Prompts => self.server.listed_names.learn(Kind::Prompts, result),
             _ => {}
         }
         if waiting.expects == Expects::Tools {
@@ -44,9 +44,9 @@ impl Link {
         }
         if older {
             let now = shown.as_deref().unwrap_or(result);
-            shown = for_older(now).or(shown);
+            shown = for_sessionful(now).or(shown);
         }
-        if let Some(Hides { kind, grant, now }) = &waiting.hides {
+        if let Some(ListFilter { kind, grant, now }) = &waiting.hides {
             let list = shown.as_deref().unwrap_or(result);
             let hidden = |own: &str| self.server.is_hidden_from(grant, *kind, own, *now);
             shown = without_hidden(*kind, list, hidden)?.or(shown);
@@ -66,7 +66,7 @@ impl Link {
     }
 
     /// What is said of a task, with the URIs in the result of its call as they are shown.
-    fn task_result(&self, waiting: &AgentWaiting, said: &str) -> Option<String> {
+    fn task_result(&self, waiting: &AgentWaiter, said: &str) -> Option<String> {
         matches!(waiting.role, Role::Task { .. }).then_some(())?;
         let result = peek(said, &["result"]).ok()??;
         let shown = show_uris(result, &self.server.naming)?;
@@ -78,33 +78,34 @@ impl Link {
     /// creates.
     pub(super) fn tasks_for_agent(
         &self,
-        waiting: &AgentWaiting,
+        waiting: &AgentWaiter,
         result: &str,
     ) -> Result<(Option<String>, Option<Box<Made>>), NotShown> {
         if waiting.role == Role::Call && !may_name(result) {
             return Ok((None, None));
         }
         // Without its agent session there is nobody to show it to.
-        let session = self.party(waiting.session);
+        let session = self.agent_by_key(waiting.session);
         let Some(session) = session else {
             return if waiting.role == Role::Call { Ok((None, None)) } else { Err(NotShown::Task) };
         };
-        let answer = Answer {
+        let answer = TaskAnswer {
             session: &session,
             server: self.server.name(),
             role: &waiting.role,
             shared: self.is_shared(),
-            watched: waiting.withheld,
+            watched: waiting.held,
         };
         let shown = answer.show(result).map_err(|_| NotShown::Task)?;
         let made = shown.made.map(|made| {
-            self.hear_early(&made.own);
+            self.deliver_early(&made.own);
             let up = self.up.load_full().filter(|up| Some(up.epoch) == waiting.epoch);
             // A process takes its tasks with it; an HTTP server may keep them.
-            let gone = up.and_then(|up| (!up.channel.hangs_up()).then(|| up.gone.clone()));
+            let gone =
+                up.and_then(|up| (!up.channel.exchange_per_request()).then(|| up.gone.clone()));
             Box::new(Made { gone, shortest: self.server.timeout(None), ..made })
         });
-        if !waiting.withheld
+        if !waiting.held
             && let Role::Task { own, .. } = &waiting.role
             && let Some(heard) = answer.heard(result)
         {
@@ -139,10 +140,10 @@ impl NotShown {
     }
 }
 
-impl AgentWaiting {
+impl AgentWaiter {
     /// The error as the agent knows it.
     pub(super) fn error_for_agent<'e>(&self, error: &'e str) -> Cow<'e, str> {
-        if self.newer != Some(Bridge::Older) || self.expects != Expects::Resource {
+        if self.bridge != Some(Bridge::Translate) || self.expects != Expects::Resource {
             return Cow::Borrowed(error);
         }
         let raw = peek(error, &["code"]).ok().flatten();
@@ -156,8 +157,9 @@ impl AgentWaiting {
 }
 
 /// The result without what older protocols do not have; none if there is nothing of that.
-fn for_older(result: &str) -> Option<String> {
-    let is_newer = |raw: &str| text(raw).is_some_and(|key| NEWER.contains(&key.as_ref()));
+fn for_sessionful(result: &str) -> Option<String> {
+    let is_newer =
+        |raw: &str| text(raw).is_some_and(|key| SESSIONLESS_MEMBERS.contains(&key.as_ref()));
     let all = entries(result).ok().flatten()?;
     if !all.iter().any(|(key, _)| is_newer(key)) {
         return None;
@@ -191,7 +193,7 @@ mod tests {
             ("7", None),
         ];
         for (result, expected) in cases {
-            assert_eq!(for_older(result).as_deref(), expected, "{result}");
+            assert_eq!(for_sessionful(result).as_deref(), expected, "{result}");
         }
         let list = r#"{"tools":[],"cacheScope":"public"}"#;
         let private = r#"{"tools":[],"cacheScope":"private"}"#;

@@ -28,8 +28,8 @@ use crate::backoff::Backoff;
 use crate::channel::Connector;
 use crate::era::{Era, Eras};
 use crate::failure::Failure;
-use crate::list_cache::Offers;
-use crate::listed::Heard;
+use crate::list_cache::ListCache;
+use crate::listed_names::ListedNames;
 use crate::metrics::ServerMetrics;
 use crate::names::Naming;
 
@@ -76,16 +76,16 @@ pub struct Server {
     /// How what it has is named where all servers are shown.
     pub naming: Naming,
     /// What is kept of its lists.
-    pub offers: Offers,
+    pub list_cache: ListCache,
     /// Which protocols it speaks, as far as it was heard.
     pub(crate) eras: Eras,
     /// Which arguments of its tools are repeated in headers.
     pub(crate) annotations: Annotations,
     /// What it was heard to list.
-    pub(crate) heard: Heard,
+    pub(crate) listed_names: ListedNames,
     pub(crate) shared: Mutex<Option<Arc<Link>>>,
     /// Links of each grant whose process was started to hear what there is, not for a call.
-    surveyed: Mutex<HashMap<Arc<str>, Vec<Weak<Link>>>>,
+    started_for_lists: Mutex<HashMap<Arc<str>, Vec<Weak<Link>>>>,
     backoff: Mutex<Backoff>,
     room: Arc<Semaphore>,
     /// It was removed from the configuration, or another takes its place.
@@ -108,12 +108,12 @@ impl Server {
             connector,
             metrics,
             naming,
-            offers: Offers::new(),
+            list_cache: ListCache::new(),
             eras: Eras::default(),
             annotations: Annotations::default(),
-            heard: Heard::default(),
+            listed_names: ListedNames::default(),
             shared: Mutex::new(None),
-            surveyed: Mutex::default(),
+            started_for_lists: Mutex::default(),
             backoff: Mutex::new(Backoff::default()),
             room,
             retired: AtomicBool::new(false),
@@ -136,17 +136,17 @@ impl Server {
             let parties = Parties::Many(Mutex::default());
             let opening = Bytes::from_static(OPENING.as_bytes());
             // Only in the newer protocol can such a server tell apart whom it asks.
-            Link::new(Arc::clone(self), parties, opening, Era::Modern, tasks.clone())
+            Link::new(Arc::clone(self), parties, opening, Era::Sessionless, tasks.clone())
         });
-        // Still locked, so that nobody joins what is being closed as deserted.
+        // Still locked, so that nobody joins what is being closed as is_idle.
         link.join(session);
         Arc::clone(link)
     }
 
     /// Closes the shared link if no agent has used it for `idle`.
-    pub fn close_deserted(&self, tasks: &TaskTracker, now: Instant, idle: Duration) {
-        let deserted = self.shared.lock().take_if(|link| link.deserted(now, idle));
-        close(deserted, tasks);
+    pub fn close_idle(&self, tasks: &TaskTracker, now: Instant, idle: Duration) {
+        let is_idle = self.shared.lock().take_if(|link| link.is_idle(now, idle));
+        close(is_idle, tasks);
     }
 
     /// Closes the shared link.
@@ -182,7 +182,7 @@ impl Server {
             return *said;
         }
         let folded = self.settings.tool_classes.iter().filter(|(name, _)| is_variant(tool, name));
-        let raises = folded.map(|(_, class)| *class).chain(self.heard.class(tool));
+        let raises = folded.map(|(_, class)| *class).chain(self.listed_names.class(tool));
         raises.fold(Class::by_name(tool), Class::raised)
     }
 
@@ -199,7 +199,7 @@ impl Server {
         most: usize,
         holds: impl FnMut(&str) -> bool,
     ) -> Option<bool> {
-        self.heard.any(kind, most, holds)
+        self.listed_names.any(kind, most, holds)
     }
 
     /// Room for one more request, until it is dropped: a server that answers slowly must not make
@@ -212,21 +212,21 @@ impl Server {
     }
 
     /// Whether a process may be started for this link of a grant before anybody has called.
-    pub(crate) fn may_survey(&self, grant: &Arc<str>, link: &Arc<Link>) -> bool {
-        let mut surveyed = self.surveyed.lock();
+    pub(crate) fn may_start_for_lists(&self, grant: &Arc<str>, link: &Arc<Link>) -> bool {
+        let mut started = self.started_for_lists.lock();
         let lives = |link: &Weak<Link>| {
-            link.upgrade().is_some_and(|link| link.is_up() || link.is_surveying())
+            link.upgrade().is_some_and(|link| link.is_up() || link.is_refreshing())
         };
-        surveyed.retain(|_, links| {
+        started.retain(|_, links| {
             links.retain(lives);
             !links.is_empty()
         });
-        let links = surveyed.entry(Arc::clone(grant)).or_default();
+        let links = started.entry(Arc::clone(grant)).or_default();
         let is_it = |known: &Weak<Link>| std::ptr::eq(known.as_ptr(), Arc::as_ptr(link));
         if links.iter().any(is_it) {
             return true;
         }
-        let has_room = links.len() < SURVEYED;
+        let has_room = links.len() < MAX_STARTED_FOR_LISTS;
         if has_room {
             links.push(Arc::downgrade(link));
         }
@@ -253,7 +253,7 @@ impl Server {
 }
 
 /// How many processes of one server run for one grant only so that its lists are known.
-const SURVEYED: usize = 4;
+const MAX_STARTED_FOR_LISTS: usize = 4;
 
 /// How toolgate introduces itself where it speaks for many agents: it can answer nothing for them.
 const OPENING: &str = concat!(

@@ -18,13 +18,14 @@ use toolgate_mcp::{
 };
 
 use super::agent::Agent;
+use super::changes::FollowError;
 use super::ended::Ended;
-use super::handshake::Up;
+use super::handshake::LiveChannel;
 use super::input_required::Next;
 use super::pending::Pending;
-use super::waiting::{Bridge, Waiting};
+use super::waiting::{Bridge, Waiter};
 use super::{Link, Parties};
-use crate::channel::{Heads, Outbound, SendError, Uncleared};
+use crate::channel::{Heads, Outbound, RefusedStatus, SendError, StatusClass, Uncleared};
 use crate::era::Era;
 use crate::failure::Failure;
 use crate::rewrite::error_in;
@@ -36,8 +37,17 @@ pub(super) enum Delivered {
     Refused,
 }
 
+/// Why toolgate itself rejects a request to such a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum LocalRejection {
+    #[error(transparent)]
+    Follow(FollowError),
+    #[error("`requestState` and `inputResponses` are not part of your protocol version")]
+    Continuation,
+}
+
 /// A notification as a server of the newer protocol may have it; none if it is not to.
-pub(super) fn word(up: &Up, body: Bytes, closed: Closed) -> Option<Outbound> {
+pub(super) fn notification(up: &LiveChannel, body: Bytes, closed: Closed) -> Option<Outbound> {
     let heads = {
         let Ok(Incoming::One(Message::Notification(word))) =
             parse_server(&body, &Limits::default())
@@ -46,19 +56,19 @@ pub(super) fn word(up: &Up, body: Bytes, closed: Closed) -> Option<Outbound> {
         };
         match word.method.as_ref() {
             method::INITIALIZED | method::ROOTS_LIST_CHANGED | method::PROGRESS => return None,
-            method::CANCELLED if up.channel.hangs_up() => return None,
+            method::CANCELLED if up.channel.exchange_per_request() => return None,
             _ => heads_of(word.raw),
         }
     };
-    Outbound::word(body, heads, closed).ok()
+    Outbound::notification(body, heads, closed).ok()
 }
 
 impl Link {
     /// Sends a request, leg by leg, and waits for its end.
-    pub(super) async fn deliver_newer(
+    pub(super) async fn deliver_sessionless(
         self: &Arc<Self>,
         pending: &mut Pending,
-        up: &Arc<Up>,
+        up: &Arc<LiveChannel>,
         second_chance: bool,
         clearance: Clearance,
     ) -> Result<Delivered, Failure> {
@@ -66,7 +76,7 @@ impl Link {
             clearance.spend();
             return Ok(Delivered::Ended(ended));
         }
-        let bridge = if pending.is_newer { Bridge::Same } else { Bridge::Older };
+        let bridge = if pending.is_sessionless { Bridge::Passthrough } else { Bridge::Translate };
         let (mut body, mut up) = (pending.body.clone(), Arc::clone(up));
         let mut chance = second_chance;
         let mut next = clearance;
@@ -75,14 +85,14 @@ impl Link {
             let spare = next.once_more();
             let clearance = std::mem::replace(&mut next, spare);
             let message = self.outbound(pending, &body, &up, clearance).await?;
-            if let Some(ended) = self.no_longer(pending).await {
+            if let Some(ended) = self.refused_on_recheck(pending).await {
                 return Ok(Delivered::Ended(ended));
             }
-            if !self.waiting.mark_sent_newer(number, up.epoch, bridge) {
+            if !self.waiting.mark_sent_sessionless(number, up.epoch, bridge) {
                 return Ok(Delivered::Ended(pending.taken_out()));
             }
             let was_written = std::mem::replace(&mut pending.written, true);
-            let sending = up.channel.send(message, self.ear(up.epoch, Some(number)));
+            let sending = up.channel.send(message, self.inbound(up.epoch, Some(number)));
             let sent = tokio::select! {
                 biased;
                 sent = sending => sent.map(|()| None),
@@ -98,19 +108,19 @@ impl Link {
                     };
                     ended.unwrap_or(Ended::cancelled(Effect::Unknown))
                 }
-                Err(SendError::Withheld) => {
+                Err(SendError::NoLongerAllowed) => {
                     pending.written = was_written;
-                    self.waiting.mark_unsent(number, was_written.then_some(Bridge::Asking));
+                    self.waiting.mark_unsent(number, was_written.then_some(Bridge::AskingAgent));
                     continue;
                 }
                 Err(SendError::Refused { status, body: why }) => {
-                    let older = is_older(status, &why);
-                    if older {
+                    let sessionful = is_sessionful_refusal(status, &why);
+                    if sessionful {
                         self.forget(up.epoch);
                     }
-                    let misled = bridge == Bridge::Older && misses_headers(&why);
+                    let misled = bridge == Bridge::Translate && misses_headers(&why);
                     match std::mem::take(&mut chance) {
-                        true if older => return Ok(Delivered::Refused),
+                        true if sessionful => return Ok(Delivered::Refused),
                         true if misled => {
                             // What is known of its tools is no longer true.
                             self.learn_tools().await?;
@@ -132,16 +142,16 @@ impl Link {
                 }
             };
             let Some(asks) = ended.asks else { return Ok(Delivered::Ended(ended)) };
-            match self.next_leg(pending, *asks).await? {
+            match self.next_round(pending, *asks).await? {
                 Next::Over(ended) => return Ok(Delivered::Ended(ended)),
-                Next::Leg(leg, permit) => {
+                Next::Round(leg, permit) => {
                     body = leg;
                     next = permit.map_or(next, Clearance::Permit);
                 }
             }
             (chance, pending.waited) = (false, true);
-            up = self.come_up(Instant::now()).await?;
-            if up.era != Era::Modern {
+            up = self.ensure_up(Instant::now()).await?;
+            if up.era != Era::Sessionless {
                 return Err(Failure::Lost { why: "it speaks an older protocol by now".into() });
             }
         }
@@ -152,20 +162,22 @@ impl Link {
         self: &Arc<Self>,
         pending: &Pending,
         body: &Bytes,
-        up: &Up,
+        up: &LiveChannel,
         clearance: Clearance,
     ) -> Result<Outbound, Failure> {
-        let speaker = self.speaker(pending.unanswered.number);
-        let level = speaker.as_ref().and_then(|speaker| speaker.wishes().level());
+        let agent_of = self.agent_of(pending.unanswered.number);
+        let level = agent_of.as_ref().and_then(|agent_of| agent_of.server_subscriptions().level());
         let raw = String::from_utf8_lossy(body);
         let about = |about: &About<'_>| described(&raw, about);
-        let body = self.with_about(speaker.as_deref(), level, about);
+        let body = self.with_about(agent_of.as_deref(), level, about);
         let body = body.map_err(|refusal| Failure::unavailable(refusal.message))?;
         let mut heads = heads_of(&raw);
-        match &pending.newer {
+        match &pending.sessionless {
             // Those of the client agree with the arguments, or it would not have come this far.
-            Some(_) if up.channel.hangs_up() => heads.extend(self.known_parameters(&raw)),
-            None if !pending.is_newer && up.channel.hangs_up() => {
+            Some(_) if up.channel.exchange_per_request() => {
+                heads.extend(self.known_parameters(&raw))
+            }
+            None if !pending.is_sessionless && up.channel.exchange_per_request() => {
                 heads.extend(self.parameters(&raw).await);
             }
             _ => {}
@@ -177,10 +189,10 @@ impl Link {
     pub(super) fn own_outbound(
         &self,
         body: Bytes,
-        up: &Up,
+        up: &LiveChannel,
         clearance: Clearance,
     ) -> Result<Outbound, Uncleared> {
-        if up.era == Era::Legacy {
+        if up.era == Era::Sessionful {
             return Outbound::request(body, Heads::new(), clearance);
         }
         let raw = String::from_utf8_lossy(&body);
@@ -234,15 +246,15 @@ impl Link {
     }
 
     /// Whose the request `number` is.
-    pub(super) fn speaker(&self, number: u64) -> Option<Arc<dyn Agent>> {
+    pub(super) fn agent_of(&self, number: u64) -> Option<Arc<dyn Agent>> {
         match &self.parties {
             Parties::One(session) => session.upgrade(),
-            Parties::Many(_) => self.party(self.waiting.session_of(number)?),
+            Parties::Many(_) => self.agent_by_key(self.waiting.session_of(number)?),
         }
     }
 
     /// The agent session of that key.
-    pub(super) fn party(&self, key: u64) -> Option<Arc<dyn Agent>> {
+    pub(super) fn agent_by_key(&self, key: u64) -> Option<Arc<dyn Agent>> {
         match &self.parties {
             Parties::One(session) => session.upgrade().filter(|session| session.key() == key),
             Parties::Many(sessions) => {
@@ -256,7 +268,7 @@ impl Link {
     async fn answer_here(
         self: &Arc<Self>,
         pending: &Pending,
-        up: &Arc<Up>,
+        up: &Arc<LiveChannel>,
     ) -> Result<Option<Ended>, Failure> {
         let number = pending.unanswered.number;
         let raw = String::from_utf8_lossy(&pending.body);
@@ -267,18 +279,16 @@ impl Link {
             method::PING | method::LOGGING_SET_LEVEL => Ok(()),
             method::RESOURCES_SUBSCRIBE => {
                 let session = self.waiting.session_of(number);
-                self.follow(session, &uri(), up).await?
+                self.follow(session, &uri(), up).await?.map_err(LocalRejection::Follow)
             }
             method::RESOURCES_UNSUBSCRIBE => {
                 self.unfollow(self.waiting.session_of(number), &uri());
                 Ok(())
             }
-            _ if !pending.is_newer && is_forged(params) => {
-                Err("`requestState` and `inputResponses` are not of your protocol".to_owned())
-            }
+            _ if !pending.is_sessionless && is_forged(params) => Err(LocalRejection::Continuation),
             _ => return Ok(None),
         };
-        let Some(Waiting::Agent(waiting)) = self.waiting.take(number) else {
+        let Some(Waiter::Agent(waiting)) = self.waiting.take(number) else {
             return Ok(Some(Ended::cancelled(Effect::Unknown)));
         };
         let (answer, ended) = match answer {
@@ -286,9 +296,10 @@ impl Link {
                 (write::result(&waiting.id, "{}"), Ended::answered(Payload::Result("{}"), None))
             }
             Err(why) => {
-                let answer = write::error(Some(&waiting.id), code::INVALID_PARAMS, &why, None);
+                let answer =
+                    write::error(Some(&waiting.id), code::INVALID_PARAMS, &why.to_string(), None);
                 let mut ended = Ended::answered(Payload::Error("{}"), None);
-                if is_forged(params) {
+                if why == LocalRejection::Continuation {
                     // Nothing of it was written.
                     ended.effect = Effect::NotStarted;
                 }
@@ -296,7 +307,7 @@ impl Link {
             }
         };
         self.server.metrics.answered.inc();
-        waiting.outlet.answer(answer, None);
+        waiting.buffer.answer(answer, None);
         Ok(Some(ended))
     }
 }
@@ -308,10 +319,10 @@ fn is_forged(params: &str) -> bool {
 }
 
 /// Whether a refusal is one that only servers of older protocols give.
-fn is_older(status: u16, body: &Bytes) -> bool {
+fn is_sessionful_refusal(status: RefusedStatus, body: &Bytes) -> bool {
     match error_in(body) {
         Some(error) => matches!(code_of(error), Some(-32019..=-32000)),
-        None => matches!(status, 400 | 404 | 405),
+        None => matches!(status.class, StatusClass::BadRequest | StatusClass::NoEndpoint),
     }
 }
 

@@ -4,7 +4,7 @@
 //! Invariant: whoever is taken out of the room is answered by whoever took it, so nobody is
 //! answered twice and nobody is forgotten.
 //!
-//! Start at [`WaitingRoom::insert`]. Tested by `link/waiting/tests.rs`.
+//! Start at [`Waiters::insert`]. Tested by `link/waiting/tests.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use toolgate_audit::{CallId, Effect};
 
 use super::ended::Ended;
 use super::server::Server;
-use crate::event_buffer::Outlet;
+use crate::event_buffer::EventBuffer;
 use crate::failure::Failure;
 use crate::tasks::Role;
 
@@ -29,25 +29,25 @@ use crate::tasks::Role;
 mod tests;
 
 /// Everybody who waits for an answer over one link.
-pub(super) struct WaitingRoom {
+pub(super) struct Waiters {
     next: AtomicU64,
     /// Numbers grow and few wait at a time, so that a tree is quicker than to hash each number.
-    all: Mutex<BTreeMap<u64, Waiting>>,
+    all: Mutex<BTreeMap<u64, Waiter>>,
 }
 
 /// Who waits for an answer of the server.
-pub(super) enum Waiting {
+pub(super) enum Waiter {
     /// An agent.
-    Agent(AgentWaiting),
+    Agent(AgentWaiter),
     /// The link itself, for what it asked in that epoch: its handshake, a list.
     Own(oneshot::Sender<Result<Bytes, Failure>>, u64),
 }
 
 /// An agent's request that has no answer yet.
-pub(super) struct AgentWaiting {
+pub(super) struct AgentWaiter {
     /// Key of the agent session.
     pub(super) session: u64,
-    pub(super) outlet: Arc<Outlet>,
+    pub(super) buffer: Arc<EventBuffer>,
     /// The id and the progress token as the agent spelled them.
     pub(super) id: Box<str>,
     pub(super) token: Option<Box<str>>,
@@ -57,19 +57,19 @@ pub(super) struct AgentWaiting {
     /// Whether URIs in the answer are to be shown as on `/mcp`.
     pub(super) mapped: bool,
     /// Whether the answer is to be written down before the agent may have it.
-    pub(super) withheld: bool,
+    pub(super) held: bool,
     /// What its answer may say of tasks.
     pub(super) role: Role,
     /// What is asked for, if it is a list.
     pub(super) list: Option<Kind>,
     /// This grant must not see everything of it.
-    pub(super) hides: Option<Hides>,
+    pub(super) hides: Option<ListFilter>,
     /// The epoch it was sent in; none while it has not been sent.
     pub(super) epoch: Option<u64>,
     /// The agent does not want it any more: the server may still answer it, nobody else will.
     pub(super) cancelled: bool,
     /// If the server speaks protocol 2026-07-28: what of it the agent is to see.
-    pub(super) newer: Option<Bridge>,
+    pub(super) bridge: Option<Bridge>,
     pub(super) answered: oneshot::Sender<Ended>,
 }
 
@@ -77,31 +77,31 @@ pub(super) struct AgentWaiting {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bridge {
     /// The agent speaks it too.
-    Same,
+    Passthrough,
     /// The agent speaks an older one.
-    Older,
+    Translate,
     /// The agent speaks either, and is being asked something before the request goes on.
-    Asking,
+    AskingAgent,
 }
 
 /// A list of which a grant must not see everything.
-pub(super) struct Hides {
+pub(super) struct ListFilter {
     pub(super) kind: Kind,
     pub(super) grant: Arc<Grant>,
     /// When it was asked for.
     pub(super) now: Timestamp,
 }
 
-impl Hides {
+impl ListFilter {
     /// None if `method` asks for no list.
     pub(super) fn of(method: &str, grant: &Arc<Grant>, now: Timestamp) -> Option<Self> {
         Some(Self { kind: Kind::listed_by(method)?, grant: Arc::clone(grant), now })
     }
 }
 
-// === impl WaitingRoom ===
+// === impl Waiters ===
 
-impl WaitingRoom {
+impl Waiters {
     pub(super) fn new() -> Self {
         Self { next: AtomicU64::new(1), all: Mutex::default() }
     }
@@ -111,21 +111,21 @@ impl WaitingRoom {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(super) fn insert(&self, number: u64, waiting: Waiting) {
+    pub(super) fn insert(&self, number: u64, waiting: Waiter) {
         self.all.lock().insert(number, waiting);
     }
 
     /// Takes out whoever waits under `number`; the caller owes it an answer.
-    pub(super) fn take(&self, number: u64) -> Option<Waiting> {
+    pub(super) fn take(&self, number: u64) -> Option<Waiter> {
         self.all.lock().remove(&number)
     }
 
     /// False if no agent waits for it any more: then it must not be sent.
     pub(super) fn mark_sent(&self, number: u64, epoch: u64) -> bool {
         match self.all.lock().get_mut(&number) {
-            Some(Waiting::Agent(waiting)) => {
+            Some(Waiter::Agent(waiting)) => {
                 waiting.epoch = Some(epoch);
-                waiting.newer = None;
+                waiting.bridge = None;
                 true
             }
             _ => false,
@@ -133,11 +133,11 @@ impl WaitingRoom {
     }
 
     /// The same for a server of protocol 2026-07-28.
-    pub(super) fn mark_sent_newer(&self, number: u64, epoch: u64, bridge: Bridge) -> bool {
+    pub(super) fn mark_sent_sessionless(&self, number: u64, epoch: u64, bridge: Bridge) -> bool {
         match self.all.lock().get_mut(&number) {
-            Some(Waiting::Agent(waiting)) => {
+            Some(Waiter::Agent(waiting)) => {
                 waiting.epoch = Some(epoch);
-                waiting.newer = Some(bridge);
+                waiting.bridge = Some(bridge);
                 true
             }
             _ => false,
@@ -145,33 +145,34 @@ impl WaitingRoom {
     }
 
     /// It was not sent after all.
-    pub(super) fn mark_unsent(&self, number: u64, newer: Option<Bridge>) {
-        if let Some(Waiting::Agent(waiting)) = self.all.lock().get_mut(&number) {
-            (waiting.epoch, waiting.newer) = (None, newer);
+    pub(super) fn mark_unsent(&self, number: u64, bridge: Option<Bridge>) {
+        if let Some(Waiter::Agent(waiting)) = self.all.lock().get_mut(&number) {
+            (waiting.epoch, waiting.bridge) = (None, bridge);
         }
     }
 
     /// The agent's request goes on with another one, which has this progress token.
     pub(super) fn set_token(&self, number: u64, token: Option<&str>) {
-        if let Some(Waiting::Agent(waiting)) = self.all.lock().get_mut(&number) {
+        if let Some(Waiter::Agent(waiting)) = self.all.lock().get_mut(&number) {
             waiting.token = token.map(Into::into);
         }
     }
 
     /// Whether the request `number` was sent and has no answer yet.
     pub(super) fn is_sent(&self, number: u64) -> bool {
-        self.all.lock().get(&number).and_then(Waiting::running).is_some()
+        self.all.lock().get(&number).and_then(Waiter::running).is_some()
     }
 
     /// Whether any request of the agent session waits.
     pub(super) fn waits_for(&self, session: u64) -> bool {
-        let is_its = |waiting: &Waiting| matches!(waiting, Waiting::Agent(agent) if agent.session == session);
+        let is_its =
+            |waiting: &Waiter| matches!(waiting, Waiter::Agent(agent) if agent.session == session);
         self.all.lock().values().any(is_its)
     }
 
     /// Whether the agent session is being asked something before a request of it goes on.
-    pub(super) fn asks(&self, session: u64) -> bool {
-        let is_asked = |waiting: &Waiting| matches!(waiting, Waiting::Agent(agent) if agent.session == session && agent.newer == Some(Bridge::Asking));
+    pub(super) fn is_asking(&self, session: u64) -> bool {
+        let is_asked = |waiting: &Waiter| matches!(waiting, Waiter::Agent(agent) if agent.session == session && agent.bridge == Some(Bridge::AskingAgent));
         self.all.lock().values().any(is_asked)
     }
 
@@ -186,7 +187,7 @@ impl WaitingRoom {
     pub(super) fn withdraw(&self, session: u64, id: &str) -> Option<u64> {
         let mut all = self.all.lock();
         let (number, sent) = all.iter_mut().find_map(|(number, waiting)| match waiting {
-            Waiting::Agent(agent) if agent.session == session && *agent.id == *id => {
+            Waiter::Agent(agent) if agent.session == session && *agent.id == *id => {
                 agent.cancelled = true;
                 Some((*number, agent.epoch.is_some()))
             }
@@ -195,8 +196,8 @@ impl WaitingRoom {
         if sent {
             return Some(number);
         }
-        if let Some(Waiting::Agent(waiting)) = all.remove(&number) {
-            waiting.outlet.forgo();
+        if let Some(Waiter::Agent(waiting)) = all.remove(&number) {
+            waiting.buffer.skip_answer();
             let effect = waiting.effect_unsent();
             drop(waiting.answered.send(Ended::cancelled(effect)));
         }
@@ -205,8 +206,8 @@ impl WaitingRoom {
 
     /// Nobody wants the answer to the request `number` any more. True if somebody did.
     pub(super) fn give_up(&self, number: u64) -> bool {
-        let Some(Waiting::Agent(waiting)) = self.take(number) else { return false };
-        waiting.outlet.forgo();
+        let Some(Waiter::Agent(waiting)) = self.take(number) else { return false };
+        waiting.buffer.skip_answer();
         drop(waiting.answered.send(Ended::cancelled(Effect::Unknown)));
         true
     }
@@ -221,9 +222,9 @@ impl WaitingRoom {
     }
 
     /// Waits no longer for what an agent has cancelled.
-    pub(super) fn forgo_cancelled(&self, server: &Server) {
+    pub(super) fn drop_cancelled(&self, server: &Server) {
         let cancelled =
-            |waiting: &Waiting| matches!(waiting, Waiting::Agent(agent) if agent.cancelled);
+            |waiting: &Waiter| matches!(waiting, Waiter::Agent(agent) if agent.cancelled);
         let failure = Failure::Lost { why: "the agent has cancelled it".into() };
         self.fail_where(cancelled, &failure, server);
     }
@@ -239,26 +240,26 @@ impl WaitingRoom {
     }
 
     /// Where the request `number` is answered, and how the agent spelled its progress token.
-    pub(super) fn progress_of(&self, number: u64) -> Option<(Arc<Outlet>, Box<str>)> {
+    pub(super) fn progress_of(&self, number: u64) -> Option<(Arc<EventBuffer>, Box<str>)> {
         match self.all.lock().get(&number) {
-            Some(Waiting::Agent(agent)) => Some((Arc::clone(&agent.outlet), agent.token.clone()?)),
+            Some(Waiter::Agent(agent)) => Some((Arc::clone(&agent.buffer), agent.token.clone()?)),
             _ => None,
         }
     }
 
     /// Where the request `number` is answered.
-    pub(super) fn outlet_of(&self, number: u64) -> Option<Arc<Outlet>> {
+    pub(super) fn buffer_of(&self, number: u64) -> Option<Arc<EventBuffer>> {
         match self.all.lock().get(&number) {
-            Some(Waiting::Agent(agent)) => Some(Arc::clone(&agent.outlet)),
+            Some(Waiter::Agent(agent)) => Some(Arc::clone(&agent.buffer)),
             _ => None,
         }
     }
 
     /// The same if its answer may go on there while it comes in, and the agent's own id.
-    pub(super) fn passes(&self, number: u64) -> Option<(Arc<Outlet>, Box<str>)> {
+    pub(super) fn passes(&self, number: u64) -> Option<(Arc<EventBuffer>, Box<str>)> {
         match self.all.lock().get(&number) {
-            Some(Waiting::Agent(agent)) if agent.sees_list_as_it_is() => {
-                Some((Arc::clone(&agent.outlet), agent.id.clone()))
+            Some(Waiter::Agent(agent)) if agent.sees_list_as_it_is() => {
+                Some((Arc::clone(&agent.buffer), agent.id.clone()))
             }
             _ => None,
         }
@@ -267,28 +268,28 @@ impl WaitingRoom {
     /// Whose the request `number` is.
     pub(super) fn session_of(&self, number: u64) -> Option<u64> {
         match self.all.lock().get(&number) {
-            Some(Waiting::Agent(agent)) => Some(agent.session),
+            Some(Waiter::Agent(agent)) => Some(agent.session),
             _ => None,
         }
     }
 
     /// Where the only request that runs is answered; none if there are several.
-    pub(super) fn only_outlet(&self) -> Option<Arc<Outlet>> {
+    pub(super) fn only_buffer(&self) -> Option<Arc<EventBuffer>> {
         let all = self.all.lock();
-        let mut running = all.values().filter_map(Waiting::running);
+        let mut running = all.values().filter_map(Waiter::running);
         let only = running.next().filter(|_| running.next().is_none());
-        only.map(|agent| Arc::clone(&agent.outlet))
+        only.map(|agent| Arc::clone(&agent.buffer))
     }
 
     /// Where the newest of the requests that run is answered.
-    pub(super) fn newest_outlet(&self) -> Option<Arc<Outlet>> {
+    pub(super) fn newest_buffer(&self) -> Option<Arc<EventBuffer>> {
         let all = self.all.lock();
-        let newest = all.values().rev().find_map(Waiting::running);
-        newest.map(|agent| Arc::clone(&agent.outlet))
+        let newest = all.values().rev().find_map(Waiter::running);
+        newest.map(|agent| Arc::clone(&agent.buffer))
     }
 
-    fn fail_where(&self, whom: impl Fn(&Waiting) -> bool, failure: &Failure, server: &Server) {
-        // Taken out first: outlets wake readers, and the room is not to be locked meanwhile.
+    fn fail_where(&self, whom: impl Fn(&Waiter) -> bool, failure: &Failure, server: &Server) {
+        // Taken out first: buffers wake readers, and the room is not to be locked meanwhile.
         let failed: Vec<_> = self.all.lock().extract_if(.., |_, waiting| whom(waiting)).collect();
         for (_, waiting) in failed {
             waiting.fail(failure, server);
@@ -296,30 +297,30 @@ impl WaitingRoom {
     }
 }
 
-// === impl AgentWaiting ===
+// === impl AgentWaiter ===
 
-impl AgentWaiting {
+impl AgentWaiter {
     fn sees_list_as_it_is(&self) -> bool {
-        self.list.is_some() && self.hides.is_none() && !self.mapped && self.newer.is_none()
+        self.list.is_some() && self.hides.is_none() && !self.mapped && self.bridge.is_none()
     }
 
     /// What may have happened although it has not been sent: parts of it may have run before.
     fn effect_unsent(&self) -> Effect {
-        match self.newer {
-            Some(Bridge::Asking) => Effect::Unknown,
+        match self.bridge {
+            Some(Bridge::AskingAgent) => Effect::Unknown,
             _ => Effect::NotStarted,
         }
     }
 }
 
-// === impl Waiting ===
+// === impl Waiter ===
 
-impl Waiting {
+impl Waiter {
     fn fail(self, failure: &Failure, server: &Server) {
         match self {
             Self::Agent(waiting) if waiting.cancelled => {
                 server.metrics.cancelled.inc();
-                waiting.outlet.forgo();
+                waiting.buffer.skip_answer();
                 let sent = waiting.epoch.is_some();
                 let effect = if sent { Effect::Unknown } else { waiting.effect_unsent() };
                 drop(waiting.answered.send(Ended::cancelled(effect)));
@@ -328,7 +329,8 @@ impl Waiting {
                 let failure = match failure {
                     // What never left cannot have taken effect.
                     Failure::Lost { why }
-                        if waiting.epoch.is_none() && waiting.newer != Some(Bridge::Asking) =>
+                        if waiting.epoch.is_none()
+                            && waiting.bridge != Some(Bridge::AskingAgent) =>
                     {
                         &Failure::unavailable(why.clone())
                     }
@@ -341,7 +343,7 @@ impl Waiting {
                 };
                 let answer =
                     failure.answer(server.name(), &waiting.id, waiting.expects, waiting.call_id);
-                waiting.outlet.answer(answer, None);
+                waiting.buffer.answer(answer, None);
                 drop(waiting.answered.send(Ended::failed(failure)));
             }
             Self::Own(waiting, _) => drop(waiting.send(Err(failure.clone()))),
@@ -356,7 +358,7 @@ impl Waiting {
     }
 
     /// An agent's request that has been sent.
-    fn running(&self) -> Option<&AgentWaiting> {
+    fn running(&self) -> Option<&AgentWaiter> {
         match self {
             Self::Agent(agent) if agent.epoch.is_some() => Some(agent),
             _ => None,

@@ -11,7 +11,7 @@ use toolgate_mcp::{Edit, items, members, method, peek, text};
 use super::{RELATED, Role, shown_id};
 
 /// An answer of a server in which tasks are looked for.
-pub(crate) struct Answer<'a> {
+pub(crate) struct TaskAnswer<'a> {
     pub(crate) session: &'a dyn Caller,
     pub(crate) server: &'a str,
     pub(crate) role: &'a Role,
@@ -23,7 +23,7 @@ pub(crate) struct Answer<'a> {
 
 /// What of an answer the agent is to see.
 #[derive(Default)]
-pub(crate) struct Shown {
+pub(crate) struct ShownResult {
     /// None if that is as it came.
     pub(crate) result: Option<String>,
     /// The task that it creates; its time and whereabouts are for the caller to fill in.
@@ -32,16 +32,20 @@ pub(crate) struct Shown {
 
 /// Why an answer is not shown: it is about a task of somebody else, or says so in a way that
 /// cannot be read.
-pub(crate) struct NotYours;
+pub(crate) struct ForeignTask;
 
-impl Answer<'_> {
+impl TaskAnswer<'_> {
     /// The result as the agent is to see it.
-    pub(crate) fn show(&self, result: &str) -> Result<Shown, NotYours> {
+    pub(crate) fn show(&self, result: &str) -> Result<ShownResult, ForeignTask> {
         match self.role {
-            Role::List => self.list(result).map(|list| Shown { result: Some(list), made: None }),
+            Role::List => {
+                self.list(result).map(|list| ShownResult { result: Some(list), made: None })
+            }
             // What cannot be read is no task that anybody could ask for.
             Role::Call => self.created(result).map(Option::unwrap_or_default),
-            Role::Task { own, .. } => Ok(Shown { result: self.about(own, result)?, made: None }),
+            Role::Task { own, .. } => {
+                Ok(ShownResult { result: self.about(own, result)?, made: None })
+            }
         }
     }
 
@@ -56,7 +60,7 @@ impl Answer<'_> {
         self.session.admission().tasks.whose(&grant.label, self.server, own) == Whose::Mine
     }
 
-    fn created(&self, result: &str) -> Result<Option<Shown>, NotYours> {
+    fn created(&self, result: &str) -> Result<Option<ShownResult>, ForeignTask> {
         let Ok([flat, status, task]) = members(result, ["taskId", "status", "task"]) else {
             return Ok(None);
         };
@@ -69,8 +73,8 @@ impl Answer<'_> {
             let label = &self.session.grant().label;
             let (key, book) = (self.session.key(), &self.session.admission().tasks);
             let heard = book.create(label, (self.server, &own), key, self.watched, self.shared);
-            let heard = heard.ok_or(NotYours)?;
-            edits.push((raw, shown_id(self.session, self.server, &own).ok_or(NotYours)?));
+            let heard = heard.ok_or(ForeignTask)?;
+            edits.push((raw, shown_id(self.session, self.server, &own).ok_or(ForeignTask)?));
             made.get_or_insert(Made {
                 own: own.into_owned(),
                 first: Heard::of(task),
@@ -80,43 +84,43 @@ impl Answer<'_> {
             });
         }
         edits.extend(self.related(result));
-        Ok(Some(Shown { result: edited(result, edits), made }))
+        Ok(Some(ShownResult { result: edited(result, edits), made }))
     }
 
     /// What is said of the task `own`; none if that is as it came.
-    fn about(&self, own: &str, result: &str) -> Result<Option<String>, NotYours> {
+    fn about(&self, own: &str, result: &str) -> Result<Option<String>, ForeignTask> {
         let parts = members(result, ["taskId", "status", "task", "result"]);
-        let [flat, status, task, inner] = parts.map_err(|_| NotYours)?;
+        let [flat, status, task, inner] = parts.map_err(|_| ForeignTask)?;
         let nested = task.map(|task| peek(task, &["taskId"]).ok()).unwrap_or_default().flatten();
         let flat = flat.filter(|_| status.is_some());
         let related = [Some(result), inner].into_iter().flatten();
         let related = related.filter_map(|holder| peek(holder, &RELATED).ok().flatten());
         let mut edits = Vec::new();
         for raw in flat.into_iter().chain(nested).chain(related) {
-            let named = text(raw).ok_or(NotYours)?;
+            let named = text(raw).ok_or(ForeignTask)?;
             if *named != *own && !self.mine(&named) {
-                return Err(NotYours);
+                return Err(ForeignTask);
             }
-            edits.push((raw, shown_id(self.session, self.server, &named).ok_or(NotYours)?));
+            edits.push((raw, shown_id(self.session, self.server, &named).ok_or(ForeignTask)?));
         }
         Ok(edited(result, edits))
     }
 
-    fn list(&self, result: &str) -> Result<String, NotYours> {
-        let [list] = members(result, ["tasks"]).map_err(|_| NotYours)?;
-        let list = list.ok_or(NotYours)?;
-        let all = items(list).ok().flatten().ok_or(NotYours)?;
+    fn list(&self, result: &str) -> Result<String, ForeignTask> {
+        let [list] = members(result, ["tasks"]).map_err(|_| ForeignTask)?;
+        let list = list.ok_or(ForeignTask)?;
+        let all = items(list).ok().flatten().ok_or(ForeignTask)?;
         let mut shown = Vec::new();
         for task in all {
-            let raw = peek(task, &["taskId"]).map_err(|_| NotYours)?;
+            let raw = peek(task, &["taskId"]).map_err(|_| ForeignTask)?;
             let Some((raw, own)) = raw.and_then(|raw| Some((raw, text(raw)?))) else { continue };
             if self.mine(&own) {
-                let id = shown_id(self.session, self.server, &own).ok_or(NotYours)?;
-                shown.push(edited(task, vec![(raw, id)]).ok_or(NotYours)?);
+                let id = shown_id(self.session, self.server, &own).ok_or(ForeignTask)?;
+                shown.push(edited(task, vec![(raw, id)]).ok_or(ForeignTask)?);
             }
         }
         let shown = format!("[{}]", shown.join(","));
-        edited(result, vec![(list, shown)]).ok_or(NotYours)
+        edited(result, vec![(list, shown)]).ok_or(ForeignTask)
     }
 
     fn related<'r>(&self, holder: &'r str) -> Option<(&'r str, String)> {
@@ -127,7 +131,7 @@ impl Answer<'_> {
 }
 
 /// A message of a server that names a task, and is no answer.
-pub(crate) struct Named<'a> {
+pub(crate) struct TaskMessage<'a> {
     /// The id as it stands in the message.
     raw: &'a str,
     pub(crate) own: String,
@@ -135,7 +139,7 @@ pub(crate) struct Named<'a> {
     pub(crate) heard: Option<Heard>,
 }
 
-impl<'a> Named<'a> {
+impl<'a> TaskMessage<'a> {
     /// None if the message names no task.
     pub(crate) fn of(method: &str, params: Option<&'a str>) -> Option<Self> {
         let params = params?;

@@ -13,8 +13,8 @@ use toolgate_admission::access::Grant;
 use toolgate_admission::admit::{Admission, Sender};
 use toolgate_audit::Hash;
 use toolgate_mcp::{peek, text};
-use toolgate_upstream::event_buffer::Outlet;
-use toolgate_upstream::resubscribe::Wishes;
+use toolgate_upstream::event_buffer::EventBuffer;
+use toolgate_upstream::resubscribe::ServerSubscriptions;
 
 use super::{AgentSession, Aggregate, ClientState};
 use crate::dial_in::Desk;
@@ -67,12 +67,12 @@ impl AgentSession {
             running: Arc::default(),
             links: ArcSwap::default(),
             former: Mutex::default(),
-            general: Arc::new(Outlet::new(0)),
+            general: Arc::new(EventBuffer::new(0)),
             streams: Mutex::new(Streams::default()),
             next_stream: AtomicU64::new(1),
             asked: Mutex::new(HashMap::new()),
             next_asked: AtomicU64::new(1),
-            wishes: Wishes::default(),
+            server_subscriptions: ServerSubscriptions::default(),
             aggregate,
             standing,
             sight: Sight::default(),

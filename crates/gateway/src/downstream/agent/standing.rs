@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use toolgate_admission::clearance::Closed;
 use toolgate_mcp::{Incoming, Limits, Message, Refusal, code, method, parse_agent, write};
-use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::work::Work;
 
 use super::{AgentSession, Attached, ClientState};
@@ -30,12 +30,12 @@ impl AgentSession {
     pub(crate) fn start_own(
         self: &Arc<Self>,
         raw: &str,
-        outlet: &Arc<Outlet>,
+        buffer: &Arc<EventBuffer>,
     ) -> Result<Work, Refusal> {
         // Whatever is too much has been refused before.
         let limits = Limits { depth: usize::MAX, ..Limits::default() };
         match parse_agent(raw.as_bytes(), &limits)? {
-            Incoming::One(Message::Request(request)) => self.start(&request, outlet),
+            Incoming::One(Message::Request(request)) => self.start(&request, buffer),
             _ => Err(Refusal {
                 code: code::INTERNAL_ERROR,
                 message: "the request could not be put into an older protocol".to_owned(),
@@ -45,13 +45,13 @@ impl AgentSession {
     }
 
     /// A call whose work is `work`.
-    pub(crate) fn call(&self, outlet: Arc<Outlet>, work: Work) -> Call {
-        Call::new(outlet, work, &self.tasks, &self.pace)
+    pub(crate) fn call(&self, buffer: Arc<EventBuffer>, work: Work) -> Call {
+        Call::new(buffer, work, &self.tasks, &self.pace)
     }
 
     /// Reads the stream of a call, which cannot be resumed.
     pub(crate) fn follow(self: &Arc<Self>, call: &Call) -> Attached {
-        self.attach(call.outlet().read(Some(0)))
+        self.attach(call.buffer().read(Some(0)))
     }
 
     /// Reads the general stream from now on, without what nobody has read before.

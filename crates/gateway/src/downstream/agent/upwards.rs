@@ -9,7 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use toolgate_admission::multi_round::{Newer, Steps};
 use toolgate_mcp::{Notification, Refusal, Request};
-use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::link::Server;
 use toolgate_upstream::work::Work;
 
@@ -17,12 +17,12 @@ use super::AgentSession;
 
 /// What serves an agent session that sees all servers.
 pub(crate) trait Aggregate: Send + Sync {
-    /// Starts a request; whatever comes of it, a refusal too, is in `outlet` when the work is done.
+    /// Starts a request; whatever comes of it, a refusal too, is in `buffer` when the work is done.
     fn start(
         &self,
         session: &Arc<AgentSession>,
         request: &Request<'_>,
-        outlet: &Arc<Outlet>,
+        buffer: &Arc<EventBuffer>,
     ) -> Result<Work, Refusal>;
 
     /// Receives a notification of a server that belongs to no request.
@@ -43,8 +43,8 @@ pub(crate) trait ClientState: Any + Send + Sync {
     /// What the audit and policies know the clients by.
     fn known_as(&self) -> &Arc<str>;
 
-    /// The other end of a call in several rounds, by the number of its outlet.
-    fn take_steps(&self, outlet: u64) -> Option<(Steps, Newer)>;
+    /// The other end of a call in several rounds, by the number of its buffer.
+    fn take_steps(&self, buffer: u64) -> Option<(Steps, Newer)>;
 
     /// The agent session of that key has ended.
     fn hang_up(&self, session: u64);

@@ -4,7 +4,7 @@
 //! then SIGTERM to the group and [`TERMINATING`]; then SIGKILL to the group. When the leader is
 //! gone, however it went, the rest of its group is killed.
 //!
-//! Invariant: whoever ends the keeper (also a runtime that is torn down) ends the group.
+//! Invariant: whoever ends the supervisor (also a runtime that is torn down) ends the group.
 //! A process that has left the group with `setsid` is out of reach.
 
 use std::io;
@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_gateway::channel::Inbox;
 
 use super::output::OutputEnd;
-use super::stderr::Spoken;
+use super::stderr::StderrWritten;
 
 /// How long a child has to exit once its stdin is closed.
 const VOLUNTARY: Duration = Duration::from_secs(3);
@@ -83,12 +83,12 @@ impl Drop for Group {
 }
 
 /// Watches one child until it is gone.
-pub(super) struct Keeper {
+pub(super) struct Supervisor {
     pub(super) group: Group,
     pub(super) input: Task<io::Result<()>>,
     pub(super) output: Task<OutputEnd>,
     pub(super) stderr: Task<()>,
-    pub(super) spoken: Spoken,
+    pub(super) stderr_written: StderrWritten,
     pub(super) inbox: Arc<dyn Inbox>,
     pub(super) ending: CancellationToken,
     pub(super) ended: CancellationToken,
@@ -99,16 +99,16 @@ enum Cause {
     Exited(io::Result<ExitStatus>),
     Output(OutputEnd),
     Input,
-    Asked,
+    Requested,
 }
 
-impl Keeper {
+impl Supervisor {
     /// Runs until the child is gone and reported.
     pub(super) async fn run(mut self) {
         let _ended = self.ended.clone().drop_guard();
         let why = match self.first().await {
             Cause::Exited(status) => self.exited(&status).await,
-            Cause::Asked => {
+            Cause::Requested => {
                 self.end().await;
                 "ended by the gateway".to_owned()
             }
@@ -132,7 +132,7 @@ impl Keeper {
             biased;
             status = self.group.wait() => Cause::Exited(status),
             end = self.output.finish() => Cause::Output(end.unwrap_or(OutputEnd::Closed)),
-            () = self.ending.cancelled() => Cause::Asked,
+            () = self.ending.cancelled() => Cause::Requested,
             _ = self.input.finish() => Cause::Input,
         }
     }
@@ -147,7 +147,7 @@ impl Keeper {
             },
             Err(error) => format!("the process is lost: {error}"),
         };
-        self.spoken.after(what)
+        self.stderr_written.after(what)
     }
 
     /// A pipe was closed. Mostly the child is exiting; if not, it is of no use any more.
@@ -156,7 +156,7 @@ impl Keeper {
             return self.exited(&status).await;
         }
         self.end().await;
-        self.spoken.after(format!("the process closed {what} but did not exit"))
+        self.stderr_written.after(format!("the process closed {what} but did not exit"))
     }
 
     async fn end(&mut self) {

@@ -19,7 +19,7 @@ const MAX_NAMES: usize = 100_000;
 
 /// What is known of one server.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct ListedNames {
     tools: RwLock<Names>,
     prompts: RwLock<Names>,
     classes: RwLock<HashMap<Box<str>, Class>>,
@@ -33,7 +33,7 @@ struct Names {
     folded: HashSet<Box<str>>,
 }
 
-impl Heard {
+impl ListedNames {
     /// Learns from a page of a list.
     pub(crate) fn learn(&self, kind: Kind, result: &str) {
         if self.of(kind).is_none() {
@@ -47,7 +47,7 @@ impl Heard {
                 self.add(kind, &name, entry);
             }
         }
-        self.heard(kind);
+        self.mark_listed(kind);
     }
 
     /// Learns from a list that was put together.
@@ -55,7 +55,7 @@ impl Heard {
         for (own, entry) in list.entries() {
             self.add(kind, own, entry);
         }
-        self.heard(kind);
+        self.mark_listed(kind);
     }
 
     /// Whether it has listed something of this name; none if no list was heard.
@@ -100,7 +100,7 @@ impl Heard {
         }
     }
 
-    fn heard(&self, kind: Kind) {
+    fn mark_listed(&self, kind: Kind) {
         if let Some(names) = self.of(kind) {
             names.write().any = true;
         }
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn names_and_classes_are_learned_from_lists() {
-        let heard = Heard::default();
+        let heard = ListedNames::default();
         assert_eq!(heard.lists(Kind::Tools, "a"), None);
         heard.learn(
             Kind::Tools,

@@ -7,21 +7,21 @@ use toolgate_mcp::Pieces;
 use toolgate_policy::Outcome as Ownership;
 use toolgate_store::{Ending, Ticket};
 
-use crate::event_buffer::Outlet;
+use crate::event_buffer::EventBuffer;
 
 /// An answer that waits for its row.
 #[derive(Debug)]
-pub struct Withheld {
+pub struct HeldAnswer {
     /// The whole message.
     pub answer: Pieces,
     /// Where it goes.
-    pub outlet: Arc<Outlet>,
+    pub buffer: Arc<EventBuffer>,
     /// The raw result.
     pub result: String,
 }
 
 /// Who owns what must be known before the agent can use it.
-pub async fn record_first(ticket: Ticket, ending: Ending, withheld: Withheld) {
+pub async fn record_first(ticket: Ticket, ending: Ending, held: HeldAnswer) {
     let nothing = ending.ownership == Ownership::default();
     let written = if nothing {
         ticket.finish(ending);
@@ -32,5 +32,5 @@ pub async fn record_first(ticket: Ticket, ending: Ending, withheld: Withheld) {
     if let Err(error) = written {
         tracing::error!(%error, "who owns what a result gave is not written; until it is, it belongs to nobody");
     }
-    withheld.outlet.answer(withheld.answer, None);
+    held.buffer.answer(held.answer, None);
 }

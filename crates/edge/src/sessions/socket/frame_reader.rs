@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use toolgate_session::{Ear, Fault, Heard, Input, SocketId, What};
 
 use super::Order;
-use crate::sessions::intake::Share;
-use crate::sessions::pace::Pace;
+use crate::sessions::intake::IntakeShare;
+use crate::sessions::rate_limit::RateLimit;
 use crate::sessions::switchboard::Switchboard;
 use crate::tls::Stream;
 
@@ -27,12 +27,12 @@ const NO_WEBSOCKET: u16 = 1002;
 const GOODBYE: (u16, &str) = (1000, "");
 
 /// The ear of one socket, and what it has left to say.
-pub(super) struct Hearing<'a> {
+pub(super) struct FrameReader<'a> {
     board: &'a Switchboard,
     socket: SocketId,
-    ear: Ear,
-    share: Share,
-    pace: Pace,
+    decoder: Ear,
+    share: IntakeShare,
+    rate_limit: RateLimit,
     warned: bool,
     /// What was read and not yet listened to.
     rest: Vec<u8>,
@@ -54,15 +54,15 @@ pub(super) enum Next {
     Lost,
 }
 
-impl<'a> Hearing<'a> {
+impl<'a> FrameReader<'a> {
     pub(super) fn new(
         board: &'a Switchboard,
         socket: SocketId,
         frame: usize,
-        share: Share,
+        share: IntakeShare,
     ) -> Self {
-        let (ear, pace) = (Ear::new(frame), Pace::new(Instant::now()));
-        Self { board, socket, ear, share, pace, warned: false, rest: Vec::new() }
+        let (decoder, rate_limit) = (Ear::new(frame), RateLimit::new(Instant::now()));
+        Self { board, socket, decoder, share, rate_limit, warned: false, rest: Vec::new() }
     }
 
     /// Reads and listens. The buffer is on the stack, so that who is silent has none.
@@ -73,7 +73,7 @@ impl<'a> Hearing<'a> {
             let read = ready!(Pin::new(&mut *from).poll_read(context, &mut chunk));
             Poll::Ready(match read {
                 Ok(()) if chunk.filled().is_empty() => Next::Lost,
-                Ok(()) => self.hear(chunk.filled()),
+                Ok(()) => self.receive(chunk.filled()),
                 Err(error) => {
                     tracing::debug!(%error, "a session's socket has ended");
                     Next::Lost
@@ -91,14 +91,14 @@ impl<'a> Hearing<'a> {
     /// Goes on listening.
     pub(super) fn catch_up(&mut self) -> Next {
         let rest = std::mem::take(&mut self.rest);
-        self.hear(&rest)
+        self.receive(&rest)
     }
 
     /// Listens to bytes.
-    pub(super) fn hear(&mut self, mut bytes: &[u8]) -> Next {
+    pub(super) fn receive(&mut self, mut bytes: &[u8]) -> Next {
         let mut told = 0;
         let next = loop {
-            match self.ear.take(&mut bytes) {
+            match self.decoder.take(&mut bytes) {
                 Ok(None) => break Next::More,
                 Ok(Some(Heard::Close)) => break self.part(),
                 Ok(Some(heard)) => {
@@ -113,7 +113,7 @@ impl<'a> Hearing<'a> {
                 break Next::Breathe;
             }
         };
-        self.share.holds(self.ear.held());
+        self.share.holds(self.decoder.held());
         if matches!(next, Next::Wait(_) | Next::Breathe) {
             self.rest = bytes.to_vec();
         }
@@ -145,7 +145,7 @@ impl<'a> Hearing<'a> {
                 0
             }
         };
-        let pause = self.pace.pay(bytes, Instant::now())?;
+        let pause = self.rate_limit.charge(bytes, Instant::now())?;
         if !std::mem::replace(&mut self.warned, true) {
             let what = "says more than it is asked, and is heard more slowly".to_owned();
             board.tell(What::Flooding, Some(socket), what);

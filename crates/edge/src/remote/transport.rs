@@ -1,4 +1,4 @@
-//! Which transport a server speaks: told, remembered, or found out by its first answer.
+//! TransportChoice transport a server speaks: told, remembered, or found out by its first answer.
 //!
 //! The specification's rule: streamable HTTP first, and if the POST of `initialize` is answered
 //! 400, 404 or 405, a GET that must bring an `endpoint` event. What worked is remembered for the
@@ -12,14 +12,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use toolgate_gateway::channel::{Inbox, Outbound, SendError};
 
-use super::RemoteChannel;
 use super::legacy::{GUESSING, PATIENT};
+use super::{RemoteChannel, not_sent};
 
-/// Which transport a server speaks, as far as people have said.
+/// TransportChoice transport a server speaks, as far as people have said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Speaks {
+pub enum HttpTransport {
     /// To be found out.
-    Unknown,
+    Detect,
     /// Streamable HTTP, whatever happens.
     Streamable,
     /// HTTP+SSE of 2024-11-05, whatever happens.
@@ -28,30 +28,30 @@ pub enum Speaks {
 
 /// What all channels to one server know of its transport.
 #[derive(Debug)]
-pub(super) struct Which {
-    told: Speaks,
+pub(super) struct TransportChoice {
+    configured: HttpTransport,
     /// The legacy transport worked last.
     legacy: AtomicBool,
 }
 
-impl Which {
-    pub(super) fn new(told: Speaks) -> Self {
-        Self { told, legacy: AtomicBool::new(false) }
+impl TransportChoice {
+    pub(super) fn new(configured: HttpTransport) -> Self {
+        Self { configured, legacy: AtomicBool::new(false) }
     }
 }
 
 impl RemoteChannel {
     /// Opens the legacy transport if that is the one to begin with.
     pub(super) async fn choose(&self) -> Result<(), SendError> {
-        match self.which.told {
-            Speaks::Streamable => {}
-            Speaks::Legacy => self.open_legacy(PATIENT).await.map_err(SendError::NotSent)?,
-            Speaks::Unknown => {
-                if self.which.legacy.load(Ordering::Relaxed)
+        match self.transport.configured {
+            HttpTransport::Streamable => {}
+            HttpTransport::Legacy => self.open_legacy(PATIENT).await.map_err(not_sent)?,
+            HttpTransport::Detect => {
+                if self.transport.legacy.load(Ordering::Relaxed)
                     && let Err(why) = self.open_legacy(PATIENT).await
                 {
                     tracing::debug!(server = self.server, "no legacy stream any more: {why}");
-                    self.which.legacy.store(false, Ordering::Relaxed);
+                    self.transport.legacy.store(false, Ordering::Relaxed);
                 }
             }
         }
@@ -72,11 +72,13 @@ impl RemoteChannel {
             return self.exchange(message, inbox).await;
         }
         let first = self.opening.swap(false, Ordering::Relaxed);
-        let undecided = first && self.which.told == Speaks::Unknown;
+        let undecided = first && self.transport.configured == HttpTransport::Detect;
         let again = message.again().filter(|_| undecided);
         let (refused, message) = match (self.exchange(message, inbox).await, again) {
-            (Err(SendError::Refused { status: status @ (400 | 404 | 405), body }), Some(again)) => {
-                (SendError::Refused { status, body }, again)
+            (Err(refused @ SendError::Refused { status, .. }), Some(again))
+                if matches!(status.number, 400 | 404 | 405) =>
+            {
+                (refused, again)
             }
             (sent, _) => return sent,
         };
@@ -86,7 +88,7 @@ impl RemoteChannel {
         }
         let Some(endpoint) = self.endpoint.get() else { return Err(refused) };
         tracing::info!(server = self.server, "`{}` speaks HTTP+SSE of 2024-11-05", self.server);
-        self.which.legacy.store(true, Ordering::Relaxed);
+        self.transport.legacy.store(true, Ordering::Relaxed);
         self.post_legacy(endpoint, message).await
     }
 }

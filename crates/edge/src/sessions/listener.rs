@@ -25,10 +25,10 @@ use toolgate_session::{Token, What};
 use super::socket::{self, Socket};
 use super::switchboard::Switchboard;
 use super::tokens::Tokens;
+use crate::admin_listener::AccessObserver;
 use crate::guard::Guard;
 use crate::linger::Lingering;
-use crate::listen::Share;
-use crate::people::Watch;
+use crate::listen::PeerShare;
 use crate::tls::Stream;
 
 /// How long a connection may take to become a socket once it was told so.
@@ -36,19 +36,19 @@ const UPGRADING: Duration = Duration::from_secs(10);
 
 /// The service of the sessions' listener.
 #[derive(Clone)]
-pub struct Door(Arc<Inner>);
+pub struct SessionListener(Arc<Inner>);
 
 struct Inner {
     board: Arc<Switchboard>,
-    rules: ArcSwap<DoorRules>,
+    rules: ArcSwap<SessionListenerRules>,
     free: Arc<Semaphore>,
     sockets: TaskTracker,
-    watch: Watch,
+    observer: AccessObserver,
 }
 
 /// Who may come in, and how.
 #[derive(Debug, Clone)]
-pub struct DoorRules {
+pub struct SessionListenerRules {
     /// Who may reach the listener.
     pub guard: Guard,
     /// The path of the socket, without a token.
@@ -61,23 +61,29 @@ pub struct DoorRules {
 
 type Reply = Response<Full<Bytes>>;
 
-impl Door {
+impl SessionListener {
     /// A door for so many sockets at once; `sockets` counts those that are open.
     pub fn new(
         board: Arc<Switchboard>,
-        rules: DoorRules,
+        rules: SessionListenerRules,
         most: usize,
         sockets: TaskTracker,
-        watch: Watch,
+        observer: AccessObserver,
     ) -> Self {
         let free = Arc::new(Semaphore::new(most));
-        Self(Arc::new(Inner { board, rules: ArcSwap::from_pointee(rules), free, sockets, watch }))
+        Self(Arc::new(Inner {
+            board,
+            rules: ArcSwap::from_pointee(rules),
+            free,
+            sockets,
+            observer,
+        }))
     }
 
     /// Other rules from now on; sockets whose token is gone are closed.
-    pub fn set_rules(&self, rules: DoorRules) {
+    pub fn set_rules(&self, rules: SessionListenerRules) {
         let before = self.0.rules.swap(Arc::new(rules));
-        for token in before.tokens.gone(&self.0.rules.load().tokens) {
+        for token in before.tokens.revoked(&self.0.rules.load().tokens) {
             self.0.board.revoke(token);
         }
     }
@@ -88,7 +94,7 @@ impl Door {
     }
 }
 
-impl Service<Request<Incoming>> for Door {
+impl Service<Request<Incoming>> for SessionListener {
     type Response = Reply;
     type Error = Infallible;
     type Future = Ready<Result<Reply, Infallible>>;
@@ -103,7 +109,7 @@ impl Inner {
         let rules = self.rules.load_full();
         let peer = request.extensions().get().copied();
         if let Err(denied) = rules.guard.check(request.uri(), request.headers()) {
-            (self.watch)(Listener::Sessions, denied.stranger(), peer);
+            (self.observer)(Listener::Sessions, denied.stranger(), peer);
             return text(StatusCode::FORBIDDEN, &format!("{denied}\n"));
         }
         let Some(token) = token_in(request.uri().path(), &rules.path) else {
@@ -112,7 +118,7 @@ impl Inner {
         let admitted = rules.tokens.admit(token);
         if admitted.is_none() {
             let why = if token.is_empty() { Stranger::NoToken } else { Stranger::BadToken };
-            (self.watch)(Listener::Sessions, why, peer);
+            (self.observer)(Listener::Sessions, why, peer);
         }
         let key = match websocket_key(&request) {
             Ok(key) => key,
@@ -124,7 +130,7 @@ impl Inner {
         };
         let upgrade = hyper::upgrade::on(&mut request);
         // Counts among the connections of its address as long as the socket lives.
-        let share = request.extensions_mut().remove::<Share>();
+        let share = request.extensions_mut().remove::<PeerShare>();
         let inner = Arc::clone(self);
         self.sockets.spawn(async move {
             inner.serve(upgrade, admitted, rules.frame, place).await;
@@ -148,7 +154,7 @@ impl Inner {
         if let Some(token) = admitted {
             socket::serve(Arc::clone(&self.board), socket, token).await;
         } else {
-            socket::turn_away(socket).await;
+            socket::reject(socket).await;
         }
         drop(place);
     }

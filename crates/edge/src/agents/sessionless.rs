@@ -6,16 +6,16 @@
 use http::header::{HeaderMap, HeaderName};
 use http::{Response, StatusCode};
 use toolgate_gateway::channel::Heads;
+use toolgate_gateway::event_buffer::First;
 use toolgate_gateway::modern::{Client, NotStarted, Started};
-use toolgate_gateway::outlet::First;
 use toolgate_mcp::modern::annotations::PREFIX;
 use toolgate_mcp::modern::{Heads as Repeated, Objection, VERSION, is_modern, judge};
 use toolgate_mcp::{Incoming as Body, Message, Request, code, write};
 
 use super::head::PROTOCOL_VERSION;
 use super::reply::{self, json, problem};
-use super::{Door, Inner, not_opened, stream};
-use crate::body::Reply;
+use super::{Inner, Target, not_opened, stream};
+use crate::body::ResponseBody;
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
@@ -30,12 +30,12 @@ pub(super) fn is_named(headers: &HeaderMap) -> bool {
 
 impl Inner {
     /// The response to a message of this protocol; none if it is of an older one.
-    pub(super) async fn modern(
+    pub(super) async fn sessionless(
         &self,
-        to: &Door,
+        to: &Target,
         headers: &HeaderMap,
         message: &Body<'_>,
-    ) -> Option<Response<Reply>> {
+    ) -> Option<Response<ResponseBody>> {
         let named = if is_named(headers) { Some(VERSION) } else { None };
         let params = match message {
             Body::One(Message::Request(request)) => request.params,
@@ -46,7 +46,9 @@ impl Inner {
             return None;
         }
         Some(match message {
-            Body::One(Message::Request(request)) => self.modern_request(to, headers, request).await,
+            Body::One(Message::Request(request)) => {
+                self.sessionless_request(to, headers, request).await
+            }
             // Closing the stream is what cancels; who also says so has been heard.
             Body::One(Message::Notification(_)) => reply::accepted(),
             Body::One(Message::Response(_)) | Body::Batch(_) => {
@@ -56,12 +58,12 @@ impl Inner {
         })
     }
 
-    async fn modern_request(
+    async fn sessionless_request(
         &self,
-        to: &Door,
+        to: &Target,
         headers: &HeaderMap,
         request: &Request<'_>,
-    ) -> Response<Reply> {
+    ) -> Response<ResponseBody> {
         let judged = heads(headers).and_then(|heads| judge(&heads, request));
         let claims = match judged {
             Ok(claims) => claims,
@@ -82,9 +84,9 @@ impl Inner {
         let started = self.gateway.modern(&to.endpoint, &to.caller, &client, request).await;
         let mut call = match started {
             Ok(Started::Call(call)) => call,
-            Ok(Started::Stream(going)) => return stream::modern(going),
-            Ok(Started::Answer(answer, status)) => {
-                return json(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), answer);
+            Ok(Started::Stream(going)) => return stream::sessionless(going),
+            Ok(Started::Answer(answer, rejection)) => {
+                return json(reply::status(rejection), answer);
             }
             Err(NotStarted::NotOpened(why)) => return not_opened(why),
             Err(NotStarted::Refused(refusal)) => {
@@ -92,17 +94,18 @@ impl Inner {
             }
         };
         match call.first().await {
-            First::Answer(answer, status) => {
-                json(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), answer)
-            }
-            First::Stream => stream::modern(call.stream()),
+            First::Answer(answer, rejection) => json(reply::status(rejection), answer),
+            First::Stream => stream::sessionless(call.stream()),
         }
     }
 }
 
-fn refuse(objection: &Objection, id: &str) -> Response<Reply> {
-    let Objection { status, code, message, data } = objection;
-    let status = StatusCode::from_u16(*status).unwrap_or(StatusCode::BAD_REQUEST);
+fn refuse(objection: &Objection, id: &str) -> Response<ResponseBody> {
+    let Objection { code, message, data } = objection;
+    let status = match *code {
+        code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        _ => StatusCode::BAD_REQUEST,
+    };
     json(status, write::error(Some(id), *code, message, data.as_deref()))
 }
 
@@ -132,7 +135,6 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>,
     match (value, values.next()) {
         (Ok(value), None) => Ok(value),
         _ => Err(Objection {
-            status: 400,
             code: code::HEADER_MISMATCH,
             message: format!("the header {name} must be sent once, in visible ASCII"),
             data: None,

@@ -18,18 +18,18 @@ const LONGEST: Duration = Duration::from_secs(5);
 
 /// What one socket has left.
 #[derive(Debug)]
-pub(super) struct Pace {
+pub(super) struct RateLimit {
     left: f64,
     since: Instant,
 }
 
-impl Pace {
+impl RateLimit {
     pub(super) fn new(now: Instant) -> Self {
         Self { left: BURST, since: now }
     }
 
     /// A frame of so many bytes was heard; how long to wait before the next.
-    pub(super) fn pay(&mut self, bytes: usize, now: Instant) -> Option<Duration> {
+    pub(super) fn charge(&mut self, bytes: usize, now: Instant) -> Option<Duration> {
         let earned = now.saturating_duration_since(self.since).as_secs_f64() * RATE;
         self.since = now;
         let price = 1 + bytes / BYTES;
@@ -48,14 +48,14 @@ mod tests {
     #[test]
     fn who_says_too_much_waits() {
         let start = Instant::now();
-        let mut pace = Pace::new(start);
+        let mut limit = RateLimit::new(start);
         for _ in 0..200 {
-            assert_eq!(pace.pay(100, start), None);
+            assert_eq!(limit.charge(100, start), None);
         }
-        let wait = pace.pay(100, start).unwrap();
+        let wait = limit.charge(100, start).unwrap();
         assert!(wait > Duration::ZERO && wait < Duration::from_secs(1));
         let later = start + Duration::from_mins(1);
-        assert_eq!(pace.pay(100, later), None, "the debt is paid");
-        assert_eq!(pace.pay(16 * 1024 * 1024, later), Some(LONGEST));
+        assert_eq!(limit.charge(100, later), None, "the debt is paid");
+        assert_eq!(limit.charge(16 * 1024 * 1024, later), Some(LONGEST));
     }
 }

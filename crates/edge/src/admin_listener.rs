@@ -24,63 +24,63 @@ pub struct Metrics {
     /// Writes them.
     pub text: Text,
     /// Whether who sends these headers may read them; everybody, if nobody is asked.
-    pub asks: Option<MayLook>,
+    pub access: Option<MetricsAccess>,
 }
 
 /// Writes the metrics as text.
 pub type Text = Arc<dyn Fn() -> String + Send + Sync>;
 
 /// Whether who sends these headers may look.
-pub type MayLook = Arc<dyn Fn(&HeaderMap) -> bool + Send + Sync>;
+pub type MetricsAccess = Arc<dyn Fn(&HeaderMap) -> bool + Send + Sync>;
 
 /// Who may reach a listener; another may be put in its place while it serves.
 pub type SharedGuard = Arc<ArcSwap<Guard>>;
 
 /// Who is told of those who were not let in.
-pub type Watch = Arc<dyn Fn(Listener, Stranger, Option<Peer>) + Send + Sync>;
+pub type AccessObserver = Arc<dyn Fn(Listener, Stranger, Option<Peer>) + Send + Sync>;
 
 /// What a listener runs.
 pub type Service = TowerToHyperService<Router>;
 
 /// Everything people may ask; `api` has its own paths and knows who may use them.
-pub fn everything(
+pub fn admin_service(
     guard: SharedGuard,
     ready: Arc<AtomicBool>,
     metrics: Metrics,
     api: Router,
-    watch: Watch,
+    observer: AccessObserver,
 ) -> Service {
     let health = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(readyz))
         .with_state(ready);
-    let door = Door { guard, listener: Listener::Admin, watch };
-    let metrics = metrics_routes(metrics, &door);
-    guarded(door, health.merge(metrics).merge(api).fallback(nothing_here))
+    let guarded = Guarded { guard, listener: Listener::Admin, observer };
+    let metrics = metrics_routes(metrics, &guarded);
+    with_guard(guarded, health.merge(metrics).merge(api).fallback(nothing_here))
 }
 
 /// Nothing but `/metrics`.
-pub fn metrics_alone(guard: SharedGuard, metrics: Metrics, watch: Watch) -> Service {
-    let door = Door { guard, listener: Listener::Metrics, watch };
-    guarded(door.clone(), metrics_routes(metrics, &door).fallback(nothing_here))
+pub fn metrics_service(guard: SharedGuard, metrics: Metrics, observer: AccessObserver) -> Service {
+    let guarded = Guarded { guard, listener: Listener::Metrics, observer };
+    with_guard(guarded.clone(), metrics_routes(metrics, &guarded).fallback(nothing_here))
 }
 
 /// Who may come in, and who is told of the others.
 #[derive(Clone)]
-struct Door {
+struct Guarded {
     guard: SharedGuard,
     listener: Listener,
-    watch: Watch,
+    observer: AccessObserver,
 }
 
-fn metrics_routes(metrics: Metrics, door: &Door) -> Router {
-    let Door { listener, watch, .. } = door.clone();
+fn metrics_routes(metrics: Metrics, guarded: &Guarded) -> Router {
+    let Guarded { listener, observer, .. } = guarded.clone();
     let write = move |request: Request| async move {
         let headers = request.headers();
-        if metrics.asks.is_some_and(|may_look| !may_look(headers)) {
+        if metrics.access.is_some_and(|may_read| !may_read(headers)) {
             let has_one = headers.contains_key(header::AUTHORIZATION);
             let why = if has_one { Stranger::BadToken } else { Stranger::NoToken };
-            watch(listener, why, request.extensions().get().copied());
+            observer(listener, why, request.extensions().get().copied());
             let challenge = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))];
             let why = "metrics need the token of a person here, with the role `viewer`\n";
             return (StatusCode::UNAUTHORIZED, challenge, why).into_response();
@@ -105,17 +105,21 @@ async fn nothing_here() -> (StatusCode, &'static str) {
 }
 
 /// Puts the guard before everything in `router`, unknown paths too.
-fn guarded(door: Door, router: Router) -> Service {
-    let router = router.layer(middleware::from_fn_with_state(door, check));
+fn with_guard(guarded: Guarded, router: Router) -> Service {
+    let router = router.layer(middleware::from_fn_with_state(guarded, check));
     TowerToHyperService::new(router)
 }
 
-async fn check(State(door): State<Door>, request: Request, next: Next) -> Response {
-    let checked = door.guard.load().check(request.uri(), request.headers());
+async fn check(State(guarded): State<Guarded>, request: Request, next: Next) -> Response {
+    let checked = guarded.guard.load().check(request.uri(), request.headers());
     match checked {
         Ok(()) => next.run(request).await,
         Err(denied) => {
-            (door.watch)(door.listener, denied.stranger(), request.extensions().get().copied());
+            (guarded.observer)(
+                guarded.listener,
+                denied.stranger(),
+                request.extensions().get().copied(),
+            );
             (StatusCode::FORBIDDEN, format!("{denied}\n")).into_response()
         }
     }

@@ -13,15 +13,15 @@ use tokio_util::sync::CancellationToken;
 use toolgate_mcp::modern::key;
 use toolgate_mcp::{Incoming, Limits, Message, Notification, items, method, parse_server, peek};
 
-use super::{FIRST_PAUSE, HEARING, LONGEST_PAUSE, Link, Listening};
+use super::{ACK_WAIT, FIRST_PAUSE, LONGEST_PAUSE, Link, Listening};
 use crate::era::Era;
-use crate::event_buffer::Outlet;
+use crate::event_buffer::EventBuffer;
 use crate::link::Agent;
 use crate::rewrite::{error_in, push};
-use crate::tasks::{Named, shown_if_own};
+use crate::tasks::{TaskMessage, shown_if_own};
 
 /// A stream of one client.
-pub struct More {
+pub struct TaskStream {
     /// Whose it is, and the name of the server.
     session: Weak<dyn Agent>,
     server: String,
@@ -29,7 +29,7 @@ pub struct More {
     wanted: String,
     /// The id of the client's own request, under which it is told.
     id: Box<str>,
-    outlet: Arc<Outlet>,
+    buffer: Arc<EventBuffer>,
     /// The members of the filter that the server has agreed to, raw JSON.
     agreed: watch::Sender<Option<String>>,
     /// Messages are told once the client has been told that they will be.
@@ -46,20 +46,20 @@ struct Begun {
 /// How many messages wait for the client to hear that it is heard.
 const MAX_BEFORE: usize = 100;
 
-impl More {
+impl TaskStream {
     /// A stream of these tasks, under the server's own ids.
     pub fn new(
         (session, server): (Weak<dyn Agent>, &str),
         tasks: &[String],
         id: &str,
-        outlet: &Arc<Outlet>,
+        buffer: &Arc<EventBuffer>,
     ) -> Arc<Self> {
         Arc::new(Self {
             session,
             server: server.to_owned(),
             wanted: format!(r#""taskIds":{}"#, json!(tasks)),
             id: id.into(),
-            outlet: Arc::clone(outlet),
+            buffer: Arc::clone(buffer),
             agreed: watch::Sender::new(None),
             begun: Mutex::default(),
             over: CancellationToken::new(),
@@ -97,7 +97,7 @@ impl More {
         else {
             return;
         };
-        let named = Named::of(&told.method, told.params);
+        let named = TaskMessage::of(&told.method, told.params);
         let Some(named) = named.filter(|named| named.is_of(&session, &self.server)) else { return };
         let Some(heard) = &named.heard else { return };
         let who = (&*session.grant().label, session.key());
@@ -106,7 +106,7 @@ impl More {
         let tag = peek(raw, &["params", "_meta", key::SUBSCRIPTION_ID]).ok().flatten();
         let mut changes = vec![(id, shown.as_str())];
         changes.extend(tag.map(|tag| (tag, &*self.id)));
-        push(&self.outlet, raw, &changes);
+        push(&self.buffer, raw, &changes);
     }
 
     /// What of the filter the server has agreed to, as the client knows it: members in raw JSON.
@@ -122,15 +122,15 @@ impl More {
 
 impl Link {
     /// Hears more for a client; what of it the server agrees to tell, members in raw JSON.
-    pub async fn listen_for_more(&self, more: &Arc<More>) -> String {
+    pub async fn open_task_stream(&self, more: &Arc<TaskStream>) -> String {
         let mut agreed = more.agreed.subscribe();
         tokio::spawn(keep(Weak::clone(&self.me), Arc::clone(more)));
-        let known = timeout(HEARING, agreed.wait_for(Option::is_some)).await;
+        let known = timeout(ACK_WAIT, agreed.wait_for(Option::is_some)).await;
         known.ok().and_then(Result::ok).and_then(|known| known.clone()).unwrap_or_default()
     }
 
     /// A notification over such a stream; false if it is none.
-    pub(in crate::link) fn hear_more(
+    pub(in crate::link) fn receive_on_task_stream(
         &self,
         notification: &Notification<'_>,
         call: Option<u64>,
@@ -155,8 +155,8 @@ impl Link {
         true
     }
 
-    fn prepare_more(&self, more: &Arc<More>) -> Option<Listening> {
-        let up = self.up.load_full().filter(|up| up.era == Era::Modern)?;
+    fn prepare_task_stream(&self, more: &Arc<TaskStream>) -> Option<Listening> {
+        let up = self.up.load_full().filter(|up| up.era == Era::Sessionless)?;
         let params = format!(r#"{{"notifications":{{{}}}}}"#, more.wanted);
         let listening = self.listening(&up, &params).ok()?;
         self.changes.0.lock().more.insert(listening.number, Arc::clone(more));
@@ -165,14 +165,14 @@ impl Link {
 }
 
 /// Keeps a stream open for as long as its client listens.
-async fn keep(link: Weak<Link>, more: Arc<More>) {
+async fn keep(link: Weak<Link>, more: Arc<TaskStream>) {
     let mut pause = FIRST_PAUSE;
     while let Some(here) = link.upgrade() {
-        let listening = here.prepare_more(&more);
+        let listening = here.prepare_task_stream(&more);
         drop(here);
         if let Some(listening) = listening {
             let number = listening.number;
-            let heard = more.over.run_until_cancelled(listening.hear()).await;
+            let heard = more.over.run_until_cancelled(listening.read_to_end()).await;
             let Some(here) = link.upgrade() else { return };
             drop(here.waiting.take(number));
             here.changes.0.lock().more.remove(&number);

@@ -6,24 +6,24 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::Link;
-use crate::event_buffer::Outlet;
+use crate::event_buffer::EventBuffer;
 
 /// A request of a server that the agent has not answered yet.
-pub struct Asked {
+pub struct ServerRequest {
     /// The link over which the server asked.
     pub link: Weak<Link>,
     /// The channel of that link over which it asked.
     pub epoch: u64,
     /// Who wants the answer.
-    pub asker: Asker,
+    pub requester: Requester,
     /// Where the agent was asked.
-    pub outlet: Arc<Outlet>,
+    pub buffer: Arc<EventBuffer>,
     /// How long its answer is waited for.
     pub until: Instant,
 }
 
 /// Who wants an agent's answer.
-pub enum Asker {
+pub enum Requester {
     /// The server, which waits for it.
     Server {
         /// The id and the progress token as the server spelled them.
