@@ -1,4 +1,4 @@
-//! The API as a whole: what it is made of, and what a handler is given.
+//! The API: its dependencies, and what a handler receives.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,34 +21,34 @@ use crate::streams::Streams;
 use crate::tried::Tried;
 use crate::view::View;
 
-/// What the API is made of.
+/// The dependencies of the API.
 pub struct Given {
-    /// What is changed and read.
+    /// Reads and changes.
     pub store: Arc<dyn Store>,
-    /// What servers and agents there are.
+    /// Servers and agents.
     pub gateway: Arc<Gateway>,
-    /// What time it is.
+    /// The current time.
     pub clock: Arc<dyn Clock>,
-    /// Random bytes; none if there are none to be had, and then nothing is made.
+    /// Random bytes; `None` if the system provides none, and then nothing is created.
     pub random: fn() -> Option<[u8; 32]>,
-    /// What a server's entry must look like.
+    /// Validates a server's entry.
     pub entries: Arc<dyn Entries>,
-    /// The sessions that programs have dialled in with.
+    /// The connected sessions.
     pub sessions: Option<Arc<Sessions>>,
-    /// Where everything listens, and with which durability: part of the status, as it stands.
+    /// Listeners and durability: a part of the status, unchanged.
     pub facts: serde_json::Map<String, serde_json::Value>,
     /// Policies that passed their own tests.
     pub tried: Arc<Tried>,
-    /// Ends streams of events.
+    /// Closes event streams.
     pub stop: CancellationToken,
 }
 
 /// The items of `GET /api/v1/sessions`.
 pub type Sessions = dyn Fn() -> Vec<serde_json::Value> + Send + Sync;
 
-/// Knows what a server's entry must look like.
+/// Validates a server's entry.
 pub trait Entries: Send + Sync {
-    /// Everything that is wrong with an entry (a JSON object) for a server of this name.
+    /// All problems of an entry (a JSON object) for a server of this name.
     fn check(&self, name: &str, entry: &str) -> Result<(), Vec<Flaw>>;
 }
 
@@ -57,24 +57,24 @@ pub struct Admin {
     pub(crate) given: Given,
     people: ArcSwap<People>,
     view: ArcSwap<View>,
-    /// Changes that read before they write take turns.
+    /// Serialises changes that read before they write.
     pub(crate) turn: Mutex<()>,
-    /// So do freezes, apart from all others.
+    /// Serialises freezes, independently of other changes.
     pub(crate) freezing: Mutex<()>,
-    /// Documents that are checked at once.
+    /// Limits documents that are checked at once.
     pub(crate) checks: Arc<Semaphore>,
-    /// Streams of events.
+    /// Open event streams.
     pub(crate) streams: Arc<Streams>,
 }
 
-/// Most documents that are checked at once.
+/// How many documents are checked at once.
 const CHECKS: usize = 2;
 
-/// A request of somebody who may make it.
+/// An authorised request.
 pub(crate) struct Ask {
     pub(crate) admin: Arc<Admin>,
     pub(crate) who: Arc<Person>,
-    /// The parts of the path that the route leaves open.
+    /// The path parameters of the route.
     pub(crate) params: Vec<(String, String)>,
     pub(crate) query: Query,
     pub(crate) body: Bytes,
@@ -84,7 +84,7 @@ pub(crate) struct Ask {
 // === impl Admin ===
 
 impl Admin {
-    /// An API that knows nobody yet.
+    /// An API without people yet.
     pub fn new(given: Given) -> Arc<Self> {
         let (people, view) = (ArcSwap::default(), ArcSwap::default());
         let (checks, streams) = (Arc::new(Semaphore::new(CHECKS)), Arc::default());
@@ -92,13 +92,13 @@ impl Admin {
         Arc::new(Self { given, people, view, turn, freezing, checks, streams })
     }
 
-    /// From the next request on, these are the people and this is what they see.
+    /// Replaces the people and the view, from the next request on.
     pub fn set(&self, people: People, view: View) {
         self.people.store(Arc::new(people));
         self.view.store(Arc::new(view));
     }
 
-    /// Whether these headers show the token of somebody who may look.
+    /// Whether these headers carry the token of a person who may view.
     pub fn may_look(&self, headers: &HeaderMap) -> bool {
         self.person(headers).is_some_and(|who| who.may(Role::Viewer))
     }
@@ -112,7 +112,8 @@ impl Admin {
     }
 
     pub(crate) fn random(&self) -> Result<[u8; 32], Fault> {
-        (self.given.random)().ok_or_else(|| Fault::unavailable("the system gives no randomness"))
+        (self.given.random)()
+            .ok_or_else(|| Fault::unavailable("the system provides no random bytes"))
     }
 
     /// Whether this person has not been revoked since.
@@ -139,19 +140,19 @@ impl fmt::Debug for Admin {
 // === impl Ask ===
 
 impl Ask {
-    /// The part of the path that the route calls `name`.
+    /// The path parameter `name`.
     pub(crate) fn param(&self, name: &str) -> &str {
         let found = self.params.iter().find(|(other, _)| other == name);
         found.map(|(_, value)| value.as_str()).unwrap_or_default()
     }
 
-    /// The body, read as JSON.
+    /// The body, parsed as JSON.
     pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Fault> {
         serde_json::from_slice(&self.body)
-            .map_err(|error| Fault::bad_request(format!("the body is not as it must be: {error}")))
+            .map_err(|error| Fault::bad_request(format!("invalid request body: {error}")))
     }
 
-    /// The row of what this person does.
+    /// The audit row of this request.
     pub(crate) fn row(&self, message: &str) -> Draft {
         let mut row = Draft::new(Kind::Admin, self.admin.now());
         row.person = Some(Arc::clone(&self.who.name));
@@ -159,12 +160,12 @@ impl Ask {
         row
     }
 
-    /// Makes a change together with its row, and puts it in force.
+    /// Writes a change together with its row, and applies it.
     pub(crate) async fn change(&self, change: Change, row: Draft) -> Result<(), Fault> {
         self.admin.given.store.change(change, row).await?;
         let admission = self.admin.given.gateway.admission();
         admission.refresh().await.map_err(|why| {
-            Fault::unavailable(format!("the change is kept, but not in force: {why}"))
+            Fault::unavailable(format!("the change is stored, but not active: {why}"))
         })
     }
 }

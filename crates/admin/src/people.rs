@@ -1,4 +1,4 @@
-//! People: who may use the admin API, and for what.
+//! People: who may use the admin API, and with which roles.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use toolgate_audit::Hash;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Looks.
+    /// May view.
     Viewer,
-    /// Looks and answers approvals.
+    /// May view and answer approvals.
     Approver,
-    /// Looks, changes policies and attaches them to grants.
+    /// May view, change policies and attach them to grants.
     PolicyManager,
-    /// Everything.
+    /// May do everything.
     Admin,
 }
 
-/// Somebody with a token.
+/// A person with a token.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
     /// Their name; unique.
@@ -35,7 +35,7 @@ pub struct Person {
     pub expires: Option<Timestamp>,
 }
 
-/// Everybody, by the SHA-256 of their token.
+/// All people, by the SHA-256 of their token.
 #[derive(Debug, Default)]
 pub struct People(HashMap<Hash, Arc<Person>>);
 
@@ -43,7 +43,7 @@ impl Role {
     /// All roles.
     pub const ALL: [Self; 4] = [Self::Viewer, Self::Approver, Self::PolicyManager, Self::Admin];
 
-    /// The word for it.
+    /// The name of the role.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Viewer => "viewer",
@@ -53,19 +53,19 @@ impl Role {
         }
     }
 
-    /// The role of a word.
+    /// The role with this name.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|role| role.as_str() == word)
     }
 
-    /// Whether who has this may do what `needed` may. Everybody may look; an admin may everything.
+    /// Whether this role includes `needed`. Every role includes viewing; `admin` includes all.
     fn covers(self, needed: Self) -> bool {
         self == Self::Admin || needed == Self::Viewer || self == needed
     }
 }
 
 impl Person {
-    /// Whether they may do what this role may.
+    /// Whether the person has this role.
     pub fn may(&self, needed: Role) -> bool {
         self.roles.iter().any(|role| role.covers(needed))
     }
@@ -77,13 +77,13 @@ impl People {
         Self(people.into_iter().collect())
     }
 
-    /// Whose token this is; found by its hash, so how long that takes says nothing about tokens.
+    /// The person with this token; looked up by its hash, so timing reveals nothing about tokens.
     pub fn find(&self, token: &str, now: Timestamp) -> Option<Arc<Person>> {
         let person = self.0.get(&Hash::of(token.as_bytes()))?;
         person.expires.is_none_or(|end| now < end).then(|| Arc::clone(person))
     }
 
-    /// Whether somebody of this name may still look.
+    /// Whether a person of this name may still view.
     pub(crate) fn has(&self, name: &str, now: Timestamp) -> bool {
         let valid = |person: &&Arc<Person>| person.expires.is_none_or(|end| now < end);
         self.0.values().filter(valid).any(|person| *person.name == *name)

@@ -1,7 +1,7 @@
-//! Policies that were read and have passed their own tests, so that neither is done a second time
-//! when they are put in force, while others wait for that.
+//! Policies that were parsed and have passed their own tests, so that neither is repeated when they
+//! are activated, while other changes wait.
 //!
-//! Invariant: a policy is found only by all that it was made of.
+//! Invariant: a policy is found only by everything that it was made from.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use toolgate_policy::Policy;
 
-/// Most policies that are remembered.
+/// How many policies are remembered.
 const KEPT: usize = 16;
 /// How long the tests of a document may take.
 const TESTS: Duration = Duration::from_secs(2);
@@ -28,7 +28,7 @@ struct Passed {
 }
 
 impl Tried {
-    /// A policy of this name passed with this text, where these servers are known.
+    /// Remembers a policy of this name that passed with this text, while these servers were known.
     pub fn remember(&self, name: &str, text: &str, servers: &[String], policy: &Arc<Policy>) {
         let (name, text, servers) = (name.to_owned(), text.to_owned(), servers.to_vec());
         let mut passed = self.0.lock();
@@ -38,7 +38,7 @@ impl Tried {
         }
     }
 
-    /// The policy that passed so.
+    /// The policy that passed with the same input.
     pub fn find(&self, name: &str, text: &str, servers: &[String]) -> Option<Arc<Policy>> {
         let passed = self.0.lock();
         let same = |it: &&Passed| it.name == name && it.servers == servers && it.text == text;
@@ -46,7 +46,7 @@ impl Tried {
     }
 }
 
-/// Holds for two seconds: as long as the tests of a document may take.
+/// Returns true for two seconds: the time limit of a document's tests.
 pub fn two_seconds() -> impl Fn() -> bool {
     let end = Instant::now() + TESTS;
     move || Instant::now() < end

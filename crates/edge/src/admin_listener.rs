@@ -1,6 +1,6 @@
-//! The people's listener: health, metrics, and the admin API that is given to it.
+//! The admin listener: health, metrics and the admin API.
 //!
-//! Invariant: no agent's endpoint is served here, and nothing of this on the agents' listener.
+//! Invariant: no agent endpoint is served here, and none of this on the agents' listener.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,28 +21,29 @@ use crate::guard::Guard;
 /// The metrics, and who may read them.
 #[derive(Clone)]
 pub struct Metrics {
-    /// Writes them.
+    /// Encodes them.
     pub text: Text,
-    /// Whether who sends these headers may read them; everybody, if nobody is asked.
+    /// Decides by the request headers whether the client may read them; `None` lets every client
+    /// read.
     pub access: Option<MetricsAccess>,
 }
 
-/// Writes the metrics as text.
+/// Encodes the metrics as text.
 pub type Text = Arc<dyn Fn() -> String + Send + Sync>;
 
-/// Whether who sends these headers may look.
+/// Whether a client with these headers may read the metrics.
 pub type MetricsAccess = Arc<dyn Fn(&HeaderMap) -> bool + Send + Sync>;
 
-/// Who may reach a listener; another may be put in its place while it serves.
+/// The guard of a listener; it can be replaced while the listener serves.
 pub type SharedGuard = Arc<ArcSwap<Guard>>;
 
-/// Who is told of those who were not let in.
+/// Receives rejected accesses.
 pub type AccessObserver = Arc<dyn Fn(Listener, Stranger, Option<Peer>) + Send + Sync>;
 
-/// What a listener runs.
+/// The service of a listener.
 pub type Service = TowerToHyperService<Router>;
 
-/// Everything people may ask; `api` has its own paths and knows who may use them.
+/// Health, metrics and the admin API; `api` has its own paths and checks roles itself.
 pub fn admin_service(
     guard: SharedGuard,
     ready: Arc<AtomicBool>,
@@ -59,13 +60,13 @@ pub fn admin_service(
     with_guard(guarded, health.merge(metrics).merge(api).fallback(nothing_here))
 }
 
-/// Nothing but `/metrics`.
+/// Only `/metrics`.
 pub fn metrics_service(guard: SharedGuard, metrics: Metrics, observer: AccessObserver) -> Service {
     let guarded = Guarded { guard, listener: Listener::Metrics, observer };
     with_guard(guarded.clone(), metrics_routes(metrics, &guarded).fallback(nothing_here))
 }
 
-/// Who may come in, and who is told of the others.
+/// The guard of a listener, and the observer of rejected accesses.
 #[derive(Clone)]
 struct Guarded {
     guard: SharedGuard,
@@ -82,7 +83,7 @@ fn metrics_routes(metrics: Metrics, guarded: &Guarded) -> Router {
             let why = if has_one { Stranger::BadToken } else { Stranger::NoToken };
             observer(listener, why, request.extensions().get().copied());
             let challenge = [(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))];
-            let why = "metrics need the token of a person here, with the role `viewer`\n";
+            let why = "missing or unknown token; metrics require the token of a person with the role `viewer`\n";
             return (StatusCode::UNAUTHORIZED, challenge, why).into_response();
         }
         let kind =
@@ -101,10 +102,10 @@ async fn readyz(State(ready): State<Arc<AtomicBool>>) -> Response {
 }
 
 async fn nothing_here() -> (StatusCode, &'static str) {
-    (StatusCode::NOT_FOUND, "there is nothing at this path\n")
+    (StatusCode::NOT_FOUND, "not found\n")
 }
 
-/// Puts the guard before everything in `router`, unknown paths too.
+/// Applies the guard to every path of `router`, unknown ones included.
 fn with_guard(guarded: Guarded, router: Router) -> Service {
     let router = router.layer(middleware::from_fn_with_state(guarded, check));
     TowerToHyperService::new(router)

@@ -1,14 +1,14 @@
-//! The agents' listener: MCP over streamable HTTP, protocols 2024-11-05 to 2025-11-25 with their
-//! sessions, and 2026-07-28 without (`agents/sessionless.rs`); each request says which it is of.
+//! The agents' listener: MCP over streamable HTTP, sessionful (2024-11-05 to 2025-11-25) and
+//! sessionless (2026-07-28, `agents/sessionless.rs`); each request states its protocol.
 //!
-//! This is where HTTP becomes calls of the gateway and its outcomes become responses; statuses,
-//! headers and content types are known here and nowhere deeper. A request is answered as one JSON
-//! body if its answer comes first and soon, else as a stream of events that can be resumed.
+//! HTTP requests become calls of the gateway here, and its outcomes become responses; statuses,
+//! headers and content types are known only here. A request is answered as one JSON body if its
+//! answer comes first and soon, else as a stream of events that can be resumed.
 //!
-//! Invariant: no header of the agent reaches the gateway but the session id, the protocol version
-//! and the last event id, and none at all reaches a server.
+//! Invariant: of an agent's headers only the session id, the protocol version and the last event id
+//! reach the gateway, and none reaches a server.
 //!
-//! Start at `Inner::handle`. `agents/head.rs` judges heads, `agents/stream.rs` writes events.
+//! Start at `Inner::handle`. `agents/head.rs` checks heads, `agents/stream.rs` writes events.
 
 use std::convert::Infallible;
 use std::future::{Future, ready};
@@ -56,21 +56,21 @@ struct Inner {
     unread: Arc<MemoryBudget>,
 }
 
-/// Who may come and how much they may send.
+/// Who may connect, and the limits of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     /// Who may reach the listener.
     pub guard: Guard,
-    /// What an agent may send.
+    /// The limits of an agent's requests.
     pub limits: AgentLimits,
 }
 
-/// What an agent may send.
+/// The limits of an agent's requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentLimits {
     /// The largest request body.
     pub body: usize,
-    /// How long it may take to arrive, in all.
+    /// How long it may take to arrive, in total.
     pub body_read: Duration,
     /// How deep its JSON may be nested.
     pub depth: usize,
@@ -78,7 +78,7 @@ pub struct AgentLimits {
     pub result: usize,
 }
 
-/// Where a request goes, and whose it is.
+/// The endpoint of a request, and its grant.
 struct Target {
     endpoint: Endpoint,
     caller: Arc<Grant>,
@@ -87,14 +87,14 @@ struct Target {
 // === impl Agents ===
 
 impl Agents {
-    /// A listener's service; `ready` says whether `/readyz` is to answer 200.
+    /// The service of a listener; `ready` decides the answer of `/readyz`.
     pub fn new(gateway: Arc<Gateway>, rules: Rules, ready: Arc<AtomicBool>) -> Self {
         let (rules, budget, unread) =
             (ArcSwap::from_pointee(rules), Arc::default(), Arc::default());
         Self(Arc::new(Inner { gateway, rules, ready, budget, unread }))
     }
 
-    /// Other rules from the next request on.
+    /// Replaces the rules from the next request on.
     pub fn set_rules(&self, rules: Rules) {
         self.0.rules.store(Arc::new(rules));
     }
@@ -111,15 +111,16 @@ impl Service<Request<Incoming>> for Agents {
     }
 }
 
-/// A mistake ends one request and nothing else: not the connection that it came on either. No
-/// `async fn`: that would hold the answering twice, and it is large.
+/// Contains a panic to one request; its connection continues. Not an `async fn`, which would hold
+/// the large future twice.
 fn contained(
     answering: impl Future<Output = Response<ResponseBody>>,
 ) -> impl Future<Output = Response<ResponseBody>> {
     AssertUnwindSafe(answering).catch_unwind().map(|answered| {
         answered.unwrap_or_else(|_| {
-            tracing::error!("toolgate made a mistake; the request it was made in is given up");
-            let why = "toolgate made a mistake, so nothing is known of this request; see its log";
+            tracing::error!("panic while handling a request; request aborted (please report this)");
+            let why =
+                "internal error: the effect of this request is unknown; see the log of toolgate";
             problem(StatusCode::INTERNAL_SERVER_ERROR, code::INTERNAL_ERROR, why)
         })
     })
@@ -169,8 +170,8 @@ impl Inner {
         self.within_budget(&to.caller.label, rules.limits.result, response)
     }
 
-    /// The response, if there is room for it until the agent has read it. A stream for which there
-    /// is none ends.
+    /// Reserves memory for the response until the agent has read it. Without memory a response is
+    /// replaced by an error, and a stream ends.
     fn within_budget(
         &self,
         grant: &Arc<str>,
@@ -182,7 +183,7 @@ impl Inner {
             ResponseBody::Whole(pieces) if pieces.len() <= SMALL => ResponseBody::Whole(pieces),
             ResponseBody::Whole(pieces) => {
                 let Some(pieces) = self.unread.reserve_answer(grant, largest, pieces) else {
-                    tracing::warn!(%grant, "the agent leaves too many answers unread; dropping one");
+                    tracing::warn!(%grant, "too many unread answers; dropping one");
                     return reply::unread();
                 };
                 ResponseBody::Whole(pieces.into_iter().collect())
@@ -193,9 +194,11 @@ impl Inner {
                     if event.len() <= SMALL {
                         return ready(Some(event));
                     }
-                    let event = budget.reserve_answer(&grant, largest, [event]).and_then(|mut event| event.pop());
+                    let event = budget
+                        .reserve_answer(&grant, largest, [event])
+                        .and_then(|mut event| event.pop());
                     if event.is_none() {
-                        tracing::warn!(%grant, "the agent leaves too many answers unread; ending its stream");
+                        tracing::warn!(%grant, "too many unread answers; ending a stream");
                     }
                     ready(event)
                 })))
@@ -205,7 +208,7 @@ impl Inner {
         Response::from_parts(parts, body)
     }
 
-    /// Who calls, or why nobody may call like that.
+    /// The grant of a request, or why it is rejected.
     fn caller(&self, headers: &HeaderMap) -> Result<Arc<Grant>, Stranger> {
         let token = head::bearer(headers).map_err(|()| Stranger::BadToken)?;
         let why = if token.is_some() { Stranger::BadToken } else { Stranger::NoToken };
@@ -216,7 +219,8 @@ impl Inner {
         self.gateway.admission().strangers().refused(Listener::Mcp, why, peer);
     }
 
-    /// What a path below `/mcp` leads to. What a grant may not reach is not there.
+    /// The endpoint of a path below `/mcp`. A server that a grant may not reach does not exist for
+    /// it.
     fn endpoint(&self, path: &str, caller: &Grant) -> Option<Endpoint> {
         if path.is_empty() {
             return Some(Endpoint::All);
@@ -240,7 +244,7 @@ impl Inner {
             Ok(head) => head,
             Err(response) => return *response,
         };
-        // It is held as long as the body is.
+        // The reservation is held as long as the body.
         let mut reservation = self.budget.reserve_body(&to.caller.label, limits.body);
         let body = match read_within(body, limits.body, limits.body_read, &mut reservation).await {
             Ok(body) => body,
@@ -315,7 +319,7 @@ impl Inner {
             None => problem(
                 StatusCode::BAD_REQUEST,
                 code::INVALID_REQUEST,
-                "the stream of this Last-Event-ID is not known (any more); send the request again",
+                "the stream of this Last-Event-ID is unknown or expired; send the request again",
             ),
         }
     }
@@ -348,7 +352,7 @@ impl Inner {
             Box::new(problem(
                 StatusCode::NOT_FOUND,
                 SESSION_NOT_FOUND,
-                "no such agent session: it has ended, or it never was; send `initialize` again",
+                "no such agent session: it has ended or never existed; send `initialize` again",
             ))
         })
     }
@@ -374,7 +378,7 @@ fn not_opened(why: NotOpened) -> Response<ResponseBody> {
         }
         NotOpened::Stopping => reply::stopping(),
         NotOpened::NoIds => {
-            let why = "no agent session id could be made; see the log of toolgate";
+            let why = "no agent session id could be generated; see the log of toolgate";
             problem(StatusCode::INTERNAL_SERVER_ERROR, code::INTERNAL_ERROR, why)
         }
     }
@@ -385,24 +389,24 @@ fn body_error(why: &BodyError, limit: usize) -> Response<ResponseBody> {
         BodyError::TooLarge => (
             StatusCode::PAYLOAD_TOO_LARGE,
             format!(
-                "the body is larger than {limit} bytes (`limits.body` in toolgate.yaml); nothing \
-                 of it was used"
+                "the body is larger than {limit} bytes (`limits.body` in toolgate.yaml); it was \
+                 not processed"
             ),
         ),
         BodyError::OverBudget => return reply::over_budget(),
-        BodyError::Stalled => (StatusCode::REQUEST_TIMEOUT, "the body stopped coming".to_owned()),
+        BodyError::Stalled => (StatusCode::REQUEST_TIMEOUT, "the body stalled".to_owned()),
         BodyError::TooSlow => (
             StatusCode::REQUEST_TIMEOUT,
-            "the body did not arrive in time (`limits.body_read` in toolgate.yaml); nothing of it \
-             was used"
+            "the body did not arrive in time (`limits.body_read` in toolgate.yaml); it was not \
+             processed"
                 .to_owned(),
         ),
-        BodyError::Broken => (StatusCode::BAD_REQUEST, "the body broke off".to_owned()),
+        BodyError::Broken => (StatusCode::BAD_REQUEST, "the body was cut off".to_owned()),
     };
     problem(status, code::INVALID_REQUEST, &why)
 }
 
-/// What clients know as "session not found".
+/// The code that clients know as "session not found".
 const SESSION_NOT_FOUND: i32 = -32001;
 
 async fn answer(
@@ -435,12 +439,12 @@ async fn batch(
     }
 }
 
-/// Shorthand for the reply of an empty body.
+/// An empty body.
 fn empty() -> ResponseBody {
     ResponseBody::Whole(Pieces::default())
 }
 
-/// Shorthand for the reply of a whole body.
+/// A complete body.
 fn whole(body: impl Into<Pieces>) -> ResponseBody {
     ResponseBody::Whole(body.into())
 }

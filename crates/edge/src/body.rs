@@ -1,4 +1,4 @@
-//! Bodies: reading requests within their limit, and the kinds of response there are.
+//! Bodies: reading requests within their limits, and the kinds of response bodies.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -14,14 +14,14 @@ use toolgate_mcp::Pieces;
 
 use crate::memory_budget::Reservation;
 
-/// How long a body may stand still.
+/// How long a body may stall.
 const STALL: Duration = Duration::from_secs(30);
 
-/// A response body: all there is, an answer while it comes in, or events as they come.
+/// A response body: complete, relayed while it arrives, or a stream of events.
 pub enum ResponseBody {
-    /// The whole body.
+    /// The complete body.
     Whole(Pieces),
-    /// A body of which the rest still comes in. If it breaks off, so does the connection.
+    /// A body whose rest is still arriving. If it is cut off, the connection is closed.
     Relayed(RelayReader),
     /// Server-sent events, encoded.
     Events(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
@@ -32,17 +32,17 @@ pub enum ResponseBody {
 pub(crate) enum BodyError {
     /// It is larger than allowed.
     TooLarge,
-    /// The bodies of this grant, or of all grants, fill the memory for bodies.
+    /// The bodies of this grant, or of all grants, use up the memory for bodies.
     OverBudget,
-    /// It stopped coming.
+    /// No data arrived for too long.
     Stalled,
-    /// It took too long in all.
+    /// It took too long in total.
     TooSlow,
     /// The connection broke.
     Broken,
 }
 
-/// Reads a body as [`read`] does; it has `patience` to come, in all.
+/// Reads a body as [`read`] does, within `patience` in total.
 pub(crate) async fn read_within<B>(
     body: B,
     limit: usize,
@@ -57,8 +57,8 @@ where
         .unwrap_or(Err(BodyError::TooSlow))
 }
 
-/// Reads a body of at most `limit` bytes; no more than that is ever held, and no more than
-/// `has_budget` allows.
+/// Reads a body of at most `limit` bytes; never holds more than that, or more than `has_budget`
+/// allows.
 pub(crate) async fn read<B>(
     mut body: B,
     limit: usize,

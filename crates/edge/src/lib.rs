@@ -1,10 +1,11 @@
 //! The edge: sockets, HTTP and processes; everything that touches the outside world.
 //!
-//! Downstream are the listeners ([`listen`], guarded by [`guard`], under [`tls`] if there is a certificate): [`agents`] for MCP, [`admin_listener`]
-//! for health and metrics, [`sessions`] for programs that dial in. Upstream are the connectors that the gateway opens channels with:
-//! [`child`] for processes, [`remote`] for HTTP.
+//! Downstream are the listeners ([`listen`], guarded by [`guard`], with [`tls`] if configured):
+//! [`agents`] for MCP, [`admin_listener`] for health, metrics and the admin API, [`sessions`] for
+//! programs that dial in. Upstream are the connectors of the gateway: [`child`] for processes,
+//! [`remote`] for HTTP.
 //!
-//! Invariant: nothing is decided here; the edge translates and obeys.
+//! Invariant: nothing is decided here; the edge only translates.
 
 pub mod admin_listener;
 pub mod agents;

@@ -1,11 +1,11 @@
 //! Listeners: the accept loop of every HTTP port.
 //!
 //! Invariant: a connection costs nothing before its head is read: handshakes and heads have a time
-//! limit, heads a size limit, connections a number. Over that number a connection is told 503 and
-//! closed, and one from where none may come is told 403 and closed.
+//! limit, heads a size limit, and connections are limited in number. A connection over that number
+//! is answered 503 and closed; one from an address that is not allowed is answered 403 and closed.
 //! Invariant: one address that is not on loopback holds at most half of the connections.
 //! Invariant: `/healthz` is answered by a thread of its own ([`Front`]), whatever the others do,
-//! under TLS too.
+//! with TLS too.
 //! Invariant: a stop closes idle connections at once and lets the others finish their response.
 
 use std::convert::Infallible;
@@ -43,24 +43,24 @@ use self::front::is_health_request;
 pub(crate) use self::slots::PeerShare;
 use self::slots::{ConnectionSlots, NoSlot, Slot};
 
-/// How connections come in.
+/// The options of a listener.
 #[derive(Clone, Default)]
 pub struct ListenerOptions {
-    /// Under TLS, and with which certificate.
+    /// The certificate, if the listener uses TLS.
     pub tls: Option<Tls>,
-    /// From where alone.
+    /// The addresses that may connect; all if unset.
     pub only_from: Option<Peers>,
-    /// The thread that accepts; that of the caller, if there is none.
+    /// The thread that accepts connections; the caller's if unset.
     pub front: Option<Front>,
 }
 
-/// Says whether connections may come from an address.
+/// Whether an address may connect.
 pub type Peers = Arc<dyn Fn(IpAddr) -> bool + Send + Sync>;
 
-/// What one listener may cost.
+/// The limits of one listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Connections at once.
+    /// Concurrent connections.
     pub connections: usize,
     /// How long the head of a request may take.
     pub header_read: Duration,
@@ -71,17 +71,17 @@ pub struct ConnectionLimits {
 /// How many header fields a request may have.
 const MAX_HEADERS: usize = 100;
 
-/// Said to a connection that is one too many.
+/// Sent to a connection over the limit.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     Content-Type: text/plain\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 29\r\n\r\n\
     too many connections, sorry.\n";
 
-/// Said to a connection of an address that has its share.
+/// Sent to a connection of an address that has reached its share.
 const SHARE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     Content-Type: text/plain\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 47\r\n\r\n\
     too many connections from your address, sorry.\n";
 
-/// Said to a connection from where none may come.
+/// Sent to a connection from an address that is not allowed.
 const FROM_ELSEWHERE: &[u8] = b"HTTP/1.1 403 Forbidden\r\n\
     Content-Type: text/plain\r\nConnection: close\r\nContent-Length: 74\r\n\r\n\
     connections from your address are not taken here (`behind_proxy`), sorry.\n";
@@ -112,7 +112,7 @@ pub async fn serve<S, B>(
             Ok(listener) => {
                 front.spawn(accept_on_front(listener, options.clone(), serving.clone(), hand_on));
             }
-            Err(error) => tracing::error!(%error, "a listener cannot be served"),
+            Err(error) => tracing::error!(%error, "listener failed"),
         },
         None => drop(tokio::spawn(accept(listener, options, serving.clone(), hand_on))),
     }
@@ -122,15 +122,15 @@ pub async fn serve<S, B>(
             Ok(stream) => {
                 connections.spawn(Repoll::new(serving.clone().connection(stream, slot)));
             }
-            Err(error) => tracing::debug!(%error, "a connection ended before it began"),
+            Err(error) => tracing::debug!(%error, "connection closed before its first request"),
         }
     }
     connections.close();
     connections.wait().await;
 }
 
-/// A connection on its way to where it is served. The channel needs no bound: who is in it has a
-/// slot.
+/// An accepted connection, on its way to the runtime that serves it. The channel needs no bound:
+/// every connection in it has a slot.
 struct Accepted {
     stream: DetachedStream,
     slot: Slot,
@@ -160,7 +160,7 @@ async fn accept_on_front<S, B>(
 {
     match TcpListener::from_std(listener) {
         Ok(listener) => accept(listener, options, serving, hand_on).await,
-        Err(error) => tracing::error!(%error, "a listener cannot be served"),
+        Err(error) => tracing::error!(%error, "listener failed"),
     }
 }
 
@@ -185,14 +185,14 @@ async fn accept<S, B>(
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Out of descriptors, mostly: closing connections is what helps, so wait for that.
-                tracing::warn!(%error, "cannot accept a connection");
+                // Usually no descriptors are left: wait for connections to close.
+                tracing::warn!(%error, "accept failed");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
         };
         if options.only_from.as_ref().is_some_and(|may_come| !may_come(peer.ip())) {
-            tracing::debug!(%peer, "a connection from where none may come");
+            tracing::debug!(%peer, "connection rejected: address not allowed");
             refuse(&stream, &options, FROM_ELSEWHERE);
             continue;
         }
@@ -203,25 +203,25 @@ async fn accept<S, B>(
                 continue;
             }
             Err(NoSlot::PeerShare) => {
-                tracing::debug!(%peer, "an address that has half of the connections already");
+                tracing::debug!(%peer, "connection rejected: too many from this address");
                 refuse(&stream, &options, SHARE);
                 continue;
             }
         };
-        // Answers are small and awaited: they must not wait for more to send.
+        // Responses are small and awaited: send them without delay.
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "a connection ended before it began");
+            tracing::debug!(%error, "connection closed before its first request");
             continue;
         }
         tokio::spawn(serving.clone().look_at(stream, slot, hand_on.clone()));
     }
 }
 
-/// Hands a connection on; whoever serves it may be gone.
+/// Passes a connection on; the receiver may be gone.
 fn hand(stream: Stream, slot: Slot, hand_on: &mpsc::UnboundedSender<Accepted>) {
     match stream.detach() {
         Ok(stream) => drop(hand_on.send(Accepted { stream, slot })),
-        Err(error) => tracing::debug!(%error, "a connection ended before it began"),
+        Err(error) => tracing::debug!(%error, "connection closed before its first request"),
     }
 }
 
@@ -233,7 +233,7 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    /// Makes the handshake, answers `/healthz` on this thread, once, and hands on anything else.
+    /// Makes the handshake, answers `/healthz` on this thread, once, and passes on anything else.
     async fn look_at(
         mut self,
         stream: TcpStream,
@@ -245,7 +245,7 @@ where
             let mut stream = handshake(stream, self.tls.take(), patience).await?;
             let health = is_health_request(&mut stream, patience).await;
             if health.is_none() {
-                tracing::debug!("the head of a request took too long");
+                tracing::debug!("request head timed out");
             }
             Some((stream, health?))
         };
@@ -279,46 +279,46 @@ where
             }
         };
         if let Err(error) = ended {
-            tracing::debug!(%error, "a connection ended early");
+            tracing::debug!(%error, "connection closed early");
         }
         drop(slot);
     }
 }
 
-/// Says why, where that can be understood: under TLS nothing is said before the handshake.
+/// Sends the reason; with TLS nothing can be sent before the handshake.
 fn refuse(stream: &TcpStream, options: &ListenerOptions, why: &[u8]) {
     if options.tls.is_none()
         && let Err(error) = stream.try_write(why)
     {
-        tracing::debug!(%error, "a connection was refused, and went before it could be told");
+        tracing::debug!(%error, "rejected connection closed before its response");
     }
 }
 
-/// The connection, under TLS if it has to be; none if that failed.
+/// The connection, with TLS if configured; `None` if the handshake failed.
 async fn handshake(stream: TcpStream, tls: Option<Tls>, patience: Duration) -> Option<Stream> {
     let Some(tls) = tls else { return Some(Stream::Plain(stream)) };
     match timeout(patience, tls.accept(stream)).await {
         Ok(Ok(stream)) => Some(stream),
         Ok(Err(error)) => {
-            tracing::debug!(%error, "a connection without a TLS handshake");
+            tracing::debug!(%error, "TLS handshake failed");
             None
         }
         Err(_) => {
-            tracing::debug!("a TLS handshake took too long");
+            tracing::debug!("TLS handshake timed out");
             None
         }
     }
 }
 
-/// Holds heads to their limit. hyper's own limit is that of a buffer, which may take in almost as
-/// much again with its last read.
+/// Enforces the size limit of heads. hyper limits only its buffer, which its last read can almost
+/// double.
 #[derive(Clone)]
 struct Bounded<S> {
     service: S,
     header_bytes: usize,
-    /// For what a connection is upgraded to.
+    /// For the connection after an upgrade.
     share: PeerShare,
-    /// Where the connection comes from; its requests carry it.
+    /// The address of the client, attached to its requests.
     peer: Peer,
 }
 
@@ -351,7 +351,7 @@ where
     }
 }
 
-/// How long the head was, as far as it can still be seen.
+/// The size of the head, as far as it is still known.
 fn head_bytes(request: &Request<Incoming>) -> usize {
     // `name: value` and a line break each.
     let fields = request.headers().iter();

@@ -1,10 +1,10 @@
-//! MemoryBudget for bodies: how much memory the requests of one grant, and of all grants, may hold at once,
-//! and the answers that agents have not read yet.
+//! Memory budget for request bodies and for answers that agents have not read yet, per grant and in
+//! total.
 //!
-//! Invariant: the bytes that are counted here never exceed the bounds. A body that finds no room is
-//! rejected; a body of up to [`SMALL`] bytes always finds room, because connections are bounded.
-//! Invariant: what a share took is free again when the share is dropped. The share of an answer is
-//! dropped with the last of its bytes, wherever they wait.
+//! Invariant: the counted bytes never exceed the limits. A body that does not fit is rejected; a
+//! body of up to [`SMALL`] bytes always fits, because connections are bounded.
+//! Invariant: a reservation is released when it is dropped. The reservation of an answer is dropped
+//! with the last of its bytes, wherever they wait.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,7 +22,7 @@ const UNREAD_OF_ONE: usize = 8;
 /// The same for all grants together.
 const UNREAD_OF_ALL: usize = 16;
 
-/// The bytes that are taken.
+/// The reserved bytes.
 #[derive(Debug, Default)]
 pub(crate) struct MemoryBudget(Mutex<Taken>);
 
@@ -32,30 +32,30 @@ struct Taken {
     by_grant: HashMap<Arc<str>, usize>,
 }
 
-/// What one body has taken.
+/// The reservation of one body.
 #[derive(Debug)]
 pub(crate) struct Reservation {
     budget: Arc<MemoryBudget>,
     grant: Arc<str>,
-    /// How many bytes its grant may take.
+    /// The limit of its grant, in bytes.
     of_one: usize,
-    /// How many bytes all grants together may take.
+    /// The limit of all grants together, in bytes.
     of_all: usize,
     taken: usize,
 }
 
-/// Bytes of an answer, with the share that they take.
+/// Bytes of an answer, with their reservation.
 struct Accounted(Bytes, #[expect(dead_code, reason = "it is held, not read")] Arc<Reservation>);
 
 impl MemoryBudget {
-    /// A share for one body of a grant; `body` is the size of the largest body.
+    /// A reservation for one body of a grant; `body` is the size of the largest body.
     pub(crate) fn reserve_body(self: &Arc<Self>, grant: &Arc<str>, body: usize) -> Reservation {
         let (of_one, of_all) = (body.saturating_mul(OF_ONE), body.saturating_mul(OF_ALL));
         Reservation { budget: Arc::clone(self), grant: Arc::clone(grant), of_one, of_all, taken: 0 }
     }
 
-    /// Takes room for an answer until its bytes are sent or dropped; `None` if there is none left.
-    /// `largest` is the size of the largest answer.
+    /// Reserves memory for an answer until its bytes are sent or dropped; `None` if it does not
+    /// fit. `largest` is the size of the largest answer.
     pub(crate) fn reserve_answer(
         self: &Arc<Self>,
         grant: &Arc<str>,
@@ -93,7 +93,7 @@ impl AsRef<[u8]> for Accounted {
 }
 
 impl Reservation {
-    /// Makes room for a body that has `size` bytes by now; false if there is none.
+    /// Extends the reservation to `size` bytes; false if they do not fit.
     pub(crate) fn grow(&mut self, size: usize) -> bool {
         let more = size.saturating_sub(self.taken);
         if size <= SMALL || more == 0 {
@@ -167,7 +167,7 @@ mod tests {
         assert!(unread(&greedy, large.clone()).is_none(), "no budget");
         assert!(unread(&greedy, Bytes::from_static(b"small")).is_some());
         assert!(unread(&other, large.clone()).is_some(), "others have budget");
-        // A part of an answer that still waits somewhere keeps its room.
+        // A part of an answer that still waits keeps the reservation.
         let rest = first.first().unwrap().slice(1..2);
         drop(first);
         assert!(unread(&greedy, large.clone()).is_none(), "no budget yet");

@@ -1,13 +1,12 @@
-//! Remote servers: MCP over streamable HTTP, protocols up to 2025-11-25, or over the HTTP+SSE of
-//! 2024-11-05.
+//! Remote servers: MCP over streamable HTTP, or over HTTP+SSE of 2024-11-05.
 //!
-//! [`RemoteConnector`] makes channels over one shared [`Client`]. A channel keeps what every
-//! request has in common ([`headers`]); each message is an [`exchange`] of its own; the server's
-//! own stream is read by [`listen`]. [`legacy`] is the older transport, and [`transport`] finds out
-//! which of the two a server speaks. [`failure`] decides whether a message can have been seen.
+//! [`RemoteConnector`] makes channels over one shared [`Client`]. A channel keeps the headers that
+//! all requests have in common ([`headers`]); each message is an [`exchange`] of its own;
+//! [`listen`] reads the server's own stream. [`legacy`] is HTTP+SSE, and [`transport`] detects
+//! which of the two a server speaks. [`failure`] decides whether a server can have seen a message.
 //!
-//! Invariant: nothing of what an agent sent but the message itself reaches a server.
-//! Invariant: redirects are not followed: the configured address is the one that people approved.
+//! Invariant: only the message itself, of all that an agent sent, reaches a server.
+//! Invariant: redirects are not followed: the configured address is the approved one.
 //!
 //! Tested against scripted servers in `tests/upstream/remote.rs`, `stream.rs` and `legacy.rs`.
 
@@ -43,17 +42,17 @@ use headers::Headers;
 pub use transport::HttpTransport;
 use transport::TransportChoice;
 
-/// How long the end_session to a server may take.
+/// How long ending the session of a server may take.
 const END_SESSION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Where a remote server is and what it is told.
+/// The address and the headers of a remote server.
 #[derive(Debug, Clone)]
 pub struct RemoteSpec {
     /// The server's name, for logs and messages.
     pub server: String,
     /// Its endpoint; the query string is kept.
     pub url: Uri,
-    /// TransportChoice transport it speaks.
+    /// Its transport.
     pub transport: HttpTransport,
     /// Headers of every request, such as an API key. They never appear in logs.
     pub headers: Vec<(HeaderName, HeaderValue)>,
@@ -62,7 +61,7 @@ pub struct RemoteSpec {
 }
 
 impl RemoteSpec {
-    /// A spec with the default limit and no headers; which transport it is has to be found out.
+    /// A spec with the default limit and no headers; the transport is detected.
     pub fn new(server: impl Into<String>, url: Uri) -> Self {
         Self {
             server: server.into(),
@@ -135,7 +134,7 @@ fn not_sent(why: impl ToString) -> SendError {
     SendError::NotSent(why.to_string())
 }
 
-/// Whether the URL asks for TLS, and the value of `Host` for it.
+/// Whether the URL uses TLS, and the `Host` header for it.
 fn check(url: &Uri) -> Result<(bool, HeaderValue), UrlError> {
     let secure = match url.scheme_str() {
         Some("http") => false,
@@ -152,7 +151,7 @@ fn check(url: &Uri) -> Result<(bool, HeaderValue), UrlError> {
     host.map(|host| (secure, host)).ok_or(UrlError::NoHost)
 }
 
-/// One endpoint in use: its session, if it has opened one.
+/// One endpoint in use, with its session if it has one.
 struct RemoteChannel {
     server: String,
     /// Scheme, host and port, for messages.
@@ -165,7 +164,7 @@ struct RemoteChannel {
     inbox: Arc<dyn Inbox>,
     closing: CancellationToken,
     transport: Arc<TransportChoice>,
-    /// The next message is the first one, which opens the conversation.
+    /// The next message is the first one.
     opening: AtomicBool,
     /// Where messages go over the legacy transport; unset over streamable HTTP.
     endpoint: OnceLock<Uri>,
@@ -190,7 +189,7 @@ impl RemoteChannel {
         self.pool.request(request)
     }
 
-    /// Carries `message` over, unless the channel is closed before that is done.
+    /// Sends `message`, unless the channel is closed before it is done.
     async fn carry_until_closed(
         &self,
         message: Outbound,
@@ -213,12 +212,12 @@ impl RemoteChannel {
         let delete = self.request(Method::DELETE, headers, Bytes::new());
         match tokio::time::timeout(END_SESSION_TIMEOUT, delete).await {
             Ok(Ok(response)) => {
-                tracing::debug!(server = self.server, status = %response.status(), "session ended");
+                tracing::debug!(server = self.server, status = %response.status(), "server session closed");
             }
             Ok(Err(error)) => {
-                tracing::debug!(server = self.server, %error, "session not ended");
+                tracing::debug!(server = self.server, %error, "server session not closed");
             }
-            Err(_) => tracing::debug!(server = self.server, "session not ended in time"),
+            Err(_) => tracing::debug!(server = self.server, "server session not closed in time"),
         }
     }
 }
@@ -233,7 +232,7 @@ impl Channel for RemoteChannel {
     }
 
     fn established(&self, version: &str) {
-        // The legacy transport knows no such header.
+        // HTTP+SSE has no such header.
         if self.endpoint.get().is_none() {
             self.headers.establish(version);
         }
@@ -245,7 +244,7 @@ impl Channel for RemoteChannel {
 
     fn listen(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            // Over the legacy transport everything comes on one stream, which is open already.
+            // HTTP+SSE has only one stream, which is open already.
             if self.endpoint.get().is_none() {
                 self.closing.run_until_cancelled(self.listen_until_closed()).await;
             }
@@ -260,7 +259,7 @@ impl Channel for RemoteChannel {
 
 impl Drop for RemoteChannel {
     fn drop(&mut self) {
-        // Whoever reads a stream of its own for this channel lets go of it.
+        // Ends the tasks that read streams of this channel.
         self.closing.cancel();
     }
 }

@@ -1,11 +1,11 @@
 //! The sessions' listener: programs dial in over WebSocket.
 //!
-//! The upgrade is judged here ([`SessionListener`]): Host and Origin, the path, the token in it. What is said
-//! on the socket goes to the [`Switchboard`], which has the machine of `toolgate-session`.
+//! [`SessionListener`] checks the upgrade: Host and Origin, the path, and the token in it. Frames
+//! of a socket go to the [`Switchboard`], which drives the machine of `toolgate-session`.
 //!
-//! Invariant: a token is known only by its SHA-256, compared in constant time, and never in a log.
-//! Invariant: sockets have a number, frames a size, outbound queues a length, and whoever says too
-//! much is heard more slowly.
+//! Invariant: a token is known only by its SHA-256, compared in constant time, and never logged.
+//! Invariant: the number of sockets, the size of frames and the length of outbound queues are
+//! bounded, and a socket that sends too much is read more slowly.
 //!
 //! Start at `SessionListener::open`, then `sessions/switchboard.rs` and `sessions/socket.rs`.
 

@@ -1,9 +1,9 @@
-//! Failures: what an agent is told when a server did not answer.
+//! Failures: the answer to an agent when a server did not answer.
 //!
 //! A failed `tools/call` is answered with a tool result (`isError: true`), so that the model can
-//! read it and adapt; any other request with a JSON-RPC error whose `data` says the same.
+//! read it and adapt; any other request with a JSON-RPC error with the same `data`.
 //!
-//! Invariant: every failure says whether the tool may have run ([`Effect`]).
+//! Invariant: every failure states whether the tool may have run ([`Effect`]).
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ mod tests;
 pub enum Effect {
     /// Nothing was sent.
     NotStarted,
-    /// It was sent, and nobody knows what came of it.
+    /// It was sent, and its effect is unknown.
     Unknown,
 }
 
@@ -34,10 +34,10 @@ pub enum Failure {
     Unavailable {
         /// For people: what happened.
         why: String,
-        /// When a new try makes sense, if that is known.
+        /// When to try again, if known.
         retry_after: Option<Duration>,
     },
-    /// The server has answered that it does not know our session.
+    /// The server answered that it does not know the session.
     Forgotten,
     /// The server answered the HTTP request with a status that is not an answer.
     Refused {
@@ -46,7 +46,7 @@ pub enum Failure {
     },
     /// The server did not answer in time.
     Timeout {
-        /// How long it had.
+        /// The time limit.
         after: Duration,
     },
     /// The connection ended before the answer.
@@ -59,7 +59,7 @@ pub enum Failure {
 // === impl Effect ===
 
 impl Effect {
-    /// The word used on the wire.
+    /// The name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NotStarted => "not_started",
@@ -75,7 +75,7 @@ impl Failure {
         Self::Unavailable { why: why.into(), retry_after: None }
     }
 
-    /// The same failure of a request that was written before, or a part of it.
+    /// The same failure for a request that was written, or partly written, before.
     pub(crate) fn of_written(self) -> Self {
         match self {
             Self::Unavailable { why, .. } => Self::Lost { why },
@@ -83,12 +83,12 @@ impl Failure {
         }
     }
 
-    /// The same failure if it befell a handshake: nothing that an agent asked for was sent.
+    /// The same failure during a handshake: no request of an agent was sent.
     pub(crate) fn of_handshake(self) -> Self {
         match self {
             Self::Lost { why } => Self::unavailable(why),
             Self::Refused { status } => Self::unavailable(format!("it {}", refused(status))),
-            Self::Forgotten => Self::unavailable("it has forgotten the session of its handshake"),
+            Self::Forgotten => Self::unavailable("it has lost the session of its handshake"),
             Self::Timeout { after } => {
                 Self::unavailable(format!("it did not answer the handshake within {after:?}"))
             }
@@ -122,7 +122,7 @@ impl Failure {
                 format!("server `{server}` cannot be reached: {why}")
             }
             Self::Forgotten => {
-                format!("server `{server}` has forgotten the session; a new one is opened")
+                format!("server `{server}` has lost the session; a new one is being opened")
             }
             Self::Refused { status } => format!("server `{server}` {}", refused(*status)),
             Self::Timeout { after } => {
@@ -134,13 +134,13 @@ impl Failure {
         }
     }
 
-    /// The whole text for the agent: what, why, and may it retry.
+    /// The complete text for the agent: what happened, why, and whether to retry.
     pub fn text(&self, server: &str) -> String {
         let what = self.what(server);
         let advice = match (self.effect(), self.retry_after()) {
             _ if matches!(self, Self::Forgotten) => {
-                "The request was sent, and servers that have forgotten a session usually do \
-                 nothing. Repeat the call; if a second effect would do harm, check first."
+                "The request was sent, but servers that have lost a session usually do not execute \
+                 it. Repeat the call; if a second effect would do harm, check first."
                     .to_owned()
             }
             (Effect::NotStarted, Some(wait)) => {
@@ -158,8 +158,7 @@ impl Failure {
         format!("[UPSTREAM] {what}{stop} {advice}")
     }
 
-    /// The message that answers the agent's request `id`.
-    /// `call` is under what the audit has it.
+    /// The answer to the agent's request `id`; `call` is its id in the audit.
     pub fn answer(&self, server: &str, id: &str, expects: Expects, call: Option<CallId>) -> Bytes {
         let text = self.text(server);
         let mut meta = self.meta();

@@ -1,10 +1,10 @@
-//! Forwarding: the way of one request from an agent session to a server.
+//! Forwarding: the path of one request from an agent session to a server.
 //!
-//! A request that can do something is admitted first; what came of it is recorded last. The rest
-//! goes straight on.
+//! A request that can have an effect is admitted first, and its outcome is recorded last. Requests
+//! on the closed list are sent without a permit.
 //!
-//! Invariant: an admitted request runs to its outcome row, whoever waits for it, and whatever goes
-//! wrong in it.
+//! Invariant: an admitted request always reaches its outcome row, even if the agent leaves or the
+//! request panics.
 //!
 //! Start at [`forward`].
 
@@ -38,8 +38,8 @@ use crate::imitation::is_imitation;
 use crate::link::{Agent, AgentRequest, Link, Pending};
 use crate::work::Work;
 
-/// Starts a request to the server at the other end of `link`. `own` is what the request is about,
-/// if the server knows it under another name than the agent.
+/// Starts a request to the server of `link`. `own` is the server's own name of the subject, if the
+/// agent uses another one.
 pub fn forward(
     session: &Arc<impl Agent>,
     link: &Arc<Link>,
@@ -90,9 +90,9 @@ pub fn forward(
     Ok(contained(Box::pin(work)))
 }
 
-/// Whether the server is to be told that this agent session follows a resource no longer: it must
-/// have followed exactly that one. A server that agents share tells them apart by nothing, and must
-/// not stop telling others of what they follow.
+/// Whether to send the unsubscription: this agent session must have subscribed to exactly this
+/// resource. A shared server does not tell agents apart and must keep sending updates to the
+/// others.
 fn ends_subscription(
     session: &Arc<impl Agent>,
     link: &Link,
@@ -106,8 +106,7 @@ fn ends_subscription(
     Ok(followed && !link.others_follow(ask.session, uri))
 }
 
-/// Answers a request about a task that its grant does not have. The policy has the first word on
-/// the method.
+/// Answers a request about a task that its grant does not own. The policy decides the method first.
 pub fn refuse_task(
     session: &Arc<impl Agent>,
     server: &str,
@@ -127,8 +126,8 @@ pub fn refuse_task(
     }))
 }
 
-/// Headers that contradict the arguments are refused, whatever protocol the server speaks. No
-/// server is sent the headers themselves (`link/sessionless.rs`).
+/// Rejects headers that contradict the arguments, whatever protocol the server speaks. The headers
+/// themselves are never forwarded (`link/sessionless.rs`).
 fn check_heads(link: &Link, wanted: &Wanted, heads: &Heads) -> Result<(), Refusal> {
     let What::Tool(tool, _) = &wanted.what else { return Ok(()) };
     let header = |name: &str| {
@@ -145,30 +144,30 @@ fn check_heads(link: &Link, wanted: &Wanted, heads: &Heads) -> Result<(), Refusa
     Ok(())
 }
 
-/// A panic ends this request and nothing else: what it held says so as it is dropped, the ticket to
-/// the record and the pending request to the agent. The work comes in a box: it is large, and each
-/// future that holds it would be moved with it.
+/// Contains a panic to this request: dropping its ticket records the outcome, and dropping the
+/// pending request answers the agent. The work is boxed because it is large and would be moved with
+/// every future that holds it.
 fn contained(mut work: Work) -> Work {
     Box::pin(poll_fn(move |context| {
         let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
         polled.unwrap_or_else(|_| {
-            tracing::error!("toolgate made a mistake; the call it was made in is given up");
+            tracing::error!("panic while handling a call; call aborted (please report this)");
             Poll::Ready(())
         })
     }))
 }
 
-/// What is left to do for a request beyond sending it.
+/// What to do for a request before and after sending it.
 struct Before {
     /// Where it goes.
     link: Arc<Link>,
-    /// Headers that repeat arguments of a tool which its server has not listed yet.
+    /// Headers that repeat arguments of a tool that its server has not listed yet.
     unchecked: Option<(Arc<Link>, Heads)>,
-    /// The task it is about, if the call that created it waits for its result.
+    /// The task it is about, if the call that created the task waits for its result.
     task: Option<(Arc<str>, String)>,
 }
 
-/// Admits, sends, records; leg by leg, if its client is asked something meanwhile.
+/// Admits, sends and records a request, in several rounds if the client must provide input.
 async fn guarded(
     session: Arc<impl Agent>,
     wanted: Arc<Wanted>,
@@ -222,7 +221,7 @@ async fn guarded(
         if let Some(held) = ended.held {
             held.buffer.answer(held.answer, None);
         }
-        // It is in flight until its task ends.
+        // The call is in flight until its task ends.
         return keep(&admission, wanted, ticket, *made, began);
     }
     if let (Some((server, own)), Some(held)) = (&before.task, &ended.held) {
@@ -239,7 +238,7 @@ async fn guarded(
     record_first(ticket, ending, held).await;
 }
 
-/// The call that created a task is recorded before the agent sees its result.
+/// Records the call that created a task before the agent sees its result.
 async fn record_task(
     admission: &Admission,
     who: (&str, u64),
@@ -253,8 +252,8 @@ async fn record_task(
     let ends = heard.result.is_some();
     admission.tasks.hear(who, server, own, &heard);
     drop(heard);
-    // Nothing is ever sent: it ends when the last one that was told has let go of it.
+    // Nothing is sent on this channel: it closes when the last receiver of `heard` drops it.
     if ends && timeout(PATIENCE, recorded.recv()).await.is_err() {
-        tracing::error!("the end of a task is not recorded yet");
+        tracing::error!("end of a task not recorded in time");
     }
 }

@@ -1,4 +1,4 @@
-//! Doors for the fuzz targets (`fuzz/`) to functions that no other crate calls.
+//! Access for the fuzz targets (`fuzz/`) to functions that no other crate calls.
 //!
 //! Invariant: compiled with `--cfg fuzzing` alone; nothing here decides anything.
 
@@ -48,7 +48,7 @@ impl Listed {
         self.0.page(from, room)
     }
 
-    /// The same without entries that are not to be seen.
+    /// The same without hidden entries.
     pub fn page_of(
         &self,
         from: usize,
@@ -100,7 +100,7 @@ pub fn rewritten(raw: &str, changes: &[(&str, &str)]) -> Option<Bytes> {
     rewrite::rewrite(raw, changes).ok()
 }
 
-/// An answer of `size` bytes that begins like this goes on under another id.
+/// Relays an answer of `size` bytes that begins like this under another id.
 pub fn pass(
     outline: Outline,
     beginning: &Bytes,

@@ -1,4 +1,4 @@
-//! Answers that the agent may see only after their row is written.
+//! Answers that the agent may see only after their outcome row is written.
 
 use std::sync::Arc;
 
@@ -9,18 +9,18 @@ use toolgate_store::{Ending, Ticket};
 
 use crate::event_buffer::EventBuffer;
 
-/// An answer that waits for its row.
+/// An answer that is held until its row is written.
 #[derive(Debug)]
 pub struct HeldAnswer {
-    /// The whole message.
+    /// The complete message.
     pub answer: Pieces,
-    /// Where it goes.
+    /// Where to deliver it.
     pub buffer: Arc<EventBuffer>,
     /// The raw result.
     pub result: String,
 }
 
-/// Who owns what must be known before the agent can use it.
+/// Records ownership before the agent can use the result, then delivers the answer.
 pub async fn record_first(ticket: Ticket, ending: Ending, held: HeldAnswer) {
     let nothing = ending.ownership == Ownership::default();
     let written = if nothing {
@@ -30,7 +30,7 @@ pub async fn record_first(ticket: Ticket, ending: Ending, held: HeldAnswer) {
         finish_in_time(ticket, ending).await
     };
     if let Err(error) = written {
-        tracing::error!(%error, "who owns what a result gave is not written; until it is, it belongs to nobody");
+        tracing::error!(%error, "ownership of a result not recorded; no grant owns its objects until it is");
     }
     held.buffer.answer(held.answer, None);
 }

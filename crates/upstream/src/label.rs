@@ -1,21 +1,21 @@
-//! Where questions come from: on `/mcp` a question of a server names the server.
+//! Labels: on `/mcp`, a question of a server names the server.
 //!
-//! People and models see one connection there, behind which several servers ask. The message of an
-//! elicitation begins with `[<server>]`, the system prompt of a sampling request with a sentence
-//! that names the server, and both have `_meta["toolgate/server"]`.
+//! People and models see one connection there for several servers. The message of an elicitation
+//! begins with `[<server>]`, the system prompt of a sampling request with a sentence that names the
+//! server, and both have `_meta["toolgate/server"]`.
 //!
-//! Invariant: nothing else of a question changes. What cannot be named is not asked.
+//! Invariant: nothing else in a question changes. A question that cannot be labelled is not asked.
 
 use toolgate_mcp::{Edit, EditError, code, entries, items, members, method, peek, text, write};
 
 /// The key of `_meta` that names the server.
 const KEY: &str = "toolgate/server";
 
-/// The question cannot be asked under the name of its server.
+/// The question cannot be labelled with its server.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct CannotLabel;
 
-/// The `params` of a question with the name of its server; none if it is no such question.
+/// The labelled `params` of a question; `None` if the method is not labelled.
 pub(crate) fn params(
     method: &str,
     params: Option<&str>,
@@ -56,8 +56,8 @@ pub(crate) fn params(
     finish(edit).map(Some)
 }
 
-/// A result whose `inputRequests` name their server; none if it asks nothing. What cannot be named
-/// is left out.
+/// The result with labelled `inputRequests`; `None` if it has none. Requests that cannot be
+/// labelled are left out.
 pub(crate) fn result(result: &str, server: &str) -> Option<String> {
     memchr::memmem::find(result.as_bytes(), b"inputRequests")?;
     let asked = peek(result, &["inputRequests"]).ok()??;
@@ -77,8 +77,7 @@ pub(crate) fn result(result: &str, server: &str) -> Option<String> {
     finish(Edit::new(result).replace(asked, all).ok()?).ok()
 }
 
-/// An error that asks a person to open a URL first, with the name of its server; none if it does
-/// not.
+/// A labelled error that asks a person to open a URL first; `None` for any other error.
 pub(crate) fn error(error: &str, server: &str) -> Option<String> {
     let number = peek(error, &["code"]).ok()??;
     if number.parse() != Ok(code::URL_ELICITATION_REQUIRED) {

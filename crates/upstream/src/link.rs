@@ -1,16 +1,16 @@
-//! Links: a conversation with one server, for one agent session or shared by all.
+//! Links: the conversation with one server, for one agent session or shared by all.
 //!
-//! A link owns what makes messages of different agents and servers tell apart: towards the server
-//! every request id and progress token is the link's own number; what comes back is given to
-//! whoever waits under that number, and to nobody else. A link comes up when it is first needed
-//! and again after it was lost, repeating the handshake; it is never shared between grants unless
-//! the server is configured `instances: shared`.
+//! A link keeps the messages of different agents apart: towards the server every request id and
+//! progress token is the link's own number, and a response is delivered only to the request that
+//! waits under its number. A link connects when it is first needed and reconnects after a loss,
+//! with a new handshake. It is shared between grants only if the server is configured `instances:
+//! shared`.
 //!
-//! Invariant: whoever waits under a number is answered exactly once: by the server, or by a
+//! Invariant: a request that waits under a number is answered exactly once: by the server, or by a
 //! [`Failure`].
 //!
-//! Start at [`Link::pending`]; `link/pending.rs` sends, `link/waiting.rs` knows who waits, `link/handshake.rs` brings a link up,
-//! `link/inbound.rs` takes in what the server says.
+//! Start at [`Link::pending`]; `link/pending.rs` sends, `link/waiting.rs` knows the waiting
+//! requests, `link/handshake.rs` connects, `link/inbound.rs` receives.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -64,7 +64,7 @@ pub use server::{Instances, Server, ServerSettings};
 pub use server_request::{Requester, ServerRequest};
 use waiting::Waiters;
 
-/// How long a notification or an agent's answer may take to be delivered.
+/// How long delivering a notification or an agent's answer may take.
 const TELL: Duration = Duration::from_secs(5);
 
 /// How many messages about invalid or unattributed input are logged in each [`LOG_PERIOD`].
@@ -75,43 +75,43 @@ const LOG_PERIOD: Duration = Duration::from_mins(1);
 pub struct Link {
     server: Arc<Server>,
     parties: Parties,
-    /// The `params` of the `initialize` that opens this conversation, every time.
+    /// The `params` of every `initialize` of this link.
     opening: Bytes,
-    /// Which protocol is spoken with a server that speaks both.
+    /// The preferred era, if the server speaks both.
     prefers: Era,
-    /// Who opens like that, as far as a server can tell.
+    /// The client profile that the server sees.
     client_profile: ClientProfile,
-    /// The server's last answer to it.
+    /// The server's last answer to the handshake.
     opened: Mutex<Option<Bytes>>,
     up: ArcSwapOption<LiveChannel>,
     connecting: tokio::sync::Mutex<()>,
-    /// How many attempts to come up have failed, and how the last one did.
+    /// How many attempts to connect have failed, and the last failure.
     failures: AtomicU64,
     failure: Mutex<Option<Failure>>,
     waiting: Waiters,
     epochs: AtomicU64,
     died: AtomicU64,
-    /// Spaces out channels that come up and die young; other agents of the server do not wait.
+    /// Back-off for channels that close soon after their start; it delays only this link.
     deaths: Mutex<Backoff>,
     listening: AtomicBool,
-    /// What the server said of tasks before it answered the calls that create them.
+    /// Notifications about tasks whose creating call is not answered yet.
     early: Early,
-    /// What it hears of a server of protocol 2026-07-28 without asking.
+    /// Change notifications of a sessionless server.
     changes: Changes,
-    /// Whether its lists are kept for an agent that sees all servers.
+    /// Whether the lists of the server are cached for an agent that sees all servers.
     keeps_lists: AtomicBool,
     list_refresh: ListRefresh,
     log_limit: Mutex<LogLimit>,
-    /// Closed for good: it does not come up again.
+    /// Closed for good: the link does not reconnect.
     ended: AtomicBool,
-    /// Requests of the server that an agent has not answered yet.
+    /// Requests of the server that the agent has not answered yet.
     server_requests: AtomicUsize,
     idle_since: Mutex<Option<Instant>>,
     tasks: TaskTracker,
     me: Weak<Link>,
 }
 
-/// Whom a link speaks for.
+/// The agent sessions that use a link.
 pub enum Parties {
     /// One agent session.
     One(Weak<dyn Agent>),
@@ -122,7 +122,7 @@ pub enum Parties {
 // === impl Link ===
 
 impl Link {
-    /// A link that is not up yet.
+    /// A link that is not connected yet.
     pub fn new(
         server: Arc<Server>,
         parties: Parties,
@@ -160,8 +160,8 @@ impl Link {
         })
     }
 
-    /// Passes on a notification, or an agent's answer to the server's request. Best effort: nobody
-    /// is told when it cannot be delivered, as with any notification.
+    /// Forwards a notification, or an agent's answer to a request of the server. Best effort: a
+    /// failed delivery is not reported.
     pub async fn tell(&self, body: Bytes, closed: Closed) {
         let Some(up) = self.up.load_full() else { return };
         let inbound = self.inbound(up.epoch, None);
@@ -174,19 +174,19 @@ impl Link {
         match timeout(TELL, sending).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
-                tracing::debug!(server = self.server.name(), %error, "could not pass on a message");
+                tracing::debug!(server = self.server.name(), %error, "message not delivered");
             }
             Err(_) => {
-                tracing::debug!(server = self.server.name(), "passing on a message took too long");
+                tracing::debug!(server = self.server.name(), "message not delivered in time");
             }
         }
     }
 
-    /// The number under which the agent's request `id` was sent. One that has not been sent yet
-    /// never will be.
+    /// Cancels the agent's request `id`. Returns the number under which it was sent; a request that
+    /// was not sent yet never will be.
     pub fn withdraw(&self, session: u64, id: &str) -> Option<u64> {
         let number = self.waiting.withdraw(session, id)?;
-        // Where hanging up is what cancels, nothing is to be said.
+        // Dropping the exchange cancels; no notification is needed.
         if self.has_exchanges() {
             self.waiting.give_up(number);
             return None;
@@ -194,17 +194,17 @@ impl Link {
         Some(number)
     }
 
-    /// Waits no longer for what an agent has cancelled.
+    /// Stops waiting for requests that an agent has cancelled.
     pub fn drop_cancelled(&self) {
         self.waiting.drop_cancelled(&self.server);
     }
 
-    /// The server's request that an agent was asked has been answered or given up.
+    /// A request of the server to an agent was answered or dropped.
     pub fn server_request_done(&self) {
         self.server_requests.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Whether the channel of `epoch` is the one that is up.
+    /// Whether the current channel is that of `epoch`.
     pub fn is_up_in(&self, epoch: u64) -> bool {
         self.up.load().as_ref().is_some_and(|up| up.epoch == epoch)
     }
@@ -218,32 +218,32 @@ impl Link {
         }
     }
 
-    /// Whether an agent wants to hear the server's own stream.
+    /// Whether an agent reads the server's own stream.
     pub(crate) fn is_listening(&self) -> bool {
         self.listening.load(Ordering::Relaxed)
     }
 
-    /// The server at its other end.
+    /// The server of this link.
     pub fn server(&self) -> &Arc<Server> {
         &self.server
     }
 
-    /// Who opens like this link does.
+    /// The client profile of this link.
     pub fn client_profile(&self) -> &ClientProfile {
         &self.client_profile
     }
 
-    /// Keeps the server's lists from now on, whenever the link comes up.
+    /// Caches the server's lists from now on, whenever the link connects.
     pub fn keep_lists(&self) {
         self.keeps_lists.store(true, Ordering::Relaxed);
     }
 
-    /// Whether asking the server costs little: it is there, or is no process to be started.
+    /// Whether a request is cheap: the link is connected, or no process must be started.
     pub fn is_cheap(&self) -> bool {
         self.is_up() || !self.server.settings.backs_off
     }
 
-    /// Asks the server something of our own, whose answer nobody waits for.
+    /// Sends a request of toolgate's own whose answer is ignored.
     pub fn request_detached(
         self: &Arc<Self>,
         method: &'static str,
@@ -254,35 +254,40 @@ impl Link {
         tokio::spawn(async move {
             if let Err(failure) = me.ask(method, Some(&params), Clearance::Closed(closed)).await {
                 let why = failure.what(me.server.name());
-                tracing::debug!(server = me.server.name(), method, why, "a wish was not heard");
+                tracing::debug!(
+                    server = me.server.name(),
+                    method,
+                    why,
+                    "request of toolgate itself failed"
+                );
             }
         });
     }
 
-    /// Whether there is a channel now, over which protocol 2026-07-28 is spoken.
+    /// Whether the link is connected and the server is sessionless.
     pub fn is_sessionless(&self) -> bool {
         self.up.load().as_ref().is_some_and(|up| up.era == Era::Sessionless)
     }
 
-    /// Whether the same holds, and each request has an exchange of its own: headers reach the
-    /// server, and hanging up cancels.
+    /// Whether the server is sessionless and each request has an exchange of its own: headers reach
+    /// the server, and dropping the exchange cancels.
     pub(crate) fn has_exchanges(&self) -> bool {
         let up = self.up.load();
         up.as_ref()
             .is_some_and(|up| up.era == Era::Sessionless && up.channel.exchange_per_request())
     }
 
-    /// Whether there is a channel now.
+    /// Whether the link is connected.
     pub fn is_up(&self) -> bool {
         self.up.load().is_some()
     }
 
-    /// Whether several agents speak through it.
+    /// Whether several agents use it.
     pub fn is_shared(&self) -> bool {
         matches!(self.parties, Parties::Many(_))
     }
 
-    /// Whoever speaks through it.
+    /// The agent sessions that use it.
     fn sessions(&self) -> Vec<Arc<dyn Agent>> {
         match &self.parties {
             Parties::One(session) => session.upgrade().into_iter().collect(),
@@ -298,7 +303,7 @@ impl Link {
         }
     }
 
-    /// Takes an agent session off: a link of its own is closed, a shared one stays.
+    /// Removes an agent session: a link of its own is closed, a shared one stays.
     pub async fn leave(&self, session: u64) {
         match &self.parties {
             Parties::One(_) => self.close().await,
@@ -311,8 +316,8 @@ impl Link {
         }
     }
 
-    /// Whether, of those who share it, others than this agent session follow a resource that the
-    /// server may take for this one. For itself it follows it no longer.
+    /// Whether other agent sessions of a shared link follow a resource that the server may regard
+    /// as this one. If so, this session stops following it.
     pub(crate) fn others_follow(&self, session: u64, uri: &str) -> bool {
         if !self.is_shared() {
             return false;
@@ -329,12 +334,12 @@ impl Link {
         left
     }
 
-    /// Whether a request of the agent session runs on it.
+    /// Whether a request of the agent session is in flight.
     pub fn waits_for(&self, session: u64) -> bool {
         self.waiting.waits_for(session)
     }
 
-    /// Whether a shared link has had nobody to speak for, for `idle` by now.
+    /// Whether a shared link has had no agents for `idle`.
     pub(crate) fn is_idle(&self, now: Instant, idle: Duration) -> bool {
         let Parties::Many(sessions) = &self.parties else { return false };
         let mut sessions = sessions.lock();
@@ -347,7 +352,7 @@ impl Link {
         now.saturating_duration_since(*since.get_or_insert(now)) >= idle
     }
 
-    /// Ends the conversation for good; whoever still waits is told.
+    /// Closes the link for good; waiting requests fail.
     pub(crate) async fn close(&self) {
         self.ended.store(true, Ordering::Release);
         let up = self.up.swap(None);
@@ -369,7 +374,7 @@ impl Link {
         Arc::new(Inbound { link: Weak::clone(&self.me), epoch, call })
     }
 
-    /// The channel of `epoch` is of no use any more, and nobody hears an answer to what it asked.
+    /// Forgets the channel of `epoch` and the questions that the server asked over it.
     fn forget(&self, epoch: u64) {
         let current = self.up.load_full();
         if let Some(up) = current.filter(|up| up.epoch == epoch) {
@@ -383,7 +388,7 @@ impl Link {
     }
 }
 
-/// Fails a request whose future was dropped half-way.
+/// Fails a request whose future was dropped before its end.
 struct FailOnDrop {
     link: Arc<Link>,
     number: u64,
@@ -391,7 +396,7 @@ struct FailOnDrop {
 
 impl Drop for FailOnDrop {
     fn drop(&mut self) {
-        let failure = Failure::Lost { why: "toolgate gave it up".into() };
+        let failure = Failure::Lost { why: "toolgate dropped the request".into() };
         self.link.waiting.fail(self.number, &failure, &self.link.server);
     }
 }

@@ -1,13 +1,13 @@
-//! Passages: a large answer that goes on to its agent while it still comes in.
+//! Relaying: a large answer is forwarded to its agent while it still arrives.
 //!
-//! The edge reads an answer piece by piece, and each piece is handed on as soon as the next is
-//! here. What is kept is an outline, which is heard like any other message at the end. Only lists
-//! go this way, and only where an agent sees them as they are (`link/relay.rs`): what a tool has
-//! done must be said also if its answer breaks off.
+//! The edge reads an answer piece by piece and forwards each piece when the next one arrives. Only
+//! an outline is kept, which is processed like any other message at the end. Only lists are
+//! relayed, and only if the agent sees them unchanged (`link/relay.rs`): the effect of a tool must
+//! be reported even if its answer is cut off.
 //!
-//! Invariant: the last piece is let go only when the outline was heard and found to be the answer.
-//! Until then an agent has less than was announced to it, and nothing that it could take for one.
-//! Invariant: what breaks off is an error to whoever reads it, never an end.
+//! Invariant: the last piece is released only after the outline was accepted as the answer. Until
+//! then the agent has fewer bytes than announced, so it cannot mistake them for a complete answer.
+//! Invariant: an answer that is cut off is an error for its reader, never an end.
 //!
 //! Start at [`begin`].
 
@@ -17,14 +17,14 @@ use bytes::Bytes;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use toolgate_mcp::Outline;
 
-/// An answer on its way to an agent. It holds no more than the answer.
+/// The reading end of a relayed answer. It holds no more than the answer.
 #[derive(Debug)]
 pub struct RelayReader {
     pieces: UnboundedReceiver<Bytes>,
     left: usize,
 }
 
-/// Where the pieces of an answer go. Dropping it breaks the answer off.
+/// The writing end of a relayed answer. Dropping it truncates the answer.
 #[derive(Debug)]
 pub struct RelayWriter {
     pieces: UnboundedSender<Bytes>,
@@ -33,19 +33,19 @@ pub struct RelayWriter {
     outline: Outline,
 }
 
-/// What is left to do of an answer that is here: to be heard.
+/// The last piece of a relayed answer, until the outline is accepted.
 #[derive(Debug)]
 pub struct LastPiece {
     pieces: UnboundedSender<Bytes>,
     held: Bytes,
 }
 
-/// The rest of an answer will never come.
+/// The rest of the answer will not arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the server's answer broke off")]
+#[error("the server's answer was cut off")]
 pub struct Truncated;
 
-/// The answer of `size` bytes that begins like this, under the agent's own id.
+/// Starts to relay the answer of `size` bytes that begins like this, under the agent's own id.
 pub(crate) fn begin(
     outline: Outline,
     beginning: &Bytes,
@@ -65,12 +65,12 @@ pub(crate) fn begin(
 // === impl RelayReader ===
 
 impl RelayReader {
-    /// How many bytes are still to come.
+    /// How many bytes are missing.
     pub fn left(&self) -> usize {
         self.left
     }
 
-    /// The next piece; none behind the last.
+    /// The next piece; `None` after the last.
     pub fn poll_next(
         &mut self,
         context: &mut Context<'_>,
@@ -83,9 +83,7 @@ impl RelayReader {
             Some(piece)
         });
         Poll::Ready(Some(next.ok_or_else(|| {
-            tracing::warn!(
-                "a large answer broke off on its way to an agent, whose connection is ended"
-            );
+            tracing::warn!("relayed answer cut off; closing the agent's connection");
             Truncated
         })))
     }
@@ -94,15 +92,14 @@ impl RelayReader {
 // === impl RelayWriter ===
 
 impl RelayWriter {
-    /// The next piece has come, so that the one before it may go; while that is sent, this one is
-    /// looked through.
+    /// The next piece has arrived, so the previous one is sent; meanwhile this one is scanned.
     pub fn push(&mut self, piece: Bytes) {
         send(&self.pieces, std::mem::replace(&mut self.held, piece));
         self.outline.push(&self.held);
     }
 
-    /// All of it has come: what is to be heard, and what may go when that was the answer. None if
-    /// what has come is no message.
+    /// The answer is complete: its outline, and the last piece to release once the outline is
+    /// accepted. `None` if it is not a JSON-RPC message.
     pub fn finish(self) -> Option<(Bytes, LastPiece)> {
         let outline = self.outline.finish()?;
         Some((outline.into(), LastPiece { pieces: self.pieces, held: self.held }))
@@ -110,7 +107,7 @@ impl RelayWriter {
 }
 
 impl LastPiece {
-    /// It was the answer.
+    /// Releases the last piece: the outline was accepted.
     pub fn release(self) {
         send(&self.pieces, self.held);
     }
@@ -118,8 +115,8 @@ impl LastPiece {
 
 fn send(pieces: &UnboundedSender<Bytes>, piece: Bytes) {
     if !piece.is_empty() && pieces.send(piece).is_err() {
-        // The agent has hung up. Its request runs to its end all the same.
-        tracing::trace!("nobody reads this answer any more");
+        // The agent has disconnected. Its request continues to its end.
+        tracing::trace!("relayed answer has no reader");
     }
 }
 
@@ -140,7 +137,7 @@ mod tests {
         (relay_writer, relay_reader)
     }
 
-    /// What an agent sees of it, and whether it broke off.
+    /// The bytes that an agent receives, and whether they were cut off.
     async fn read(mut relay_reader: RelayReader) -> (String, bool) {
         let mut all = Vec::new();
         while let Some(next) = poll_fn(|context| relay_reader.poll_next(context)).await {

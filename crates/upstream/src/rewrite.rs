@@ -1,4 +1,4 @@
-//! Rewriting: the few parts of a message that change on its way.
+//! Rewriting the few parts of a message that change in transit.
 
 use bytes::Bytes;
 use toolgate_mcp::{
@@ -20,11 +20,13 @@ pub fn rewrite(raw: &str, changes: &[(&str, &str)]) -> Result<Bytes, Refusal> {
     Ok(edit.finish())
 }
 
-/// Rewrites a server's message for an agent; one that cannot be rewritten is not passed on.
+/// Rewrites a server's message for an agent; a message that cannot be rewritten is dropped.
 pub fn push(buffer: &EventBuffer, raw: &str, changes: &[(&str, &str)]) {
     match rewrite(raw, changes) {
         Ok(body) => buffer.push(body),
-        Err(refusal) => tracing::warn!(why = refusal.message, "a message was not passed on"),
+        Err(refusal) => {
+            tracing::warn!(why = refusal.message, "message dropped: cannot be rewritten")
+        }
     }
 }
 
@@ -43,7 +45,7 @@ pub fn with_error(id: &str, error: &str) -> Bytes {
     Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#))
 }
 
-/// The answer to a message that goes no further.
+/// The answer to a message that is rejected.
 pub fn refused(refusal: &Refusal) -> Bytes {
     write::error(refusal.id.as_deref(), refusal.code, &refusal.message, None)
 }

@@ -1,6 +1,6 @@
-//! Work: what a request comes down to.
+//! The work of one request.
 
 use std::pin::Pin;
 
-/// When it ends, everything is in the buffer of its request.
+/// When it completes, all messages of the request are in its event buffer.
 pub type Work = Pin<Box<dyn Future<Output = ()> + Send>>;

@@ -1,8 +1,8 @@
-//! Local mode: whether calls without a token may be anybody's again.
+//! Local mode: whether calls without a token are accepted again.
 //!
-//! The store keeps a word about it: that a person wanted it back, and which grants the file had
-//! then; or that a grant of the file has ended it. Without a word it is on as long as no grant has
-//! ever existed.
+//! The store keeps the last decision: a person enabled it, with the grants that the file had at
+//! that time; or a grant of the file has ended it. Without a decision it is on as long as no grant
+//! has ever existed.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,36 +13,37 @@ use crate::fault::Fault;
 use crate::reply::{Answer, ok};
 use crate::view::Place;
 
-/// Where the word is kept.
+/// The key of the decision in the store.
 pub const SPACE: &str = "local";
 const KEY: &str = "mode";
 
-/// What is kept about it.
+/// The last decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Word {
-    /// Wanted by a person, when the file had grants of these labels. Any other ends it again.
+    /// Enabled by a person, while the file had grants with these labels. Any other grant ends it
+    /// again.
     Enabled(Vec<String>),
     /// Ended by a grant.
     Ended,
 }
 
-/// Whether calls without a token are taken.
+/// Whether calls without a token are accepted.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "LocalMode")]
 pub(crate) struct Wish {
-    /// Take them.
+    /// Accept them.
     enabled: bool,
 }
 
 impl Word {
-    /// The word that was kept; one that nobody can read ends it.
+    /// Parses a stored decision; an invalid one ends local mode.
     pub fn read(json: &str) -> Self {
         serde_json::from_str(json).unwrap_or(Self::Ended)
     }
 
-    /// The change that keeps it.
+    /// The change that stores it.
     pub fn keep(&self) -> Change {
         let json = serde_json::to_string(self).unwrap_or_default();
         Change::Keep(Kept { space: SPACE.into(), key: KEY.into(), json: json.into() })
@@ -62,7 +63,7 @@ pub(crate) async fn put(ask: Ask) -> Answer {
     let wish: Wish = ask.json()?;
     let _turn = ask.admin.turn.lock().await;
     if wish.enabled {
-        let row = ask.row("took calls without a token again (local mode)");
+        let row = ask.row("enabled local mode (calls without a token)");
         let grants = ask.admin.view().grants.clone().into_iter();
         let of_file = grants.filter(|grant| grant.source == Place::File);
         let word = Word::Enabled(of_file.map(|grant| grant.label).collect());
@@ -73,17 +74,17 @@ pub(crate) async fn put(ask: Ask) -> Answer {
             return Err(Fault::conflict(why));
         }
     } else {
-        let row = ask.row("ended calls without a token (local mode)");
+        let row = ask.row("ended local mode (calls without a token)");
         ask.change(Word::Ended.keep(), row).await?;
     }
     ok(&wish)
 }
 
-/// Ends local mode if a person had wanted it back. A first grant ends it by being there.
+/// Ends local mode if a person had enabled it. A first grant ends it by existing.
 pub(crate) async fn end(ask: &Ask, why: &str) -> Result<(), Fault> {
     let kept = ask.admin.given.store.kept(SPACE).await?;
     if kept.iter().any(|kept| matches!(Word::read(&kept.json), Word::Enabled(_))) {
-        let row = ask.row(&format!("ended calls without a token (local mode): {why}"));
+        let row = ask.row(&format!("ended local mode (calls without a token): {why}"));
         ask.change(Word::Ended.keep(), row).await?;
     }
     Ok(())

@@ -1,6 +1,6 @@
-//! Policies: looked at, put, taken away, explained.
+//! Policies: list, put, remove, explain.
 //!
-//! Invariant: a document with a problem or a failing test of its own is never kept.
+//! Invariant: a document with a problem or a failing test of its own is never stored.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use crate::fault::{Fault, Flaw};
 use crate::reply::{Answer, done, ok, page};
 use crate::view::{Place, PolicyText, View};
 
-/// The call that is asked about.
+/// The call to explain.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ExplainRequest")]
@@ -37,18 +37,18 @@ pub(crate) struct Asked {
     /// Its arguments, an object.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     arguments: Option<Box<RawValue>>,
-    /// A time; now if absent.
+    /// A time; default: now.
     at: Option<String>,
-    /// The tool's risk class; as it is known, or by its name, if absent.
+    /// The tool's risk class; default: the known one, or that implied by its name.
     class: Option<String>,
-    /// What the client calls itself.
+    /// The name of the client.
     client: Option<String>,
     /// The session called.
     #[serde(default)]
     session: AskedSession,
 }
 
-/// A session, as far as conditions can ask for it.
+/// A session, as far as conditions refer to it.
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ExplainSession")]
@@ -80,7 +80,7 @@ pub(crate) async fn put(ask: Ask) -> Answer {
     refuse_fixed(&ask.admin.view(), name)?;
     let text = std::str::from_utf8(&ask.body)
         .map_err(|_| Fault::bad_request("the document is not UTF-8"))?;
-    // Its own tests may take seconds, so nobody waits for their end but who puts it.
+    // Its own tests may take seconds; only this request waits for them.
     let policy = check_aside(&ask, name, text).await?;
     let _turn = ask.admin.turn.lock().await;
     refuse_fixed(&ask.admin.view(), name)?;
@@ -102,10 +102,10 @@ pub(crate) async fn remove(ask: Ask) -> Answer {
     let names = |policy: &Option<String>| policy.as_deref() == Some(name);
     let user = view.grants.iter().find(|grant| grant.revoked.is_none() && names(&grant.policy));
     if let Some(grant) = user {
-        let why = format!("the grant `{}` names it; attach another policy first", grant.label);
+        let why = format!("the grant `{}` uses it; attach another policy first", grant.label);
         return Err(Fault::conflict(why));
     }
-    let mut row = ask.row(&format!("took the policy `{name}` away"));
+    let mut row = ask.row(&format!("removed the policy `{name}`"));
     row.kind = Kind::Policy;
     row.policy = Some(name.into());
     ask.change(Change::RemovePolicy(name.into()), row).await?;
@@ -117,7 +117,7 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
     let (view, now) = (ask.admin.view(), ask.admin.now());
     let name = ask.param("name");
     find(&view, name)?;
-    let broken = || Fault::conflict(format!("the policy `{name}` is not in force"));
+    let broken = || Fault::conflict(format!("the policy `{name}` is not active"));
     let policy = Arc::clone(view.in_force.get(name).ok_or_else(broken)?);
     let arguments = asked.arguments.as_ref().map_or("{}", |raw| raw.get());
     if !arguments.trim_start().starts_with('{') {
@@ -131,7 +131,7 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
     let named = ask.admin.given.gateway.named(asked.server.as_deref(), &asked.tool, label);
     let class = match asked.class.as_deref() {
         Some(word) => Class::parse(word)
-            .ok_or_else(|| Fault::bad_request(format!("`{word}` is no risk class")))?,
+            .ok_or_else(|| Fault::bad_request(format!("`{word}` is not a risk class")))?,
         None => named.class,
     };
     let call = move |policy: &InForce, usage: &dyn toolgate_policy::Usage, now: Timestamp| {
@@ -157,14 +157,14 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
     };
     let (tell, told) = oneshot::channel();
     let look = Box::new(move |usage: &dyn toolgate_policy::Usage, now: Timestamp| {
-        // Whoever asked may be gone.
+        // The client may be gone.
         drop(tell.send(call(&policy, usage, at.unwrap_or(now))));
     });
     ask.admin.given.store.look(now, look).await?;
-    ok(&told.await.map_err(|_| Fault::unavailable("the store gave no answer"))?)
+    ok(&told.await.map_err(|_| Fault::unavailable("the store did not answer"))?)
 }
 
-/// Checks a document on a thread of its own, and remembers that it passed.
+/// Checks a document on a blocking thread, and remembers that it passed.
 async fn check_aside(ask: &Ask, name: &str, text: &str) -> Result<Arc<Policy>, Fault> {
     let stopped = || Fault::unavailable("the document could not be checked; retry");
     let turn = Arc::clone(&ask.admin.checks).acquire_owned().await.map_err(|_| stopped())?;
@@ -182,7 +182,7 @@ async fn check_aside(ask: &Ask, name: &str, text: &str) -> Result<Arc<Policy>, F
     Ok(policy)
 }
 
-/// A policy that was read without an error and has passed its own tests.
+/// A policy that was parsed without errors and has passed its own tests.
 fn checked(name: &str, text: &str, known: &Known) -> Result<Policy, Fault> {
     let loaded = Policy::load(name, text, known);
     let Some(policy) = loaded.policy else {
@@ -201,7 +201,7 @@ fn checked(name: &str, text: &str, known: &Known) -> Result<Policy, Fault> {
                 column: 1,
                 code: "test_failed".to_owned(),
                 message: format!("test `{}`: {failure}", result.name),
-                hint: "mend the rule, or the test".to_owned(),
+                hint: "correct the rule or the test".to_owned(),
             })
         })
         .collect();

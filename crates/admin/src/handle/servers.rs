@@ -1,6 +1,6 @@
-//! Servers: listed, added, removed, tried out.
+//! Servers: list, add, remove, test.
 //!
-//! Only an admin may add one: whoever can write a server's entry can run a program.
+//! Only an admin may add one: a server's entry can run any program.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,10 +12,10 @@ use crate::fault::Fault;
 use crate::reply::{Answer, created, done, ok, page};
 use crate::view::{Place, ServerItem, View};
 
-/// Where added servers are kept.
+/// The key space of added servers in the store.
 pub const SPACE: &str = "servers";
 
-/// What came of trying a server.
+/// The result of testing a server.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Tested {
     /// Whether it answered.
@@ -24,7 +24,7 @@ pub(crate) struct Tested {
     tools: Vec<String>,
     /// How long it took, in milliseconds.
     ms: u64,
-    /// What went wrong.
+    /// The error.
     message: Option<String>,
 }
 

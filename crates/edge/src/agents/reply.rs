@@ -1,4 +1,4 @@
-//! The responses that agents get.
+//! The responses that agents receive.
 
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
@@ -30,28 +30,28 @@ pub(super) fn json(status: StatusCode, body: impl Into<Pieces>) -> Response<Resp
     response
 }
 
-/// A JSON body that still comes in.
+/// A JSON body that is relayed while it arrives.
 pub(super) fn relayed(answer: RelayReader) -> Response<ResponseBody> {
     let mut response = Response::new(ResponseBody::Relayed(answer));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response
 }
 
-/// A refusal of the whole request, said as a JSON-RPC error.
+/// A rejection of the whole request, as a JSON-RPC error.
 pub(super) fn problem(status: StatusCode, code: i32, why: &str) -> Response<ResponseBody> {
     json(status, write::error(None, code, why, None))
 }
 
 /// Too many large bodies at once.
 pub(super) fn over_budget() -> Response<ResponseBody> {
-    let why = "too many large requests are being read; nothing of this one was used. Send it again \
-               in a second";
+    let why = "too many large requests are being read; this one was not processed. Send it again in a \
+               second";
     let mut response = problem(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, why);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }
 
-/// Too many answers that the agent has not read.
+/// Too many unread answers.
 pub(super) fn unread() -> Response<ResponseBody> {
     let why = "too many large answers of your grant are not read yet, so this answer was dropped. The \
                tool may have run: do not assume that nothing happened";
@@ -69,14 +69,14 @@ pub(super) fn with_session(
     response
 }
 
-/// A notification or an answer was taken.
+/// A notification or an answer was accepted.
 pub(super) fn accepted() -> Response<ResponseBody> {
     let mut response = Response::new(empty());
     *response.status_mut() = StatusCode::ACCEPTED;
     response
 }
 
-/// A few words.
+/// A short text.
 pub(super) fn text(status: StatusCode, words: &'static str) -> Response<ResponseBody> {
     let mut response = Response::new(whole(Bytes::from_static(words.as_bytes())));
     *response.status_mut() = status;
@@ -84,39 +84,38 @@ pub(super) fn text(status: StatusCode, words: &'static str) -> Response<Response
     response
 }
 
-/// The same for a path that does not exist and a server that is not there.
+/// The same for a path that does not exist and a server that is not known.
 pub(super) fn nothing_here() -> Response<ResponseBody> {
     let why = "there is no MCP endpoint at this path; all servers are at /mcp, each one at \
                /mcp/<server>, by the names under `servers` in toolgate.yaml";
     problem(StatusCode::NOT_FOUND, code::INVALID_REQUEST, why)
 }
 
-/// Nobody may call with this token, or without one.
+/// The token is missing or unknown.
 pub(super) fn unauthorized() -> Response<ResponseBody> {
-    let why = "this token opens nothing here, or there is none; send `Authorization: Bearer \
-               <token of a grant>`";
+    let why = "missing or unknown token; send `Authorization: Bearer <token of a grant>`";
     let mut response = problem(StatusCode::UNAUTHORIZED, code::INVALID_REQUEST, why);
     response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     response
 }
 
-/// An HTTP method that means nothing here.
+/// An HTTP method that is not supported.
 pub(super) fn not_allowed() -> Response<ResponseBody> {
-    let why = "only POST, GET and DELETE are of use here";
+    let why = "only POST, GET and DELETE are supported here";
     let mut response = problem(StatusCode::METHOD_NOT_ALLOWED, code::INVALID_REQUEST, why);
     response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST, GET, DELETE"));
     response
 }
 
-/// An HTTP method that protocol 2026-07-28 has no use for.
+/// An HTTP method that protocol 2026-07-28 does not use.
 pub(super) fn only_post() -> Response<ResponseBody> {
-    let why = "protocol 2026-07-28 has no sessions: only POST is of use";
+    let why = "protocol 2026-07-28 has no sessions: only POST is supported";
     let mut response = problem(StatusCode::METHOD_NOT_ALLOWED, code::INVALID_REQUEST, why);
     response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
     response
 }
 
-/// Toolgate is on its way out.
+/// The gateway is shutting down.
 pub(super) fn stopping() -> Response<ResponseBody> {
     let why = "toolgate is stopping; try again in a moment";
     problem(StatusCode::SERVICE_UNAVAILABLE, code::INTERNAL_ERROR, why)

@@ -1,7 +1,7 @@
 //! Requests of protocol 2026-07-28: each describes itself, in its body and in its headers.
 //!
-//! Invariant: a request whose headers and body differ goes no further, so that whoever stands
-//! before toolgate and looks at headers has seen what is done.
+//! Invariant: a request whose headers and body differ is rejected, so that a proxy that inspects
+//! headers has seen what is executed.
 
 use http::header::{HeaderMap, HeaderName};
 use http::{Response, StatusCode};
@@ -20,16 +20,16 @@ use crate::body::ResponseBody;
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const SESSION: HeaderName = HeaderName::from_static("toolgate-session");
-/// How long a client's own word for its session may be.
+/// How long a client's own name for its session may be.
 const MAX_SESSION: usize = 128;
 
-/// Whether the headers alone say that it is this protocol.
+/// Whether the headers name this protocol.
 pub(super) fn is_named(headers: &HeaderMap) -> bool {
     headers.get(PROTOCOL_VERSION).is_some_and(|version| version == VERSION)
 }
 
 impl Inner {
-    /// The response to a message of this protocol; none if it is of an older one.
+    /// The response to a message of this protocol; `None` if it is of another one.
     pub(super) async fn sessionless(
         &self,
         to: &Target,
@@ -49,10 +49,10 @@ impl Inner {
             Body::One(Message::Request(request)) => {
                 self.sessionless_request(to, headers, request).await
             }
-            // Closing the stream is what cancels; who also says so has been heard.
+            // Closing the stream cancels; a notification of the same is accepted and ignored.
             Body::One(Message::Notification(_)) => reply::accepted(),
             Body::One(Message::Response(_)) | Body::Batch(_) => {
-                let why = "protocol 2026-07-28 has requests and notifications only, one by one";
+                let why = "protocol 2026-07-28 has only single requests and notifications";
                 problem(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, why)
             }
         })
@@ -118,7 +118,7 @@ fn heads(headers: &HeaderMap) -> Result<Repeated<'_>, Objection> {
     })
 }
 
-/// The headers that repeat arguments. Who knows the tool says whether they agree.
+/// The headers that repeat arguments. They are compared with the arguments where the tool is known.
 fn parameters(headers: &HeaderMap) -> Result<Heads, Objection> {
     let named = headers.keys().filter(|name| name.as_str().starts_with(PREFIX));
     let values = named.map(|name| {
@@ -128,7 +128,7 @@ fn parameters(headers: &HeaderMap) -> Result<Heads, Objection> {
     values.collect()
 }
 
-/// The only value of a header. Of two, one reader may see the first and another the last.
+/// The only value of a header. With two, one reader may use the first and another the last.
 fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Objection> {
     let mut values = headers.get_all(name).iter();
     let value = values.next().map(http::HeaderValue::to_str).transpose();
@@ -142,7 +142,7 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>,
     }
 }
 
-/// What the client says belongs together.
+/// The client's own name for its session.
 fn session(headers: &HeaderMap) -> Result<Option<&str>, &'static str> {
     let why = "the header Toolgate-Session must be sent once at most, with 1 to 128 visible ASCII \
                characters";

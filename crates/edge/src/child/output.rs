@@ -1,6 +1,6 @@
-//! Reading a child's stdout: one message a line.
+//! Reading a child's stdout: one message per line.
 //!
-//! Invariant: lines that cannot be messages are skipped and mentioned, never handed on.
+//! Invariant: lines that cannot be messages are skipped and logged, never passed on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,20 +14,20 @@ use toolgate_mcp::LineDecoder;
 use super::stderr::{Secrets, printable};
 use toolgate_gateway::LogLimit;
 
-/// As much as a pipe holds.
+/// The size of a pipe.
 const BUFFER: usize = 64 * 1024;
 /// How much of a stray line is logged.
 const SHOWN: usize = 200;
 const WARNINGS_A_MINUTE: u32 = 10;
 
-/// Why there is nothing more to read.
+/// Why reading has ended.
 #[derive(Debug)]
 pub(super) enum OutputEnd {
     Closed,
     TooLong { limit: usize },
 }
 
-/// Hands every message to `inbox` until the pipe closes or a line is too long.
+/// Passes every message to `inbox` until the pipe closes or a line is too long.
 pub(super) async fn read(
     mut stray_lines: StrayLines,
     mut stdout: impl AsyncRead + Unpin,
@@ -60,7 +60,7 @@ pub(super) async fn read(
     OutputEnd::Closed
 }
 
-/// Lines on stdout that are no messages: a server's mistake that people should hear of.
+/// Lines on stdout that are not messages: a mistake of the server, reported to people.
 pub(super) struct StrayLines {
     server: Arc<str>,
     secrets: Arc<Secrets>,
@@ -82,8 +82,7 @@ impl StrayLines {
         if self.warnings.allow() {
             tracing::warn!(
                 server = %self.server,
-                "`{}` prints things that are no MCP messages on stdout; they belong on stderr",
-                self.server
+                "server prints lines on stdout that are not MCP messages; they belong on stderr"
             );
         }
     }

@@ -1,6 +1,6 @@
-//! Starting a process, and saying in people's words why it did not start.
+//! Starting a process, and explaining why it did not start.
 //!
-//! Invariant: the environment is empty but for what this module puts there.
+//! Invariant: the environment is empty except for what this module adds.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ pub(super) struct Started {
     pub(super) stderr: ChildStderr,
 }
 
-/// Whether a child gets this variable of the gateway's own environment. Tokens and keys live in
-/// environments, so everything that programs do not need to run at all stays behind.
+/// Whether a child receives this variable of the gateway's environment. Environments hold tokens
+/// and keys, so only what programs need to run at all is passed on.
 pub fn inheritable(name: &str) -> bool {
     const NAMES: [&str; 10] = [
         "PATH",
@@ -51,7 +51,7 @@ pub fn inheritable(name: &str) -> bool {
         || (cfg!(windows) && WINDOWS.iter().any(|known| known.eq_ignore_ascii_case(name)))
 }
 
-/// What a child will see: the inheritable part of the gateway's environment, then its own list.
+/// The environment of a child: the inheritable part of the gateway's, then its own.
 pub(super) fn environment(
     inherited: impl IntoIterator<Item = (String, String)>,
     listed: &[(String, String)],
@@ -63,7 +63,7 @@ pub(super) fn environment(
         .collect()
 }
 
-/// Starts the process as the leader of a group of its own.
+/// Starts the process as the leader of its own group.
 pub(super) fn start(
     spec: &ChildSpec,
     environment: &[(String, String)],
@@ -121,7 +121,7 @@ enum SpawnError {
     NoPipes,
 }
 
-/// Finds the cause behind an error of the operating system, which says only "not found".
+/// Finds the cause of an error of the operating system, which is only "not found".
 fn explain(spec: &ChildSpec, environment: &[(String, String)], error: &io::Error) -> StartError {
     let ChildSpec { server, command, cwd, .. } = spec;
     let command = command.clone();

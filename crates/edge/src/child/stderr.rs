@@ -1,9 +1,8 @@
-//! What a child says to people: its stderr, logged and bounded.
+//! The stderr of a child, logged and bounded.
 //!
-//! Invariant: stderr is always read, however much comes, so that the child never blocks on it;
+//! Invariant: stderr is always read, however much arrives, so that the child never blocks on it;
 //! memory holds one buffer and one line.
-//! Invariant: no byte of stderr leaves this module but to the log, and there without the secrets
-//! that toolgate itself gave to the child.
+//! Invariant: stderr goes only to the log, without the secrets that toolgate gave to the child.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +15,7 @@ use toolgate_gateway::LogLimit;
 
 /// Longer lines are cut.
 const LONGEST: usize = 8 * 1024;
-/// More lines in a second are counted instead of logged.
+/// Further lines in a second are counted instead of logged.
 const LINES_A_SECOND: u32 = 100;
 const BUFFER: usize = 32 * 1024;
 
@@ -49,34 +48,34 @@ pub(super) async fn log(
 pub(super) struct StderrWritten(Arc<AtomicBool>);
 
 impl StderrWritten {
-    /// `what` happened, and where to read more.
+    /// Adds to `what` where to read more.
     pub(super) fn after(&self, what: String) -> String {
         if self.0.load(Ordering::Relaxed) {
-            return format!("{what}; the log of toolgate has what it wrote to stderr");
+            return format!("{what}; its stderr is in the log of toolgate");
         }
         what
     }
 }
 
-/// Values that toolgate gave to a child and that no log line shows.
+/// Values given to a child that must not appear in the log.
 #[derive(Debug, Default)]
 pub(super) struct Secrets(Vec<String>);
 
-/// Shorter values are too common to be told apart from other text.
+/// Shorter values are too common to be masked.
 const SHORTEST_SECRET: usize = 6;
 
 impl Secrets {
-    /// Each line of a value by itself: a log line is one line.
+    /// Each line of a value separately, because the log is masked line by line.
     pub(super) fn new(values: &[String]) -> Self {
         let lines = values.iter().flat_map(|value| value.lines()).map(str::trim);
         let mut lines: Vec<_> =
             lines.filter(|line| line.len() >= SHORTEST_SECRET).map(str::to_owned).collect();
-        // One that holds another is replaced before it.
+        // A value that contains another one is replaced before it.
         lines.sort_by_key(|line| std::cmp::Reverse(line.len()));
         Self(lines)
     }
 
-    /// The line as the log may show it.
+    /// The line with secrets masked.
     pub(super) fn masked(&self, line: String) -> String {
         let masked = |line: String, secret: &String| {
             if line.contains(secret) { line.replace(secret, "***") } else { line }
@@ -94,13 +93,13 @@ pub(super) fn printable(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Cuts the stream into lines.
+/// Splits the stream into lines.
 struct Lines {
     server: Arc<str>,
     stderr_written: StderrWritten,
     secrets: Arc<Secrets>,
     log_limit: LogLimit,
-    /// The beginning of a line whose end has not come yet, at most [`LONGEST`].
+    /// The beginning of an unfinished line, at most [`LONGEST`].
     begun: Vec<u8>,
 }
 
@@ -160,7 +159,7 @@ impl Lines {
 
     fn tell(&self, suppressed: u64) {
         if suppressed > 0 {
-            tracing::info!(server = %self.server, "{suppressed} lines of stderr left out");
+            tracing::info!(server = %self.server, suppressed, "stderr lines suppressed");
         }
     }
 }
@@ -180,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_report_says_where_stderr_is_and_nothing_of_it() {
-        const WROTE: &str = "x; the log of toolgate has what it wrote to stderr";
+        const WROTE: &str = "x; its stderr is in the log of toolgate";
         let cases: [(&[&[u8]], &str); 5] = [
             (&[], "x"),
             (&[b"\n  \n"], "x"),

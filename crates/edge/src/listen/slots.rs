@@ -1,7 +1,8 @@
-//! ConnectionSlots: how many connections there may be, and how many from one address.
+//! Connection slots: limits on connections, in total and from one address.
 //!
 //! Invariant: one address that is not on loopback holds at most half of the slots, its upgraded
-//! connections included. Of IPv6 a network of /64 is one address: one machine has all of it.
+//! connections included. An IPv6 /64 network is one address, because one machine may have all of
+//! it.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -28,11 +29,11 @@ struct Shares {
 pub(super) struct Slot {
     _permit: OwnedSemaphorePermit,
     pub(super) share: PeerShare,
-    /// Where the connection comes from.
+    /// The address of the client.
     pub(super) peer: IpAddr,
 }
 
-/// One connection among those of its address; whoever holds it counts.
+/// The share of one connection among those of its address; it counts while it is held.
 #[derive(Debug, Clone)]
 pub(crate) struct PeerShare(
     #[expect(dead_code, reason = "it counts as long as it lives")] Option<Arc<Counted>>,
@@ -49,7 +50,7 @@ struct Counted {
 pub(super) enum NoSlot {
     /// All are taken.
     Full,
-    /// This address has its share.
+    /// This address has reached its share.
     PeerShare,
 }
 
@@ -97,7 +98,7 @@ impl Drop for Counted {
     }
 }
 
-/// What a machine is counted as.
+/// The address or network under which a client is counted.
 fn counted_as(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) if !v6.is_loopback() => {
@@ -125,7 +126,7 @@ mod tests {
             assert_eq!(take(&slots, one).unwrap_err(), NoSlot::PeerShare, "{one}");
             let third = take(&slots, other).unwrap();
             drop(first);
-            // What an upgraded connection is stays counted.
+            // An upgraded connection stays counted.
             let share = second.share.clone();
             drop(second);
             let again = take(&slots, same).unwrap();

@@ -14,24 +14,24 @@ use toolgate_gateway::{LastPiece, RelayWriter};
 
 use super::buffer_pool::BufferPool;
 
-/// Buffers start no larger than this, whatever length the server announces; growing means copying.
+/// Buffers start no larger than this, whatever length the server announces.
 const FIRST_BUFFER: usize = 16 * 1024 * 1024;
 
-/// From this announced size on an answer may go on while it comes. A smaller one is here before its
-/// beginning would be gone.
+/// The least announced size of an answer that is relayed while it arrives. A smaller one is
+/// complete before its beginning would be sent.
 const PASSED_ON: usize = 1024 * 1024;
 
 /// Why a body was not read to its end.
 #[derive(Debug)]
 pub(super) enum ReadError {
     TooLarge,
-    /// What was passed on was no message.
+    /// The relayed bytes are not a JSON-RPC message.
     NotAMessage,
     Broken(hyper::Error),
 }
 
-/// The whole body; what came in one piece is not copied. A large one goes on piece by piece to where
-/// `inbox` says, if it does, and what comes back is its outline and what is held of it.
+/// The complete body; a body of one piece is not copied. A large one is relayed if `inbox` provides
+/// a writer; then its outline and last piece are returned.
 pub(super) async fn collect(
     mut body: Incoming,
     limit: usize,
@@ -78,7 +78,7 @@ async fn pass_on(
     Ok((outline, Some(held)))
 }
 
-/// As much of the body as fits and comes in time, for people to read.
+/// As much of the body as fits and arrives in time, for people to read.
 pub(super) async fn beginning(mut body: Incoming, limit: usize, within: Duration) -> Bytes {
     let deadline = Instant::now() + within;
     let mut start = BytesMut::new();

@@ -1,8 +1,8 @@
-//! Buffers for large bodies, used again.
+//! Reused buffers for large bodies.
 //!
-//! The memory of a buffer of many megabytes goes back to the kernel when it is freed, and the
-//! pages of the next one have to be made and cleared one by one, which takes longer than to copy
-//! the body into them. So the last ones are kept until the next large body.
+//! A freed buffer of many megabytes is returned to the kernel, and the pages of the next one must
+//! be mapped and cleared, which takes longer than copying the body. So the last ones are kept for
+//! the next large body.
 //!
 //! Invariant: keeps at most [`KEPT`] buffers of at most [`LARGEST`] bytes each.
 
@@ -12,17 +12,17 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-/// Smaller ones the allocator itself keeps.
+/// The allocator itself keeps smaller ones.
 const SMALLEST: usize = 1024 * 1024;
 const LARGEST: usize = 16 * 1024 * 1024;
 const KEPT: usize = 2;
 
-/// Buffers that wait for a body.
+/// Free buffers.
 #[derive(Debug, Default)]
 pub(super) struct BufferPool(Mutex<Vec<Vec<u8>>>);
 
 impl BufferPool {
-    /// An empty buffer with room for so many bytes.
+    /// An empty buffer with this capacity.
     pub(super) fn take(&self, room: usize) -> Vec<u8> {
         let kept = if room < SMALLEST { None } else { self.0.lock().pop() };
         let mut buffer = kept.unwrap_or_default();
@@ -30,7 +30,7 @@ impl BufferPool {
         buffer
     }
 
-    /// The body in a buffer, which comes back when nobody needs it any more.
+    /// The body in a pooled buffer, which returns to the pool with its last reference.
     pub(super) fn lend(self: &Arc<Self>, body: Vec<u8>) -> Bytes {
         if !(SMALLEST..=LARGEST).contains(&body.capacity()) {
             return body.into();

@@ -1,8 +1,8 @@
-//! The body of a request that is looked at once more when it is about to be written.
+//! The body of a request that is checked again when it is about to be written.
 //!
-//! A connection may have to be made first, which takes its time. hyper puts the head of a request
-//! and the first of its body into one buffer before it writes anything, and gives the connection
-//! up when the body fails, so a body that fails at once has not let a byte of the request out.
+//! Connecting first may take time. hyper puts the head of a request and the beginning of its body
+//! into one buffer before it writes anything, and closes the connection if the body fails. So if
+//! the body fails at once, no byte of the request was sent.
 
 use std::error::Error;
 use std::fmt;
@@ -13,14 +13,14 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use toolgate_gateway::channel::LastLook;
 
-/// A body in one piece, with or without a last look at it.
+/// A body in one piece, with an optional last look.
 #[derive(Debug)]
 pub(super) struct Checked {
     body: Option<Bytes>,
     look: Option<LastLook>,
 }
 
-/// It may not be written any more.
+/// It may no longer be written.
 #[derive(Debug)]
 pub(super) struct NoLongerAllowed;
 
@@ -56,7 +56,7 @@ impl Body for Checked {
 
 impl fmt::Display for NoLongerAllowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("what the request was decided by has changed")
+        f.write_str("the request is no longer allowed")
     }
 }
 

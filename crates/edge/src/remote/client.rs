@@ -1,7 +1,7 @@
 //! The HTTP client that all remote servers share: one pool of connections.
 //!
-//! Invariant: nothing of TLS is built before a server is asked for by `https`: reading the
-//! machine's certificates takes longer than the rest of the start.
+//! Invariant: TLS is set up only when a server uses `https`: reading the machine's certificates
+//! takes longer than the rest of the start.
 
 use std::error::Error;
 use std::fmt;
@@ -28,12 +28,12 @@ use crate::body::{BodyError, read};
 
 /// How long a connection may take, with name lookup and TLS.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Servers on uvicorn and Node hang up after 5 s of silence. A request written just then has an
-/// unknown outcome, so our side lets go first.
+/// Servers on uvicorn and Node close idle connections after 5 s. A request written just then has an
+/// unknown outcome, so our side closes first.
 const POOL_IDLE: Duration = Duration::from_secs(4);
 const POOL_IDLE_PER_HOST: usize = 1024;
-/// A stream may be silent for hours; only the kernel can tell that from a host that has vanished.
-/// It is given up after a minute.
+/// A stream may be idle for hours; only the kernel can tell that from a host that is gone. The
+/// connection is closed after a minute.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_RETRIES: u32 = 3;
@@ -47,7 +47,7 @@ pub struct Client(Arc<Pools>);
 #[derive(Debug)]
 struct Pools {
     connect_timeout: Duration,
-    /// The only certificate that is believed, if not those of the machine.
+    /// The only trusted certificate, if not those of the machine.
     pinned: Option<[u8; 32]>,
     plain: Pool<HttpConnector>,
     secure: OnceCell<Pool<HttpsConnector<HttpConnector>>>,
@@ -55,17 +55,17 @@ struct Pools {
 }
 
 impl Client {
-    /// A client that gives up connecting after 5 seconds.
+    /// A client with a connect timeout of 5 seconds.
     pub fn new() -> Self {
         Self::with_connect_timeout(CONNECT_TIMEOUT)
     }
 
-    /// A client that gives up connecting after `connect_timeout`.
+    /// A client with this connect timeout.
     pub fn with_connect_timeout(connect_timeout: Duration) -> Self {
         Self::made(connect_timeout, None)
     }
 
-    /// A client that believes the certificate of this SHA-256, under any name, and no other.
+    /// A client that trusts only the certificate with this SHA-256, under any name.
     pub fn pinned(fingerprint: [u8; 32]) -> Self {
         Self::made(CONNECT_TIMEOUT, Some(fingerprint))
     }
@@ -81,7 +81,7 @@ impl Client {
         }))
     }
 
-    /// Sends one request and reads the whole answer, up to so many bytes.
+    /// Sends one request and reads the complete response, up to `limit` bytes.
     pub async fn ask(
         &self,
         request: Request<Bytes>,
@@ -104,12 +104,12 @@ impl Client {
         Ok(Response::from_parts(parts, body))
     }
 
-    /// Where large bodies are put.
+    /// The buffers for large bodies.
     pub(super) fn buffers(&self) -> &Arc<BufferPool> {
         &self.0.buffers
     }
 
-    /// The way to servers of one scheme.
+    /// The connection pool for one scheme.
     pub(super) async fn pool_for(&self, secure: bool) -> Result<ConnectionPool, ClientError> {
         if !secure {
             return Ok(ConnectionPool::Plain(self.0.plain.clone()));
@@ -164,7 +164,7 @@ fn pool<C>(connector: C, connect_timeout: Duration) -> Pool<C>
 where
     Timed<C>: legacy::connect::Connect + Clone,
 {
-    // It tries again by itself only what a closed connection gave back unwritten.
+    // hyper retries only requests that a closed connection returned unwritten.
     legacy::Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(POOL_IDLE)
@@ -213,7 +213,7 @@ fn tls(pinned: Option<[u8; 32]>) -> Result<rustls::ClientConfig, rustls::Error> 
     Ok(verified.with_no_client_auth())
 }
 
-/// An error with what lies behind it.
+/// An error with all its causes.
 fn error_chain(error: &dyn Error) -> String {
     match error.source() {
         Some(source) => format!("{error}: {}", error_chain(source)),
@@ -221,7 +221,7 @@ fn error_chain(error: &dyn Error) -> String {
     }
 }
 
-/// A connector with a limit on the whole of connecting: hyper's own covers TCP alone.
+/// A connector with a time limit for connecting as a whole: hyper's own covers only TCP.
 #[derive(Debug, Clone)]
 pub(super) struct Timed<C> {
     connector: C,

@@ -1,8 +1,8 @@
-//! The endpoint that a server of the legacy transport names for messages.
+//! The endpoint for messages that a server names over HTTP+SSE.
 //!
-//! Invariant: it has the origin of the configured URL. Otherwise a server could have our headers,
-//! keys among them, sent to any host that it likes.
-//! Invariant: of an address only scheme, host and port are ever told; the rest may hold secrets.
+//! Invariant: it has the origin of the configured URL. Otherwise a server could redirect our
+//! headers, including keys, to any host.
+//! Invariant: messages show only scheme, host and port of a URL; the rest may contain secrets.
 
 use http::Uri;
 use url::Url;

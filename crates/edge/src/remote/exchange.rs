@@ -1,6 +1,6 @@
-//! One message to a server and what comes back for it.
+//! One message to a server and its response.
 //!
-//! Invariant: an exchange that should bring an answer ends well only after its inbox said
+//! Invariant: an exchange that expects an answer succeeds only after its inbox returned
 //! [`Progress::Answered`].
 
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use super::events::{Events, Item, StreamPosition};
 use super::failure;
 use super::listen::StreamOpening;
 
-/// How much of a refusal is kept, and how long it may take to come.
+/// How much of a rejection is kept, and how long it may take to arrive.
 const REFUSAL: usize = 64 * 1024;
 const REFUSING: Duration = Duration::from_secs(5);
-/// How long a stream may go on after the answer before its connection is given up.
+/// How long a stream may continue after the answer before its connection is closed.
 const WINDING_UP: Duration = Duration::from_secs(1);
-/// How often in a row a stream may be resumed without bringing anything.
+/// How many times in a row a stream may be resumed without bringing an event.
 const MAX_EMPTY_RESUMES: u32 = 5;
 
 impl RemoteChannel {
-    /// Over streamable HTTP.
+    /// Sends a message over streamable HTTP.
     pub(super) async fn exchange(
         &self,
         message: Outbound,
@@ -55,7 +55,7 @@ impl RemoteChannel {
         }
         match Content::of(&response) {
             Content::Nothing if expects_answer => {
-                Err(self.lost("took the request but gave no answer"))
+                Err(self.lost("accepted the request but sent no answer"))
             }
             Content::Json => self.whole(response, expects_answer, &inbox).await,
             Content::Events => self.follow(response, expects_answer, inbox).await,
@@ -67,7 +67,7 @@ impl RemoteChannel {
         }
     }
 
-    /// An answer in one piece.
+    /// An answer as one body.
     async fn whole(
         &self,
         response: Response<Incoming>,
@@ -82,7 +82,7 @@ impl RemoteChannel {
             held.release();
         }
         if expects_answer && progress == Progress::Expecting {
-            return Err(self.lost("answered with something else than the answer"));
+            return Err(self.lost("sent a response without the answer"));
         }
         Ok(())
     }
@@ -145,7 +145,7 @@ impl RemoteChannel {
         }
     }
 
-    /// Asks for the rest of an interrupted stream.
+    /// Resumes an interrupted stream.
     async fn resume(
         &self,
         position: &StreamPosition,
@@ -166,7 +166,7 @@ impl RemoteChannel {
                 StreamOpening::Never(reason) => return Err(SendError::Lost(reason)),
             }
         }
-        Err(SendError::Lost(format!("{why}; asked {MAX_EMPTY_RESUMES} times for the rest")))
+        Err(SendError::Lost(format!("{why}; resumed {MAX_EMPTY_RESUMES} times without result")))
     }
 
     async fn refused(
@@ -201,7 +201,7 @@ enum Ended {
     Early(String),
 }
 
-/// What a success carries.
+/// The content of a successful response.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Content {
     Nothing,
@@ -229,8 +229,7 @@ pub(super) fn content_type(headers: &HeaderMap) -> Option<&str> {
     value.split(';').next().map(str::trim)
 }
 
-/// Keeps reading for a moment, so that the connection can be used again, without holding up
-/// whoever waits for the answer.
+/// Keeps reading for a moment, so that the connection can be reused, without delaying the answer.
 fn wind_up(mut events: Events, mut position: StreamPosition, inbox: Arc<dyn Inbox>) {
     match events.next(&mut position).now_or_never() {
         Some(Ok(None) | Err(_)) => return,
@@ -248,12 +247,12 @@ fn wind_up(mut events: Events, mut position: StreamPosition, inbox: Arc<dyn Inbo
             }
         };
         if timeout(WINDING_UP, rest).await.is_err() {
-            tracing::trace!("a stream goes on after its answer; its connection is given up");
+            tracing::trace!("stream continues after its answer; closing the connection");
         }
     });
 }
 
-/// Some servers answer a session that they have forgotten with 400 instead of 404.
+/// Some servers answer 400 instead of 404 if they have lost the session.
 fn blames_session(body: &Bytes) -> bool {
     let Ok(answer) = serde_json::from_slice::<serde_json::Value>(body) else { return false };
     let code = answer.pointer("/error/code").and_then(serde_json::Value::as_i64);

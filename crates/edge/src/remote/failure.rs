@@ -1,8 +1,8 @@
-//! What went wrong with a request, and whether the server can have seen it.
+//! Errors of a request, and whether the server can have seen it.
 //!
-//! Invariant: `NotSent` is said only where no byte of the request can have been written; every
-//! doubt is `Lost`.
-//! Invariant: of a URL only scheme, host and port are ever told; the rest may hold secrets.
+//! Invariant: `NotSent` only if no byte of the request can have been written; every doubt is
+//! `Lost`.
+//! Invariant: messages show only scheme, host and port of a URL; the rest may contain secrets.
 
 use std::error::Error;
 use std::io;
@@ -39,7 +39,7 @@ pub(super) fn classified(status: StatusCode) -> RefusedStatus {
     RefusedStatus { number: status.as_u16(), class }
 }
 
-/// Why there was no response at all.
+/// Why there was no response.
 pub(super) fn no_response(origin: &str, error: &legacy::Error) -> SendError {
     if error.is_connect() {
         return SendError::NotSent(no_connection(origin, error));
@@ -47,7 +47,7 @@ pub(super) fn no_response(origin: &str, error: &legacy::Error) -> SendError {
     if find::<NoLongerAllowed>(error).is_some() {
         return SendError::NoLongerAllowed;
     }
-    // hyper says "canceled" and "closed" only of requests that it has not begun to write.
+    // hyper reports "canceled" and "closed" only for requests that it has not begun to write.
     let unwritten = find::<hyper::Error>(error).is_some_and(|e| e.is_canceled() || e.is_closed());
     if unwritten {
         let what = format!("the connection to {origin} closed before the request was written");
@@ -58,7 +58,7 @@ pub(super) fn no_response(origin: &str, error: &legacy::Error) -> SendError {
 
 /// The connection broke after the request was written.
 pub(super) fn broken(origin: &str, error: &(dyn Error + 'static)) -> String {
-    format!("the connection to {origin} broke before the answer came: {}", root(error))
+    format!("the connection to {origin} broke before the answer: {}", root(error))
 }
 
 /// Why a body or an event was not read to its end.
@@ -68,7 +68,7 @@ pub(super) fn read_error(server: &str, origin: &str, limit: usize, error: &ReadE
             format!("`{server}` answered with more than {limit} bytes, the limit for one message")
         }
         ReadError::NotAMessage => {
-            format!("`{server}` answered with something that is no JSON message")
+            format!("`{server}` answered with something that is not a JSON-RPC message")
         }
         ReadError::Broken(error) => broken(origin, error),
     }
@@ -98,7 +98,7 @@ fn no_connection(origin: &str, error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// An I/O error is no source of what it carries, and the TLS layers carry theirs nested.
+/// An I/O error is not the `source` of its inner error, and TLS errors are nested.
 fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
     let carried = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
     error.downcast_ref().or_else(|| carried.and_then(|carried| tls_error(carried)))

@@ -1,12 +1,11 @@
 //! HTTP+SSE, the transport of protocol 2024-11-05.
 //!
-//! A GET opens the one stream on which everything comes back; its first event names the endpoint
-//! to which messages are sent. A POST there is answered by a mere status, as a child is told
-//! something: the answer itself comes on the stream, so whoever waits for it finds it by its id.
+//! A GET opens the only stream, on which all messages of the server arrive; its first event names
+//! the endpoint for messages. A POST there is answered with a status only; the answer arrives on
+//! the stream and is matched by its id.
 //!
-//! Invariant: the loss of the stream is the loss of the channel; the inbox hears `closed` once,
-//! after the last message. It does not when the gateway itself closes the channel: then nobody
-//! waits for anything that was sent over it.
+//! Invariant: losing the stream is losing the channel; the inbox receives `closed` once, after the
+//! last message. If the gateway itself closes the channel, the inbox is not notified.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,10 +24,10 @@ use super::{RemoteChannel, body, endpoint, failure};
 
 /// How long the first event may take.
 pub(super) const PATIENT: Duration = Duration::from_secs(10);
-/// The same where the transport is only guessed: a stream without an endpoint may be anything, and
-/// somebody waits for the refusal that led there.
+/// The same if the transport is only guessed: a stream without an endpoint may be anything, and an
+/// agent waits for the first rejection.
 pub(super) const GUESSING: Duration = Duration::from_secs(3);
-/// How much of what comes with a status is read, and how long that may take.
+/// How much of the body of a status is read, and how long that may take.
 const REMARK: usize = 64 * 1024;
 const REMARKING: Duration = Duration::from_secs(5);
 
@@ -48,7 +47,7 @@ pub(super) enum LegacyError {
 }
 
 impl RemoteChannel {
-    /// Opens the stream and learns the endpoint; why not, if it cannot be done in time.
+    /// Opens the stream and receives the endpoint.
     pub(super) async fn open_legacy(&self, limit: Duration) -> Result<(), LegacyError> {
         let opening = async {
             let mut events = match self.open(&StreamPosition::default()).await {
@@ -96,7 +95,7 @@ impl RemoteChannel {
         }
     }
 
-    /// Sends a message; its answer comes on the stream.
+    /// Sends a message; its answer arrives on the stream.
     pub(super) async fn post_legacy(
         &self,
         endpoint: &Uri,
@@ -109,7 +108,7 @@ impl RemoteChannel {
             .await
             .map_err(|error| failure::no_response(&self.origin, &error))?;
         let status = response.status();
-        // Read, so that the connection can be used again.
+        // Read, so that the connection can be reused.
         let body = body::beginning(response.into_body(), REMARK, REMARKING).await;
         match status {
             status if status.is_success() => Ok(()),
@@ -131,17 +130,17 @@ struct Stream {
 }
 
 impl Stream {
-    /// Hands on what comes until the stream or the channel ends.
+    /// Delivers messages until the stream or the channel ends.
     async fn run(mut self) {
         let closing = self.closing.clone();
         if let Some(why) = closing.run_until_cancelled(self.read_to_end()).await {
             self.inbox.closed(&why);
-            // After that, so that whoever waits hears first why.
+            // Afterwards, so that waiting requests receive the reason first.
             closing.cancel();
         }
     }
 
-    /// Why there is nothing more to hear.
+    /// Reads the stream to its end; returns why it ended.
     async fn read_to_end(&mut self) -> String {
         let mut position = StreamPosition::default();
         loop {

@@ -1,4 +1,4 @@
-//! The server's own stream: what it says without being asked.
+//! The server's own stream, for messages that belong to no request.
 
 use std::time::Duration;
 
@@ -14,17 +14,17 @@ use super::failure;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What a GET for a stream brought.
+/// The result of a GET for a stream.
 pub(super) enum StreamOpening {
     Stream(Incoming),
-    /// It may work later; why it did not now.
+    /// It failed for this reason and may work later.
     Later(String),
-    /// There is no such stream, and why.
+    /// There is no such stream, for this reason.
     Never(String),
 }
 
 impl RemoteChannel {
-    /// Returns only when the server has no stream of its own.
+    /// Reads the server's own stream; returns only if there is none.
     pub(super) async fn listen_until_closed(&self) {
         let mut position = StreamPosition::default();
         let mut backoff = FIRST_PAUSE;
@@ -36,10 +36,10 @@ impl RemoteChannel {
                     heard = self.read_stream(Events::new(body, self.max_body), &mut position).await;
                 }
                 StreamOpening::Later(why) => {
-                    tracing::debug!(server = self.server, "not listening: {why}")
+                    tracing::debug!(server = self.server, "server stream not opened: {why}")
                 }
                 StreamOpening::Never(why) => {
-                    tracing::debug!(server = self.server, "nothing to listen to: {why}");
+                    tracing::debug!(server = self.server, "server has no stream of its own: {why}");
                     return;
                 }
             }
@@ -53,7 +53,7 @@ impl RemoteChannel {
         }
     }
 
-    /// Reads a stream to its end; whether anything came.
+    /// Reads a stream to its end; returns whether an event arrived.
     async fn read_stream(&self, mut events: Events, position: &mut StreamPosition) -> bool {
         let mut heard = false;
         loop {
@@ -67,14 +67,14 @@ impl RemoteChannel {
                 Ok(None) => return heard,
                 Err(error) => {
                     let why = self.read_error(&error);
-                    tracing::debug!(server = self.server, "its own stream broke: {why}");
+                    tracing::debug!(server = self.server, "server stream broken: {why}");
                     return heard;
                 }
             }
         }
     }
 
-    /// Opens a stream, from `place` on if it has been read before.
+    /// Opens a stream, resuming at `position`.
     pub(super) async fn open(&self, position: &StreamPosition) -> StreamOpening {
         let headers = self.headers.stream(position.last_event());
         let response = match self.request(Method::GET, headers, Bytes::new()).await {

@@ -1,11 +1,12 @@
-//! TransportChoice transport a server speaks: told, remembered, or found out by its first answer.
+//! Which transport a server speaks: configured, remembered, or detected by its first answer.
 //!
-//! The specification's rule: streamable HTTP first, and if the POST of `initialize` is answered
-//! 400, 404 or 405, a GET that must bring an `endpoint` event. What worked is remembered for the
-//! server, so that later channels begin with it; if it does not work any more, both are tried anew.
+//! The rule of the specification: streamable HTTP first; if the POST of `initialize` is answered
+//! 400, 404 or 405, a GET that must bring an `endpoint` event. The transport that worked is
+//! remembered for the server and tried first by later channels; if it fails, detection starts
+//! again.
 //!
-//! Invariant: only the handshake may be sent over both. What was admitted under a permit is sent
-//! once, whatever the answer.
+//! Invariant: only the handshake may be sent over both. A request with a permit is sent once,
+//! whatever the answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,22 +16,22 @@ use toolgate_gateway::channel::{Inbox, Outbound, SendError};
 use super::legacy::{GUESSING, PATIENT};
 use super::{RemoteChannel, not_sent};
 
-/// TransportChoice transport a server speaks, as far as people have said.
+/// The configured transport of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpTransport {
-    /// To be found out.
+    /// To be detected.
     Detect,
-    /// Streamable HTTP, whatever happens.
+    /// Always streamable HTTP.
     Streamable,
-    /// HTTP+SSE of 2024-11-05, whatever happens.
+    /// Always HTTP+SSE of 2024-11-05.
     Legacy,
 }
 
-/// What all channels to one server know of its transport.
+/// The transport of one server, shared by its channels.
 #[derive(Debug)]
 pub(super) struct TransportChoice {
     configured: HttpTransport,
-    /// The legacy transport worked last.
+    /// HTTP+SSE worked last.
     legacy: AtomicBool,
 }
 
@@ -41,7 +42,7 @@ impl TransportChoice {
 }
 
 impl RemoteChannel {
-    /// Opens the legacy transport if that is the one to begin with.
+    /// Opens HTTP+SSE if it is the transport to begin with.
     pub(super) async fn choose(&self) -> Result<(), SendError> {
         match self.transport.configured {
             HttpTransport::Streamable => {}
@@ -50,7 +51,7 @@ impl RemoteChannel {
                 if self.transport.legacy.load(Ordering::Relaxed)
                     && let Err(why) = self.open_legacy(PATIENT).await
                 {
-                    tracing::debug!(server = self.server, "no legacy stream any more: {why}");
+                    tracing::debug!(server = self.server, "HTTP+SSE stream not opened: {why}");
                     self.transport.legacy.store(false, Ordering::Relaxed);
                 }
             }
@@ -58,7 +59,7 @@ impl RemoteChannel {
         Ok(())
     }
 
-    /// Sends a message over the transport that was chosen, and chooses by the first one.
+    /// Sends a message over the chosen transport; the first message decides it.
     pub(super) async fn carry(
         &self,
         message: Outbound,
@@ -67,7 +68,7 @@ impl RemoteChannel {
         if let Some(endpoint) = self.endpoint.get() {
             return self.post_legacy(endpoint, message).await;
         }
-        // Who speaks protocol 2026-07-28 has asked for nothing else, and opens nothing.
+        // A sessionless request is never sent over HTTP+SSE, and opens nothing.
         if !message.heads().is_empty() {
             return self.exchange(message, inbox).await;
         }
@@ -83,11 +84,11 @@ impl RemoteChannel {
             (sent, _) => return sent,
         };
         if let Err(why) = self.open_legacy(GUESSING).await {
-            tracing::debug!(server = self.server, "it does not speak HTTP+SSE either: {why}");
+            tracing::debug!(server = self.server, "HTTP+SSE not supported either: {why}");
             return Err(refused);
         }
         let Some(endpoint) = self.endpoint.get() else { return Err(refused) };
-        tracing::info!(server = self.server, "`{}` speaks HTTP+SSE of 2024-11-05", self.server);
+        tracing::info!(server = self.server, "server speaks HTTP+SSE of 2024-11-05");
         self.transport.legacy.store(true, Ordering::Relaxed);
         self.post_legacy(endpoint, message).await
     }

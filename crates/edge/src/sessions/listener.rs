@@ -1,4 +1,4 @@
-//! The door: which HTTP requests become sockets.
+//! The session listener: which HTTP requests become sockets.
 
 use std::convert::Infallible;
 use std::future::Ready;
@@ -31,10 +31,10 @@ use crate::linger::Lingering;
 use crate::listen::PeerShare;
 use crate::tls::Stream;
 
-/// How long a connection may take to become a socket once it was told so.
+/// How long an upgrade may take.
 const UPGRADING: Duration = Duration::from_secs(10);
 
-/// The service of the sessions' listener.
+/// The service of the session listener.
 #[derive(Clone)]
 pub struct SessionListener(Arc<Inner>);
 
@@ -46,14 +46,14 @@ struct Inner {
     observer: AccessObserver,
 }
 
-/// Who may come in, and how.
+/// Who may connect, and how.
 #[derive(Debug, Clone)]
 pub struct SessionListenerRules {
     /// Who may reach the listener.
     pub guard: Guard,
     /// The path of the socket, without a token.
     pub path: String,
-    /// With which tokens.
+    /// The accepted tokens.
     pub tokens: Tokens,
     /// The largest frame, bytes.
     pub frame: usize,
@@ -62,7 +62,7 @@ pub struct SessionListenerRules {
 type Reply = Response<Full<Bytes>>;
 
 impl SessionListener {
-    /// A door for so many sockets at once; `sockets` counts those that are open.
+    /// A listener for `most` sockets at once; `sockets` tracks the open ones.
     pub fn new(
         board: Arc<Switchboard>,
         rules: SessionListenerRules,
@@ -80,7 +80,7 @@ impl SessionListener {
         }))
     }
 
-    /// Other rules from now on; sockets whose token is gone are closed.
+    /// Replaces the rules; sockets whose token was revoked are closed.
     pub fn set_rules(&self, rules: SessionListenerRules) {
         let before = self.0.rules.swap(Arc::new(rules));
         for token in before.tokens.revoked(&self.0.rules.load().tokens) {
@@ -113,7 +113,7 @@ impl Inner {
             return text(StatusCode::FORBIDDEN, &format!("{denied}\n"));
         }
         let Some(token) = token_in(request.uri().path(), &rules.path) else {
-            return text(StatusCode::NOT_FOUND, "there is nothing at this path\n");
+            return text(StatusCode::NOT_FOUND, "not found\n");
         };
         let admitted = rules.tokens.admit(token);
         if admitted.is_none() {
@@ -125,11 +125,11 @@ impl Inner {
             Err(why) => return upgrade_required(why),
         };
         let Ok(place) = Arc::clone(&self.free).try_acquire_owned() else {
-            self.board.tell(What::TooMany, None, "one was not let in".to_owned());
+            self.board.tell(What::TooMany, None, "socket rejected".to_owned());
             return text(StatusCode::SERVICE_UNAVAILABLE, "too many sockets, sorry\n");
         };
         let upgrade = hyper::upgrade::on(&mut request);
-        // Counts among the connections of its address as long as the socket lives.
+        // Counted among the connections of its address as long as the socket lives.
         let share = request.extensions_mut().remove::<PeerShare>();
         let inner = Arc::clone(self);
         self.sockets.spawn(async move {
@@ -147,7 +147,7 @@ impl Inner {
         place: OwnedSemaphorePermit,
     ) {
         let Ok(Ok(upgraded)) = timeout(UPGRADING, upgrade).await else { return };
-        // Cannot fail: all listeners serve such.
+        // Cannot fail: all listeners serve this type.
         let Ok(parts) = upgraded.downcast::<TokioIo<Lingering<Stream>>>() else { return };
         let socket =
             Socket { stream: parts.io.into_inner().into_inner(), early: parts.read_buf, frame };
@@ -160,7 +160,7 @@ impl Inner {
     }
 }
 
-/// The token behind the path, perhaps an empty one; none if it is another path.
+/// The token after the path, possibly empty; `None` for another path.
 fn token_in<'a>(path: &'a str, ours: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(ours)?;
     match rest.strip_prefix('/') {

@@ -1,22 +1,22 @@
-//! How fast one socket is heard.
+//! Rate limit for incoming frames of one socket.
 //!
-//! Answers to calls cost nothing. Everything else is paid for, by number and by size, so that a
-//! program that says too much waits, and nobody else does.
+//! Answers to calls are free. Everything else is charged, by number and by size, so that a program
+//! that sends too much is delayed, and no other.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// What may be said at once.
+/// How much may be sent at once.
 const BURST: f64 = 200.0;
-/// What is earned a second.
+/// How much is earned per second.
 const RATE: f64 = 50.0;
 /// How many bytes cost as much as one frame.
 const BYTES: usize = 16 * 1024;
-/// The longest wait: shorter than the time after which a silent socket is dead.
+/// The longest delay: shorter than the time after which an idle socket is closed.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// What one socket has left.
+/// The credit of one socket.
 #[derive(Debug)]
 pub(super) struct RateLimit {
     left: f64,
@@ -28,12 +28,12 @@ impl RateLimit {
         Self { left: BURST, since: now }
     }
 
-    /// A frame of so many bytes was heard; how long to wait before the next.
+    /// Charges a frame of `bytes`; returns the delay before the next one.
     pub(super) fn charge(&mut self, bytes: usize, now: Instant) -> Option<Duration> {
         let earned = now.saturating_duration_since(self.since).as_secs_f64() * RATE;
         self.since = now;
         let price = 1 + bytes / BYTES;
-        // A frame has at most some thousand times that many bytes.
+        // The price is at most some thousands.
         let price = f64::from(u32::try_from(price).unwrap_or(u32::MAX));
         self.left = (self.left + earned).min(BURST) - price;
         let debt = -self.left;

@@ -1,12 +1,12 @@
-//! One WebSocket: what comes in goes to the switchboard, what it orders goes out.
+//! One WebSocket: incoming frames go to the switchboard, its orders go out.
 //!
-//! Invariant: reading and writing do not wait for each other, so two sides that both have much to
-//! say cannot block each other.
-//! Invariant: however this ends, the switchboard is told.
-//! Invariant: a socket that nothing comes on has no buffer.
+//! Invariant: reading and writing do not wait for each other, so two sides that both send much
+//! cannot block each other.
+//! Invariant: however a socket ends, the switchboard is told.
+//! Invariant: an idle socket has no buffer.
 //! Invariant: a call is written only if it is still allowed when its turn on the socket comes.
 //!
-//! Start at [`serve`]; what comes in is read in `socket/reader.rs`.
+//! Start at [`serve`]; incoming frames are read in `socket/frame_reader.rs`.
 
 mod frame_reader;
 
@@ -46,33 +46,33 @@ pub(super) enum Order {
         gate: Arc<Gate>,
     },
     Ping,
-    /// What was said in a ping.
+    /// The payload of a ping.
     Pong(Vec<u8>),
     Close(u16, &'static str),
-    /// Close, and do not wait for whoever is at the other end.
+    /// Closes without waiting for the other side.
     Drop(u16, &'static str),
 }
 
 /// A connection that has become a socket.
 pub(super) struct Socket {
     pub(super) stream: Stream,
-    /// What came on it before.
+    /// Bytes received before the upgrade.
     pub(super) early: Bytes,
     /// The largest frame, bytes.
     pub(super) frame: usize,
 }
 
-/// Closes a socket that may not come in.
+/// Closes a socket without a valid token.
 pub(super) async fn reject(mut socket: Socket) {
     let (code, reason) = NO_TOKEN;
     let farewell = async {
         socket.stream.write_all(&encode_close(code, reason)).await?;
         socket.stream.shutdown().await?;
-        // Until the other side has heard it: to close on what it still says would cut that short.
+        // Waits until the other side has received it: closing with unread input would discard it.
         tokio::io::copy(&mut socket.stream, &mut tokio::io::sink()).await
     };
     if !matches!(timeout(FAREWELL, farewell).await, Ok(Ok(_))) {
-        tracing::debug!("a socket without a token did not close in time");
+        tracing::debug!("rejected socket not closed in time");
     }
 }
 
@@ -88,15 +88,15 @@ pub(super) async fn serve(board: Arc<Switchboard>, socket: Socket, token: Arc<To
         () = &mut writing => false,
         closed = read(&open, from, early, frame, share) => closed,
         () = gives_way.notified() => {
-            let what = "closed: too much has come of frames that are not finished".to_owned();
+            let what = "closed: too many bytes of unfinished frames".to_owned();
             open.board.tell(What::Unfinished, Some(open.id), what);
             false
         }
     };
-    // The other side has closed: its goodbye is answered, unless it was the answer to ours.
+    // The other side has closed: answers its close frame, unless that was the answer to ours.
     if closed && !open.parting.load(Ordering::Relaxed) && timeout(FAREWELL, writing).await.is_err()
     {
-        tracing::debug!("a session's socket did not close in time");
+        tracing::debug!("session socket not closed in time");
     }
 }
 
@@ -104,7 +104,7 @@ pub(super) async fn serve(board: Arc<Switchboard>, socket: Socket, token: Arc<To
 struct Open {
     id: SocketId,
     board: Arc<Switchboard>,
-    /// Whether we have said goodbye.
+    /// Whether we have sent a close frame.
     parting: AtomicBool,
 }
 
@@ -114,7 +114,7 @@ impl Drop for Open {
     }
 }
 
-/// Reads until the socket ends; true if the other side has closed it as one should.
+/// Reads until the socket ends; true if the other side has closed it properly.
 async fn read(
     open: &Open,
     mut from: ReadHalf<Stream>,
@@ -124,7 +124,7 @@ async fn read(
 ) -> bool {
     let mut reader = FrameReader::new(&open.board, open.id, frame, share);
     let mut next = reader.receive(&early);
-    // It is a part of a larger buffer.
+    // It references a larger buffer.
     drop(early);
     loop {
         match next {
@@ -133,8 +133,8 @@ async fn read(
             Next::Wait(pause) => sleep(pause).await,
             Next::Closed => return true,
             Next::Refused => {
-                // What still comes is no frame any more. It is taken all the same, for as long as
-                // the writer says goodbye: to close on it would cut the goodbye short.
+                // Further input is not parsed. It is discarded while the writer sends the close
+                // frame: closing with unread input would discard that frame.
                 drop(tokio::io::copy(&mut from, &mut tokio::io::sink()).await);
                 return false;
             }
@@ -163,7 +163,7 @@ async fn write(open: &Open, mut to: WriteHalf<Stream>, mut inbox: mpsc::Receiver
         };
         let sending = async {
             to.write_all(&frame).await?;
-            // Under TLS what was written may still wait to leave.
+            // With TLS, written bytes may still be buffered.
             to.flush().await
         };
         let sent = timeout(if last { FAREWELL } else { WRITE }, sending).await;

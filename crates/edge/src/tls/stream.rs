@@ -1,9 +1,9 @@
-//! What a listener reads and writes: a connection as it is, or one under TLS.
+//! The stream of a listener: plain TCP or TLS.
 //!
-//! A connection can move from one runtime to another after its handshake: the socket is taken out,
-//! and put back in registered with the other runtime. What was decrypted before stays with it.
+//! A connection can move from one runtime to another after its handshake: the socket is detached
+//! and registered with the other runtime. Decrypted bytes stay with it.
 //!
-//! Invariant: bytes that were looked at are read first, once.
+//! Invariant: peeked bytes are read first, once.
 
 use std::io::{self, IoSlice};
 use std::net::TcpStream as Socket;
@@ -26,22 +26,22 @@ pub(crate) struct DetachedStream {
     secure: Option<Box<Secure>>,
 }
 
-/// A connection under TLS.
+/// A TLS connection.
 pub(crate) struct Secure {
     tls: TlsStream<DetachableSocket>,
-    /// What was read of it and not yet handed out.
+    /// Bytes that were peeked but not read yet.
     peeked: Vec<u8>,
     taken: usize,
 }
 
-/// A socket that can be taken out for a move.
+/// A socket that can be detached for a move.
 #[derive(Debug)]
 pub(super) struct DetachableSocket(Option<TcpStream>);
 
 // === impl Stream ===
 
 impl Stream {
-    /// Takes it off this runtime.
+    /// Detaches it from this runtime.
     pub(crate) fn detach(self) -> io::Result<DetachedStream> {
         match self {
             Self::Plain(stream) => Ok(DetachedStream { socket: stream.into_std()?, secure: None }),
@@ -56,7 +56,7 @@ impl Stream {
 // === impl DetachedStream ===
 
 impl DetachedStream {
-    /// Goes on in this runtime.
+    /// Attaches it to this runtime.
     pub(crate) fn attach(self) -> io::Result<Stream> {
         let socket = TcpStream::from_std(self.socket)?;
         Ok(match self.secure {
@@ -76,8 +76,8 @@ impl Secure {
         Self { tls, peeked: Vec::new(), taken: 0 }
     }
 
-    /// What it begins with, so far: waits for more than `known` bytes, and for at most `most`. The
-    /// same as before at its end.
+    /// The first bytes: waits for more than `known` bytes, and for at most `most`. Returns the same
+    /// bytes again at the end of the stream.
     pub(crate) async fn peek(&mut self, known: usize, most: usize) -> io::Result<&[u8]> {
         while self.peeked.len() <= known && self.peeked.len() < most {
             let mut more = vec![0; most - self.peeked.len()];

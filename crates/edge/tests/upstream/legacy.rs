@@ -224,7 +224,7 @@ async fn the_end_of_the_stream_is_the_end_of_the_channel() {
             }
             "broken" => {
                 drop(stream);
-                "broke before the answer came"
+                "broke before the answer"
             }
             _ => {
                 stream.chunk(&format!("data: {}", "x".repeat(1001))).await;

@@ -101,7 +101,7 @@ async fn a_server_that_cannot_be_reached_is_told() {
         (SendError::NotSent("no such program".to_owned()), "no such program"),
         (SendError::Lost("it hung up".to_owned()), "it hung up"),
         (refused_with(401, Bytes::new()), "credentials"),
-        (SendError::SessionLost, "forgotten the session"),
+        (SendError::SessionLost, "lost the session"),
     ];
     for (error, what) in table {
         let (bed, peer) = Bed::of(settings("files"), Peer::silent(Kind::Http));
@@ -140,8 +140,7 @@ async fn a_server_that_does_not_shake_hands_in_time_is_given_up() {
 
 #[tokio::test(start_paused = true)]
 async fn a_handshake_that_is_none_is_told() {
-    for (result, what) in [("{}", "names no protocol version"), ("7", "names no protocol version")]
-    {
+    for (result, what) in [("{}", "has no protocol version"), ("7", "has no protocol version")] {
         let (bed, mut peer) =
             Bed::of(settings("files"), Peer::with_welcome(Kind::Child, Some(result)));
         let answer = refusal(bed.open("files", INITIALIZE).await);

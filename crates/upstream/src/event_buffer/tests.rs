@@ -45,7 +45,7 @@ async fn reading_goes_on_after_a_number() {
     }
     let mut reader = buffer.read(Some(3));
     assert_eq!(reader.next().await, Next::Event(4, body("4")));
-    // Without a number it goes on after what was handed out, not after what was pushed.
+    // Without a number, reading continues after the last delivered message.
     drop(reader);
     let mut reader = buffer.read(None);
     assert_eq!(reader.next().await, Next::Event(5, body("5")));

@@ -1,7 +1,7 @@
-//! Whether a server speaks protocol 2026-07-28: `server/discover`, and what its answer means.
+//! Whether a server is sessionless: `server/discover`, and the meaning of its answer.
 //!
-//! Invariant: a server that does not is left as it was, or gone: the probe carries no session and
-//! opens none, and whoever asks it goes on with `initialize`.
+//! Invariant: the probe carries no session and opens none, so a sessionful server is unchanged
+//! afterwards, or gone; then `initialize` follows.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -23,25 +23,25 @@ use crate::channel::StatusClass;
 use crate::era::Era;
 use crate::failure::Failure;
 
-/// How long a server may take to say that it speaks the newer protocol, at most.
+/// How long a server may take to answer the probe, at most.
 const PROBE: Duration = Duration::from_secs(10);
 
-/// Capabilities that mean something else in the newer protocol.
+/// Capabilities that have another meaning in protocol 2026-07-28.
 const OMITTED_CAPABILITIES: [&str; 1] = ["tasks"];
 
-/// What a server said to the probe.
+/// The result of the probe.
 pub(super) enum Discovered {
-    /// It speaks the newer protocol; this is what it would say to `initialize`.
+    /// It is sessionless; this is the equivalent answer to `initialize`.
     Sessionless(Bytes),
-    /// It does not, or says nothing.
+    /// It is not, or did not answer.
     Sessionful,
-    /// It is gone.
+    /// It closed the connection.
     Gone,
 }
 
 impl Link {
-    /// Asks the server what it can do without a handshake. It has half of `limit`, so that enough
-    /// is left for one.
+    /// Probes the server without a handshake. The probe has half of `limit`, so that enough is left
+    /// for a handshake.
     pub(super) async fn discover(
         self: &Arc<Self>,
         up: &LiveChannel,
@@ -82,8 +82,8 @@ impl Link {
         }
     }
 
-    /// How whoever speaks through this link describes itself; where agents share it, `agent_of`
-    /// is the one who does.
+    /// Calls `with` with the description of the client of this link; on a shared link, of
+    /// `agent_of`.
     pub(super) fn with_about<T>(
         &self,
         agent_of: Option<&dyn Agent>,
@@ -98,8 +98,8 @@ impl Link {
         with(&About { capabilities: &capabilities, client_info, log_level })
     }
 
-    /// What the answer to the probe would be as one to `initialize`; none if it is no answer of a
-    /// server of the newer protocol.
+    /// The answer to the probe as an answer to `initialize`; `None` if it is not the answer of a
+    /// sessionless server.
     fn welcome_in(&self, answer: &Bytes) -> Option<Bytes> {
         let Ok(Incoming::One(Message::Response(response))) =
             parse_server(answer, &Limits::default())
@@ -131,7 +131,7 @@ impl Link {
         Some(write::result("0", &result))
     }
 
-    /// The version that its agent wants, if there is one like that.
+    /// The protocol version that the agent wants, if it is known.
     fn sessionful_version(&self) -> &'static str {
         let opening = String::from_utf8_lossy(&self.opening);
         let wanted = peek(&opening, &["protocolVersion"]).ok().flatten().and_then(text);
@@ -140,8 +140,7 @@ impl Link {
     }
 }
 
-/// The codes that only servers of the newer protocol use; but one that does not speak our version
-/// of it is of no use.
+/// Whether an error is one that only sessionless servers use, and the server speaks our version.
 fn knows_us(error: &str) -> bool {
     let code = peek(error, &["code"]).ok().flatten().and_then(|code| code.parse().ok());
     match code {
@@ -159,7 +158,7 @@ fn lists_ours(versions: &str) -> bool {
     versions.into_iter().any(|raw| text(raw).as_deref() == Some(VERSION))
 }
 
-/// The capabilities of a client, without those that mean something else now.
+/// The capabilities of a client, without those that have another meaning now.
 fn declared(capabilities: &str) -> Cow<'_, str> {
     let is_declared =
         |raw: &str| text(raw).is_some_and(|key| !OMITTED_CAPABILITIES.contains(&key.as_ref()));

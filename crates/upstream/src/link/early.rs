@@ -61,7 +61,7 @@ impl Early {
 }
 
 impl Link {
-    /// Delivers what the server said of a task before the answer that created it.
+    /// Delivers notifications about a task that arrived before the answer that created it.
     pub(super) fn deliver_early(&self, own: &str) {
         for EarlyNotification { body, call, .. } in self.early.take(own) {
             if let Ok(Incoming::One(Message::Notification(notification))) =

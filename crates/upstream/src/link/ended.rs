@@ -1,4 +1,4 @@
-//! How a request ended, for the record.
+//! How a request ended, for the audit.
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ use crate::held_answer::HeldAnswer;
 pub(crate) struct Ended {
     pub(crate) outcome: Outcome,
     pub(crate) effect: Effect,
-    /// The `error_code` that the agent was given.
+    /// The `error_code` in the agent's answer.
     pub(crate) code: Option<&'static str>,
-    /// The answer, if it must be written down before the agent may have it.
+    /// The answer, if it must be recorded before the agent may see it.
     pub(crate) held: Option<HeldAnswer>,
-    /// It has not ended: the server asks for something first.
+    /// It has not ended: the server requires input first.
     pub(crate) asks: Option<Box<InputRequired>>,
-    /// Why it was not written after all, for the row.
+    /// Why it was not written, for the row.
     pub(crate) message: Option<Arc<str>>,
-    /// A part of it was written before, so that it stays counted whatever its effect.
+    /// A part of it was written before, so it stays counted whatever its effect.
     pub(crate) stays_counted: bool,
-    /// The task that goes on after it.
+    /// The task that continues after it.
     pub(crate) task: Option<Box<Made>>,
 }
 
 impl Ended {
-    /// The server answered. `said` is whether it said that the tool failed, if that is known.
+    /// The server answered. `said` is whether the result is a tool error, if known.
     pub(crate) fn answered(payload: Payload<'_>, said: Option<bool>) -> Self {
         let (outcome, effect) = match payload {
             Payload::Result(result) if said.unwrap_or_else(|| is_error(result)) => {
@@ -57,12 +57,12 @@ impl Ended {
         Self { code: Some(failure.error_code()), ..Self::new(outcome, effect) }
     }
 
-    /// The agent did not want it any more.
+    /// The agent cancelled it.
     pub(crate) fn cancelled(effect: Effect) -> Self {
         Self::new(Outcome::Cancelled, effect)
     }
 
-    /// It, or the rest of it, was not written after all: it is not allowed any more.
+    /// It, or the rest of it, was not written because it is no longer allowed.
     pub(crate) fn refused(refused: &Refused, was_written: bool) -> Self {
         Self {
             code: Some(refused.code()),
@@ -72,7 +72,7 @@ impl Ended {
         }
     }
 
-    /// The server asks for something before it goes on.
+    /// The server requires input first.
     pub(crate) fn input_required(asks: InputRequired) -> Self {
         let asks = Some(Box::new(asks));
         Self { asks, ..Self::new(Outcome::InputRequired, Effect::Unknown) }
@@ -92,7 +92,7 @@ impl Ended {
     }
 }
 
-/// Whether a tool says that it failed.
+/// Whether a result reports that the tool failed.
 fn is_error(result: &str) -> bool {
     peek(result, &["isError"]).is_ok_and(|value| value == Some("true"))
 }

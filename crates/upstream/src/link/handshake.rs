@@ -1,5 +1,5 @@
-//! How a link comes up: connect, `initialize` (or `server/discover`, see `link/discover.rs`), and
-//! after a loss all of it again.
+//! Connecting a link: connect, then `initialize` (or `server/discover`, see `link/discover.rs`);
+//! after a loss the same again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ use crate::era::Era;
 use crate::failure::Failure;
 use crate::rewrite::error_in;
 
-/// A channel that dies younger than this is not brought up again at once.
+/// A channel that closes earlier than this is not reopened at once.
 const YOUNG: Duration = Duration::from_secs(10);
 
 /// How a handshake ended.
@@ -38,11 +38,11 @@ pub enum HandshakeOutcome {
     Rejected(Bytes),
 }
 
-/// A channel that has been through the handshake.
+/// A channel after its handshake.
 pub(super) struct LiveChannel {
     pub(super) channel: Arc<dyn Channel>,
     pub(super) epoch: u64,
-    /// What is spoken over it.
+    /// The era spoken over it.
     pub(super) era: Era,
     /// Cancelled when the channel is gone.
     pub(super) gone: CancellationToken,
@@ -54,8 +54,8 @@ pub(super) struct LiveChannel {
 // === impl Link ===
 
 impl Link {
-    /// Opens the conversation with the agent's own `initialize`, which arrived at `since`; the agent
-    /// itself says when it is initialized.
+    /// Opens the conversation with the agent's own `initialize`, which arrived at `since`; the
+    /// agent itself sends `initialized`.
     pub async fn open(self: &Arc<Self>, since: Instant) -> Result<HandshakeOutcome, Failure> {
         let deadline = self.deadline(since);
         let Some(_turn) = in_time(deadline, self.connecting.lock()).await else {
@@ -67,8 +67,8 @@ impl Link {
         self.bring_up(left_until(deadline, self.server.settings.start_timeout)).await
     }
 
-    /// The server's answer to the `initialize` of this link, which is opened if it has to be, for a
-    /// request that arrived at `since`. Requests that waited for an attempt share its failure.
+    /// The server's answer to the `initialize` of this link, for a request that arrived at `since`.
+    /// Connects if necessary; requests that waited for an attempt share its failure.
     pub async fn opened(self: &Arc<Self>, since: Instant) -> Result<HandshakeOutcome, Failure> {
         let deadline = self.deadline(since);
         let failed = self.failures.load(Ordering::Acquire);
@@ -93,9 +93,9 @@ impl Link {
         Ok(opened)
     }
 
-    /// The channel, brought up again if it was lost, for somebody who has waited since then. A
-    /// server that is no child has [`ServerSettings::reconnect_timeout`] from that moment on,
-    /// whatever takes the time: another attempt, the probe, two protocols, two transports.
+    /// The live channel for a request that has waited since `since`; reconnects if it was lost. A
+    /// server that is not a child has [`ServerSettings::reconnect_timeout`] from that moment on,
+    /// which covers other attempts, the probe, both eras and both transports.
     ///
     /// [`ServerSettings::reconnect_timeout`]: super::server::ServerSettings::reconnect_timeout
     pub(super) async fn ensure_up(
@@ -123,21 +123,21 @@ impl Link {
         match self.bring_up(limit).await? {
             HandshakeOutcome::Accepted(_) => {}
             HandshakeOutcome::Rejected(_) => {
-                return Err(Failure::unavailable("it refuses a new session"));
+                return Err(Failure::unavailable("it rejects a new session"));
             }
         }
         let up = self.after_handshake(deadline).await;
-        up.ok_or_else(|| Failure::unavailable("it went away right after the handshake"))
+        up.ok_or_else(|| Failure::unavailable("it disconnected right after the handshake"))
     }
 
-    /// Until when a request that arrived at `since` waits for the channel; none for a child, whose
-    /// start has a limit of its own.
+    /// Until when a request that arrived at `since` waits for the channel; `None` for a child,
+    /// whose start has its own limit.
     fn deadline(&self, since: Instant) -> Option<Instant> {
         let settings = &self.server.settings;
         (!settings.backs_off).then(|| since + settings.reconnect_timeout)
     }
 
-    /// How the last attempt failed, if one has failed since there were so many.
+    /// The last failure, if an attempt has failed since the count was `failed`.
     fn failed_since(&self, failed: u64) -> Option<Failure> {
         let has_failed = self.failures.load(Ordering::Acquire) != failed;
         self.failure.lock().clone().filter(|_| has_failed)
@@ -148,7 +148,7 @@ impl Link {
         Failure::unavailable(format!("no handshake within {limit:?}"))
     }
 
-    /// What follows a handshake that no agent made itself.
+    /// Completes a handshake that no agent made itself.
     async fn after_handshake(
         self: &Arc<Self>,
         deadline: Option<Instant>,
@@ -173,7 +173,7 @@ impl Link {
         Some(up)
     }
 
-    /// What agents asked of the server before it was lost: to hear of resources, and of how much.
+    /// Renews the agents' subscriptions and log level after a loss.
     fn resubscribe(self: &Arc<Self>) {
         let (mut levels, mut followed) = (BTreeSet::new(), BTreeMap::new());
         let logs = self.advertised().can("logging");
@@ -186,7 +186,7 @@ impl Link {
                 }
             }
         }
-        // Of several levels nobody knows which was the last.
+        // With different levels, the last one is unknown.
         if let (Some(level), 1) = (levels.first(), levels.len()) {
             let params = format!(r#"{{"level":"{level}"}}"#);
             self.request_detached(method::LOGGING_SET_LEVEL, params, Closed::SET_LEVEL);
@@ -209,7 +209,8 @@ impl Link {
             return Err(Failure::unavailable(barred.why()));
         }
         if let Some(wait) = self.must_wait(Instant::now()) {
-            let why = "it failed to start, or died soon after, and is given a pause".to_owned();
+            let why =
+                "it failed to start, or exited soon after; the next attempt is delayed".to_owned();
             return Err(Failure::Unavailable { why, retry_after: Some(wait) });
         }
         let first = self.server.eras.first(self.prefers);
@@ -237,7 +238,7 @@ impl Link {
                 self.server.start_failed(Instant::now());
                 let failure = failure.of_handshake();
                 let why = failure.what(self.server.name());
-                tracing::warn!(server = self.server.name(), why, "the server did not start");
+                tracing::warn!(server = self.server.name(), why, "server did not start");
                 *self.failure.lock() = Some(failure.clone());
                 self.failures.fetch_add(1, Ordering::Release);
                 Err(failure)
@@ -245,7 +246,7 @@ impl Link {
         }
     }
 
-    /// How long a start has to wait: the server fails to start, or it starts and dies young.
+    /// How long a start must wait, because the server fails to start or closes soon after.
     fn must_wait(&self, now: Instant) -> Option<Duration> {
         self.server.must_wait(now).max(self.deaths.lock().wait(now))
     }
@@ -259,7 +260,7 @@ impl Link {
         }
     }
 
-    /// Opens the conversation in the era `first`, or else in the other.
+    /// Negotiates in the era `first`, or else in the other.
     async fn negotiate(
         self: &Arc<Self>,
         first: Era,
@@ -273,7 +274,7 @@ impl Link {
                     return Ok((up, HandshakeOutcome::Accepted(welcome)));
                 }
                 Discovered::Sessionful => {}
-                // Some servers do not survive a question that they do not know.
+                // Some servers exit on a request that they do not know.
                 Discovered::Gone => up = self.connect().await?,
             }
         }
@@ -291,7 +292,7 @@ impl Link {
         }
         let mut discovered = self.discover(&up, limit).await;
         if matches!(discovered, Discovered::Gone) {
-            // It does not survive having refused a handshake.
+            // Some servers exit after refusing a handshake.
             up = self.connect().await?;
             discovered = self.discover(&up, limit).await;
         }
@@ -303,7 +304,7 @@ impl Link {
         Ok((up, opened?))
     }
 
-    /// From here on, whatever goes wrong closes the channel.
+    /// From here on, any error closes the channel.
     async fn connect(self: &Arc<Self>) -> Result<LiveChannel, Failure> {
         let epoch = self.epochs.fetch_add(1, Ordering::Relaxed) + 1;
         let channel = self.server.connector.connect(self.inbound(epoch, None)).await?;
@@ -322,16 +323,19 @@ impl Link {
         let Ok(Incoming::One(Message::Response(response))) =
             parse_server(&answer, &Limits::default())
         else {
-            return Err(Failure::unavailable("its answer to `initialize` is no answer"));
+            return Err(Failure::unavailable(
+                "its answer to `initialize` is not a JSON-RPC response",
+            ));
         };
         match response.payload {
             Payload::Error(_) => Ok(HandshakeOutcome::Rejected(answer.clone())),
             Payload::Result(result) => {
                 let version = peek(result, &["protocolVersion"]).ok().flatten().and_then(text);
                 let Some(version) = version else {
-                    return Err(Failure::unavailable("its handshake names no protocol version"));
+                    return Err(Failure::unavailable("its handshake has no protocol version"));
                 };
-                // Some that speak nothing else agree to what no handshake can.
+                // Some sessionless servers accept `initialize` with a version that has no
+                // handshake.
                 if version == VERSION {
                     return Ok(HandshakeOutcome::Rejected(answer.clone()));
                 }
@@ -342,7 +346,7 @@ impl Link {
         }
     }
 
-    /// Asks something before the conversation is open.
+    /// Sends a request before the handshake is complete.
     pub(super) async fn handshake_request(
         self: &Arc<Self>,
         up: &LiveChannel,
@@ -352,7 +356,7 @@ impl Link {
         let number = self.waiting.number();
         let (tell, mut answer) = oneshot::channel();
         self.waiting.insert(number, Waiter::Own(tell, up.epoch));
-        // An agent that hangs up, or a limit that is up, breaks this off.
+        // Fails the request if the agent disconnects or the time limit expires.
         let _unanswered = FailOnDrop { link: Arc::clone(self), number };
         let (body, heads) = write(number);
         let inbound = self.inbound(up.epoch, Some(number));
@@ -365,21 +369,21 @@ impl Link {
         };
         match sent {
             Ok(Ok(())) => answer.await.unwrap_or_else(|_| gone()),
-            // A refusal that is itself a JSON-RPC error is the server's answer.
+            // A rejection that is a JSON-RPC error is the server's answer.
             Ok(Err(SendError::Refused { body, .. })) if error_in(&body).is_some() => Ok(body),
             Ok(Err(error)) => Err(error.into()),
-            Err(_) => Err(Failure::unavailable("the handshake broke off")),
+            Err(_) => Err(Failure::unavailable("the handshake was aborted")),
         }
     }
 
-    /// The channel of `epoch` ended by itself.
+    /// The channel of `epoch` closed by itself.
     pub(super) fn lost(&self, epoch: u64, why: &str) {
         self.died.fetch_max(epoch, Ordering::AcqRel);
         let current = self.up.load_full().filter(|up| up.epoch == epoch);
         if let Some(up) = current {
             let now = Instant::now();
             self.note_death(now - up.since, now);
-            tracing::warn!(server = self.server.name(), why, "the server went away");
+            tracing::warn!(server = self.server.name(), why, "server connection lost");
         }
         self.forget(epoch);
         let failure = Failure::Lost { why: why.to_owned() };
@@ -390,8 +394,8 @@ impl Link {
 // === impl LiveChannel ===
 
 impl LiveChannel {
-    /// Opens the server's own stream, once. Not tracked: it ends when the channel is closed, and
-    /// nothing waits for it.
+    /// Opens the server's own stream, once. Not tracked: it ends with the channel, and nothing
+    /// waits for it.
     pub(super) fn listen(&self) {
         if self.listening.swap(true, Ordering::Relaxed) {
             return;
@@ -404,7 +408,7 @@ impl LiveChannel {
 impl Drop for LiveChannel {
     fn drop(&mut self) {
         self.gone.cancel();
-        // The last call that used the channel is over.
+        // The last call over this channel is complete.
         if tokio::runtime::Handle::try_current().is_ok() {
             let channel = Arc::clone(&self.channel);
             self.tasks.spawn(async move { channel.close().await });
@@ -417,7 +421,7 @@ fn left_until(deadline: Option<Instant>, of_child: Duration) -> Duration {
     deadline.map_or(of_child, |deadline| deadline.saturating_duration_since(Instant::now()))
 }
 
-/// None if it is not done by then.
+/// `None` if it is not done by then.
 async fn in_time<T>(deadline: Option<Instant>, work: impl Future<Output = T>) -> Option<T> {
     match deadline {
         Some(deadline) => timeout_at(deadline, work).await.ok(),
@@ -434,5 +438,5 @@ async fn send(
 }
 
 fn gone() -> Result<Bytes, Failure> {
-    Err(Failure::unavailable("it went away during the handshake"))
+    Err(Failure::unavailable("it disconnected during the handshake"))
 }

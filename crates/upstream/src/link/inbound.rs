@@ -1,43 +1,39 @@
-//! What a server says, and whom it concerns.
+//! Receiving: which request or agent a message of a server belongs to.
+//!
+//! Responses are handled here, `inbound/notifications.rs` delivers notifications, and
+//! `inbound/requests.rs` passes requests of the server to an agent.
 
 use std::borrow::Cow;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::Instant;
-use toolgate_admission::clearance::Closed;
-use toolgate_admission::list_kind::Kind;
 use toolgate_admission::task_call::Made;
 use toolgate_mcp::{
-    Incoming, Limits, Message, Notification, Payload, Pieces, Request, Response, code, method,
-    parse_server, peek, text, write,
+    Incoming, Limits, Message, Payload, Pieces, Response, code, parse_server, write,
 };
 
-use super::agent::Agent;
-use super::changes::without_tag;
+use super::Link;
 use super::ended::Ended;
 use super::input_required::{is_input_required, receive_input_required};
-use super::missing_capability::{answer_at_once, missing_capability_answer};
+use super::missing_capability::missing_capability_answer;
 use super::present::NotShown;
-use super::server_request::{Requester, ServerRequest};
 use super::waiting::{AgentWaiter, Bridge, Waiter};
-use super::{Link, Parties};
 use crate::channel::{Inbox, Progress};
 use crate::event_buffer::EventBuffer;
 use crate::held_answer::HeldAnswer;
 use crate::label;
 use crate::relay::RelayWriter;
-use crate::rewrite::{push, rewrite, with_error};
-use crate::tasks::TaskMessage;
+use crate::rewrite::with_error;
+
+mod notifications;
+mod requests;
 
 /// How long an agent may take to answer a question of a server.
 pub(super) const QUESTION: Duration = Duration::from_mins(10);
-/// How many bytes of what a shared server says are logged.
-const MAX_LOGGED: usize = 512;
 
-/// Hears one exchange, or (without a call) everything that belongs to none.
+/// Receives the messages of one exchange, or (without a call) all that belong to none.
 pub(super) struct Inbound {
     pub(super) link: Weak<Link>,
     pub(super) epoch: u64,
@@ -76,7 +72,8 @@ impl Inbox for Inbound {
 // === impl Link ===
 
 impl Link {
-    /// Takes in one message (or a batch) of the channel of `epoch`; `call` says in answer to what.
+    /// Receives one message (or a batch) over the channel of `epoch`; `call` is the number of its
+    /// exchange.
     pub(super) fn receive(&self, body: &Bytes, epoch: u64, call: Option<u64>) -> Progress {
         match parse_server(body, &Limits::default()) {
             Ok(Incoming::One(message)) => self.receive_one(&message, body, epoch, call),
@@ -92,10 +89,10 @@ impl Link {
             }
             Err(refusal) => {
                 self.server.metrics.dropped.inc();
-                // One that says nothing else must not fill the log.
+                // A server that sends only invalid messages must not fill the log.
                 if self.may_log() {
                     let (server, why) = (self.server.name(), refusal.message);
-                    tracing::warn!(server, why, "the server sent no MCP message");
+                    tracing::warn!(server, why, "server sent an invalid message");
                 }
                 Progress::Expecting
             }
@@ -127,7 +124,8 @@ impl Link {
     ) -> Progress {
         let number = match (response.id.and_then(|id| id.parse().ok()), response.payload) {
             (Some(number), _) => Some(number),
-            // Some servers cannot say which request they refuse; inside an exchange that is plain.
+            // Some servers do not name the request that they reject; within an exchange it is
+            // known.
             (None, Payload::Error(_)) => call,
             (None, Payload::Result(_)) => None,
         };
@@ -136,7 +134,7 @@ impl Link {
             Some(Waiter::Agent(waiting)) => self.answer(waiting, response, body),
             Some(Waiter::Own(waiting, _)) => drop(waiting.send(Ok(body.clone()))),
             None => {
-                tracing::debug!(server = self.server.name(), "an answer that nobody waits for");
+                tracing::debug!(server = self.server.name(), "response matches no pending request");
                 self.server.metrics.dropped.inc();
             }
         }
@@ -168,14 +166,14 @@ impl Link {
             waiting.buffer.answer(answer, None);
         }
         if let Err(unheard) = waiting.answered.send(ended) {
-            tracing::trace!("the request's own future was gone before its answer");
+            tracing::trace!("request was dropped before its answer");
             if let Some(held) = unheard.held {
                 held.buffer.skip_answer();
             }
         }
     }
 
-    /// The server's answer as the agent is to see it.
+    /// The server's answer as the agent sees it.
     fn answer_for(
         &self,
         waiting: &AgentWaiter,
@@ -210,305 +208,29 @@ impl Link {
             (Err(why), _) => {
                 let server = self.server.name();
                 let why = why.why(server);
-                tracing::warn!(server, why, "an answer of the server is not shown");
+                tracing::warn!(server, why, "answer of the server rejected");
                 (write::error(Some(&waiting.id), code::INTERNAL_ERROR, &why, None).into(), None)
             }
         }
     }
 
-    pub(super) fn receive_notification(
-        &self,
-        notification: &Notification<'_>,
-        body: &Bytes,
-        call: Option<u64>,
-    ) {
-        if self.receive_on_task_stream(notification, call) {
-            return;
-        }
-        if notification.method != method::PROGRESS
-            && let Some(named) = TaskMessage::of(&notification.method, notification.params)
-        {
-            return self.receive_task_notification(notification, &named, call);
-        }
-        match notification.method.as_ref() {
-            method::PROGRESS => self.receive_progress(notification),
-            method::CANCELLED => self.receive_cancelled(notification),
-            method::LISTEN_ACKNOWLEDGED => self.receive_acknowledged(notification, call),
-            method if is_general(method) => {
-                self.note_change(method);
-                match without_tag(notification) {
-                    Some(untagged) => self.tell_untagged(&untagged),
-                    None => self.tell_all(notification, body),
-                }
-            }
-            // It names no task.
-            method::TASKS_STATUS | method::TASKS_CHANGED => {
-                self.server.metrics.dropped.inc();
-            }
-            _ => match self.buffer_of(call) {
-                Some(buffer) => buffer.push(body.clone()),
-                None => self.tell_all(notification, body),
-            },
-        }
-    }
-
-    /// What names a task is for the grants whose calls created it.
-    fn receive_task_notification(
-        &self,
-        notification: &Notification<'_>,
-        named: &TaskMessage<'_>,
-        call: Option<u64>,
-    ) {
-        let sessions = match &self.parties {
-            Parties::One(session) => session.upgrade().into_iter().collect(),
-            // One server speaks to many: whoever created the task, or asked for it last.
-            Parties::Many(sessions) => {
-                let sessions: Vec<_> = sessions.lock().iter().filter_map(Weak::upgrade).collect();
-                let book = sessions.first().map(|session| Arc::clone(session.admission()));
-                let holders = book.map(|it| it.tasks.holders(self.server.name(), &named.own));
-                let holders = holders.unwrap_or_default();
-                let holds = |session: &Arc<dyn Agent>| {
-                    holders.contains(&(Arc::clone(&session.grant().label), session.key()))
-                };
-                sessions.into_iter().filter(holds).collect::<Vec<_>>()
-            }
-        };
-        let server = self.server.name();
-        let mut told = false;
-        for session in sessions.iter().filter(|session| named.is_of(*session, server)) {
-            if let Some(heard) = &named.heard {
-                let who = (&*session.grant().label, session.key());
-                session.admission().tasks.hear(who, server, &named.own, heard);
-            }
-            let Some((raw, shown)) = named.change(session, server) else { continue };
-            let is_one = session.sees_one_server() && !self.is_shared();
-            let buffer = is_one.then(|| self.buffer_of(call)).flatten();
-            let buffer = buffer.unwrap_or_else(|| Arc::clone(session.general()));
-            push(&buffer, notification.raw, &[(raw, &shown)]);
-            told = true;
-        }
-        if !told && let Some(forgotten) = self.early.keep(&named.own, notification.raw, call) {
-            self.server.metrics.dropped.inc_by(forgotten);
-            tracing::debug!(server, "dropped a notification about a task that no agent here has");
-        }
-    }
-
-    /// What is kept of a list that has changed is asked for again.
-    fn note_change(&self, method: &str) {
-        let changed = Kind::changed_by(method);
-        if !changed.is_empty()
-            && self.keeps_lists.load(Ordering::Relaxed)
-            && let Some(me) = self.me.upgrade()
-        {
-            me.refresh_lists(changed);
-        }
-    }
-
-    fn receive_progress(&self, notification: &Notification<'_>) {
-        let token =
-            notification.params.and_then(|params| peek(params, &["progressToken"]).ok().flatten());
-        let number: Option<u64> = token.and_then(|token| token.parse().ok());
-        let found = number.and_then(|number| self.waiting.progress_of(number));
-        if let (Some((buffer, theirs)), Some(ours)) = (found, token) {
-            push(&buffer, notification.raw, &[(ours, &theirs)]);
-        } else {
-            self.server.metrics.dropped.inc();
-        }
-    }
-
-    /// The server withdraws what it asked an agent.
-    fn receive_cancelled(&self, notification: &Notification<'_>) {
-        let id = notification.params.and_then(|params| peek(params, &["requestId"]).ok().flatten());
-        if self.receive_listen_ended(id) {
-            return;
-        }
-        let (Some(id), Parties::One(session)) = (id, &self.parties) else { return };
-        let Some(session) = session.upgrade() else { return };
-        if let Some((number, buffer)) = session.withdraw_server_request(&self.me, id) {
-            self.server_request_done();
-            push(&buffer, notification.raw, &[(id, &number.to_string())]);
-        }
-    }
-
-    fn receive_request(&self, request: &Request<'_>, epoch: u64, call: Option<u64>) {
-        if self.is_sessionless() {
-            // Servers ask nothing like that in protocol 2026-07-28, and nobody could answer.
-            self.server.metrics.dropped.inc();
-            return;
-        }
-        let session = match &self.parties {
-            Parties::One(session) => session.upgrade(),
-            Parties::Many(_) => None,
-        };
-        match session {
-            Some(session) if session.sees_one_server() => {
-                self.ask_agent(&session, request, epoch, call);
-            }
-            Some(session) => self.ask_with_label(&session, request, epoch, call),
-            None => self.answer_for_agents(request),
-        }
-    }
-
-    fn ask_agent(
-        &self,
-        session: &Arc<dyn Agent>,
-        request: &Request<'_>,
-        epoch: u64,
-        call: Option<u64>,
-    ) {
-        let of_call = self.buffer_of(call).or_else(|| self.waiting.newest_buffer());
-        if let Some(answer) = answer_at_once(&**session, request, of_call.as_deref()) {
-            return self.answer_server(answer);
-        }
-        let buffer = of_call.unwrap_or_else(|| Arc::clone(session.general()));
-        let server = self.server.name();
-        let task = TaskMessage::of(&request.method, request.params);
-        if task.as_ref().is_some_and(|task| task.is_of_others(session, server)) {
-            return self.refuse_server(request.id, "the task belongs to another agent");
-        }
-        let task = task.filter(|task| task.is_of(session, server));
-        let task = task.and_then(|task| task.change(session, server));
-        let token = request
-            .params
-            .and_then(|params| peek(params, &["_meta", "progressToken"]).ok().flatten());
-        let asked = ServerRequest {
-            link: Weak::clone(&self.me),
-            epoch,
-            requester: Requester::Server { id: request.id.into(), token: token.map(Into::into) },
-            buffer: Arc::clone(&buffer),
-            until: Instant::now() + QUESTION,
-        };
-        self.server_requests.fetch_add(1, Ordering::Relaxed);
-        let Some(number) = session.ask(asked) else {
-            self.server_request_done();
-            let why = "the agent has too many requests to answer already";
-            return self.refuse_server(request.id, why);
-        };
-        let number = number.to_string();
-        let mut changes = vec![(request.id, number.as_str())];
-        changes.extend(token.map(|token| (token, number.as_str())));
-        changes.extend(task.as_ref().map(|(raw, shown)| (*raw, shown.as_str())));
-        push(&buffer, request.raw, &changes);
-    }
-
-    /// A question to an agent that sees all servers says which one asks.
-    fn ask_with_label(
-        &self,
-        session: &Arc<dyn Agent>,
-        request: &Request<'_>,
-        epoch: u64,
-        call: Option<u64>,
-    ) {
-        let named = label::params(&request.method, request.params, self.server.name());
-        let (named, params) = match (named, request.params) {
-            (Ok(Some(named)), Some(params)) => (named, params),
-            (Ok(_), _) => return self.ask_agent(session, request, epoch, call),
-            (Err(label::CannotLabel), _) => {
-                return self.refuse_server(request.id, "the question cannot be read");
-            }
-        };
-        let Ok(body) = rewrite(request.raw, &[(params, &named)]) else { return };
-        if let Ok(Incoming::One(Message::Request(request))) =
-            parse_server(&body, &Limits::default())
-        {
-            self.ask_agent(session, &request, epoch, call);
-        }
-    }
-
-    /// Tells the server that its question is not asked.
-    fn refuse_server(&self, id: &str, why: &str) {
-        self.answer_server(write::error(Some(id), code::INTERNAL_ERROR, why, None));
-    }
-
-    /// The agent has not answered the server's question `id` in time.
-    pub fn answer_late(&self, id: &str) {
-        let minutes = QUESTION.as_secs() / 60;
-        self.refuse_server(id, &format!("the agent gave no answer within {minutes} minutes"));
-    }
-
-    /// On a shared link there is no one agent that the server could mean.
-    fn answer_for_agents(&self, request: &Request<'_>) {
-        let answer = if request.method == method::PING {
-            write::result(request.id, "{}")
-        } else {
-            let why = "this server is shared by several agents, so it cannot ask any of them \
-                       (`instances: shared` in toolgate.yaml)";
-            write::error(Some(request.id), code::METHOD_NOT_FOUND, why, None)
-        };
-        self.answer_server(answer);
-    }
-
-    fn answer_server(&self, answer: Bytes) {
-        let Some(me) = self.me.upgrade() else { return };
-        self.tasks.spawn(async move { me.tell(answer, Closed::answer()).await });
-    }
-
-    /// Gives a notification that belongs to no request to every agent that it concerns.
-    fn tell_all(&self, notification: &Notification<'_>, body: &Bytes) {
-        match &self.parties {
-            Parties::One(session) => {
-                if let Some(session) = session.upgrade() {
-                    session.receive_general(&self.server, notification, body);
-                }
-            }
-            Parties::Many(sessions) => {
-                let sessions = sessions.lock().clone();
-                let sessions = sessions.iter().filter_map(Weak::upgrade);
-                if notification.method == method::RESOURCES_UPDATED {
-                    let params = notification.params.unwrap_or("{}");
-                    let uri = peek(params, &["uri"]).ok().flatten().and_then(text);
-                    let uri = uri.unwrap_or_default();
-                    let follows = |session: &Arc<dyn Agent>| {
-                        session.server_subscriptions().subscribed(self.server.name(), &uri)
-                    };
-                    for session in sessions.filter(follows) {
-                        session.receive_general(&self.server, notification, body);
-                    }
-                } else if Kind::changed_by(&notification.method).is_empty() {
-                    self.log_unattributed(notification);
-                } else {
-                    // Whatever else it holds may be about one of them.
-                    let bare = write::notification(&notification.method, None);
-                    for session in sessions {
-                        session.receive_general(&self.server, notification, &bare);
-                    }
-                }
-            }
-        }
-    }
-
+    /// Whether a message about invalid input may be logged now.
     fn may_log(&self) -> bool {
         let mut limit = self.log_limit.lock();
         let suppressed = limit.renew(Instant::now());
         if suppressed > 0 {
-            tracing::warn!(server = self.server.name(), suppressed, "log messages suppressed");
+            tracing::warn!(
+                server = self.server.name(),
+                suppressed,
+                "log messages about the server suppressed"
+            );
         }
         limit.allow()
     }
 
-    /// What belongs to no agent's request or subscription may be about any of those who share the
-    /// server.
-    fn log_unattributed(&self, notification: &Notification<'_>) {
-        self.server.metrics.dropped.inc();
-        if self.may_log() {
-            let said = notification.params.unwrap_or_default();
-            let said = said.get(..said.floor_char_boundary(MAX_LOGGED)).unwrap_or_default();
-            let (server, method) = (self.server.name(), &*notification.method);
-            tracing::info!(server, method, said, "a shared server spoke to no agent in particular");
-        }
-    }
-
-    fn tell_untagged(&self, body: &Bytes) {
-        if let Ok(Incoming::One(Message::Notification(notification))) =
-            parse_server(body, &Limits::default())
-        {
-            self.tell_all(&notification, body);
-        }
-    }
-
-    /// Where the request `call` is answered; a child does not say what a message belongs to, so
-    /// without a call it is the only request that runs, if there is only one. Where agents share
-    /// the server even that one may be another's than the one it speaks of.
+    /// The event buffer of the request `call`. A child does not name the request a message belongs
+    /// to; then it is the only running request, if there is only one. On a shared server even that
+    /// one may belong to another agent than the message.
     fn buffer_of(&self, call: Option<u64>) -> Option<Arc<EventBuffer>> {
         match call {
             Some(call) => self.waiting.buffer_of(call),
@@ -516,11 +238,6 @@ impl Link {
             None => self.waiting.only_buffer(),
         }
     }
-}
-
-/// Notifications about what a server offers, which never belong to one request.
-pub(super) fn is_general(method: &str) -> bool {
-    method.ends_with("/list_changed") || method == method::RESOURCES_UPDATED
 }
 
 fn raw_of<'a>(message: &Message<'a>) -> &'a str {

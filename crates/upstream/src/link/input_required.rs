@@ -1,13 +1,13 @@
-//! `input_required`: a server of protocol 2026-07-28 wants something before a call goes on.
+//! `input_required`: a sessionless server needs input before it continues a call.
 //!
-//! An agent of the same protocol is given the server's own words and goes on with its next request
-//! (`sessionless/parking.rs`); one of an older protocol is asked in mid-call, as servers of its protocol
-//! do, and the request is sent again with its answers.
+//! A sessionless agent receives the server's own result and continues with its next request
+//! (`sessionless/parking.rs`). A sessionful agent is asked during the call, as servers of its
+//! protocol do, and the request is sent again with its answers.
 //!
-//! Invariant: a request is sent again only with answers to something that the server asked, and at
-//! most [`MAX_ROUNDS`] times for an agent of an older protocol.
-//! Invariant: between two legs the request waits under its next number, so that it can be
-//! cancelled, and its time stands still.
+//! Invariant: a request is sent again only with answers to questions of the server, and at most
+//! [`MAX_ROUNDS`] times for a sessionful agent.
+//! Invariant: between two rounds the request waits under its next number, so that it can be
+//! cancelled, and its timeout is suspended.
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,17 +35,17 @@ use crate::event_buffer::EventBuffer;
 use crate::failure::Failure;
 use crate::label;
 
-/// How many questions of one leg an agent is asked.
+/// How many questions of one round an agent is asked.
 const MAX_QUESTIONS: usize = 100;
-/// How many times an agent of an older protocol is asked during one call. Each time the request is
-/// written again.
+/// How many times a sessionful agent is asked during one call. Each time the request is written
+/// again.
 const MAX_ROUNDS: usize = 10;
 
-/// A server's wish for more.
+/// A result that requires input.
 pub(crate) struct InputRequired {
     waiting: AgentWaiter,
     answer: oneshot::Receiver<Ended>,
-    /// Its whole result.
+    /// The complete result.
     result: String,
 }
 
@@ -55,21 +55,21 @@ impl fmt::Debug for InputRequired {
     }
 }
 
-/// What comes after a server's wish for more.
+/// What follows a result that requires input.
 pub(super) enum Next {
-    /// The request is sent again, like this, under a permit of its own if it has one.
+    /// The request is sent again with this body, under its own permit if it has one.
     Round(Bytes, Option<Permit>),
-    /// It is over.
+    /// The call is over.
     Over(Ended),
 }
 
-/// Whether a result only asks for more.
+/// Whether a result requires input.
 pub(super) fn is_input_required(result: &str) -> bool {
     let kind = peek(result, &["resultType"]).ok().flatten().and_then(text);
     kind.as_deref() == Some("input_required")
 }
 
-/// A server's answer that is none yet.
+/// Receives a result that requires input.
 pub(super) fn receive_input_required(mut waiting: AgentWaiter, result: &str) {
     let (next, answer) = oneshot::channel();
     let answered = std::mem::replace(&mut waiting.answered, next);
@@ -80,7 +80,7 @@ pub(super) fn receive_input_required(mut waiting: AgentWaiter, result: &str) {
 }
 
 impl Link {
-    /// Has the agent asked, and makes the request that goes on.
+    /// Has the agent asked, and builds the request of the next round.
     pub(super) async fn next_round(
         self: &Arc<Self>,
         pending: &mut Pending,
@@ -148,8 +148,8 @@ impl Link {
             .map_err(|refusal| Failure::unavailable(refusal.message))
     }
 
-    /// Asks an agent of an older protocol everything that the server wants to know; the answers as
-    /// the server wants them.
+    /// Asks a sessionful agent all questions of the server; returns the answers in the server's
+    /// form.
     async fn ask_sessionful(
         self: &Arc<Self>,
         number: u64,
@@ -162,10 +162,10 @@ impl Link {
         let wanted = peek(result, &["inputRequests"]).ok().flatten().unwrap_or("{}");
         let wanted = entries(wanted).ok().flatten().unwrap_or_default();
         if wanted.is_empty() {
-            return Err(lost("it wants the request again and asks nothing".into()));
+            return Err(lost("it requires input but asks no question".into()));
         }
         if wanted.len() > MAX_QUESTIONS {
-            return Err(lost(format!("it asks {} things at once", wanted.len())));
+            return Err(lost(format!("it asks {} questions at once", wanted.len())));
         }
         let (tell, mut answers) = mpsc::unbounded_channel();
         let mut questions = Questions { link: self, session: &session, numbers: Vec::new() };
@@ -184,7 +184,7 @@ impl Link {
                 (None, Some((_, request))) if method_of(request) == method::ELICITATION_CREATE => {
                     r#"{"action":"cancel"}"#.to_owned()
                 }
-                (None, _) => return Err(lost("the agent did not answer what it asked".into())),
+                (None, _) => return Err(lost("the agent did not answer its question".into())),
             };
             given.push(format!("{}:{answer}", write::quote(&key)));
         }
@@ -203,7 +203,7 @@ enum QuestionError {
     Unreadable,
 }
 
-/// Questions to an agent of an older protocol; those without an answer are withdrawn with it.
+/// Questions to a sessionful agent; dropping it withdraws those without an answer.
 struct Questions<'l> {
     link: &'l Link,
     session: &'l Arc<dyn Agent>,
@@ -225,7 +225,7 @@ impl Questions<'_> {
         }
         let asked = ServerRequest {
             link: self.link.me.clone(),
-            // It outlives any channel: the server keeps nothing of it.
+            // It outlives any channel: the server keeps no state of it.
             epoch: u64::MAX,
             requester: Requester::Call { key: key.into(), tell: tell.clone() },
             buffer: Arc::clone(buffer),
@@ -256,7 +256,7 @@ impl Drop for Questions<'_> {
     }
 }
 
-/// While this lives, the time of calls over the link stands still.
+/// While this lives, the timeouts of calls over the link are suspended.
 struct Waits<'l>(&'l Link);
 
 impl<'l> Waits<'l> {
@@ -281,7 +281,7 @@ fn method_of(request: &str) -> String {
     method.map(std::borrow::Cow::into_owned).unwrap_or_default()
 }
 
-/// The request of an agent of an older protocol, once more, with its answers.
+/// The request of a sessionful agent for the next round, with its answers.
 fn continued(
     body: &Bytes,
     number: u64,
@@ -301,8 +301,8 @@ fn continued(
     Ok(edit.insert_raw(params, &more).map_err(cannot)?.finish())
 }
 
-/// The next request of a client, as the server is to have it: what was decided, with the client's
-/// answers, the server's own state, and what the client says of this message.
+/// The next request of a client as the server receives it: the admitted request, with the client's
+/// answers, the server's own state, and the client's description of this message.
 fn retried(
     decided: &Bytes,
     retry: &str,

@@ -1,10 +1,10 @@
-//! List refresh: asking a server, in the background, what it offers.
+//! List refresh: fetching a server's lists in the background.
 //!
-//! A survey runs over a link when that comes up, when the server says that something changed, and
-//! when what is kept has become old. One survey runs at a time, and a server that keeps it busy is
-//! asked more and more seldom, so that it cannot cost more than a share of our time.
+//! A refresh runs when a link connects, when the server reports a change, and when the cached lists
+//! are old. One refresh of a link runs at a time, and the pause after it grows with its duration,
+//! so that a slow server takes a bounded share of time.
 //!
-//! Invariant: a survey that fails leaves what was kept.
+//! Invariant: a failed refresh keeps the cached lists.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Weak};
@@ -30,12 +30,12 @@ use crate::rewrite::error_in;
 const PAGE: Duration = Duration::from_secs(30);
 /// How many pages a list may have.
 const MAX_PAGES: usize = 10_000;
-/// How far apart two refreshes of one link are at least.
+/// The least time between two refreshes of one link.
 const SPACING: Duration = Duration::from_millis(500);
-/// How much longer than the survey itself the pause after it is.
+/// The pause after a refresh, as a multiple of its duration.
 const REST: u32 = 9;
 
-/// What is to be asked.
+/// Which lists are due.
 #[derive(Debug, Default)]
 pub(super) struct ListRefresh {
     /// A bit for each kind.
@@ -49,13 +49,13 @@ impl ListRefresh {
         self.due.fetch_or(bits, Ordering::AcqRel);
     }
 
-    /// Whether nothing is due; then somebody else may begin anew.
+    /// Whether nothing is due; then another caller may start a refresh.
     fn is_done(&self) -> bool {
         if self.due.load(Ordering::Acquire) != 0 {
             return false;
         }
         self.running.store(false, Ordering::Release);
-        // Something may have become due between the two lines.
+        // A list may have become due between the two operations.
         self.due.load(Ordering::Acquire) == 0 || self.running.swap(true, Ordering::AcqRel)
     }
 
@@ -68,7 +68,7 @@ impl ListRefresh {
 // === impl Link ===
 
 impl Link {
-    /// Asks for these lists in the background, now or as soon as it may.
+    /// Fetches these lists in the background, as soon as allowed.
     pub fn refresh_lists(self: &Arc<Self>, kinds: &[Kind]) {
         self.list_refresh.add(kinds);
         if self.list_refresh.running.swap(true, Ordering::AcqRel) {
@@ -80,13 +80,13 @@ impl Link {
             return;
         }
         self.server.list_cache.note_request(Instant::now());
-        // Not tracked: nobody waits for it. Between two refreshes it holds nothing, so that a link
-        // that nobody else holds ends, however much its server has to say.
+        // Not tracked: nothing waits for it. Between two refreshes it holds no link, so that an
+        // unused link can end.
         tokio::spawn(run_refreshes(Weak::clone(&self.me)));
     }
 
-    /// Whether the server may be asked although nobody has called it. One that is a process is
-    /// started for a few agent sessions of a grant; the others are shown what those have heard.
+    /// Whether the server may be contacted without a call. A process is started for a few agent
+    /// sessions of a grant; the others see the lists of those.
     fn may_start_refresh(self: &Arc<Self>) -> bool {
         if self.is_cheap() {
             return true;
@@ -96,12 +96,12 @@ impl Link {
         self.barred().is_none() && self.server.may_start_for_lists(&session.grant().label, self)
     }
 
-    /// Whether a survey runs or is about to.
+    /// Whether a refresh is running or about to.
     pub(crate) fn is_refreshing(&self) -> bool {
         self.list_refresh.running.load(Ordering::Acquire)
     }
 
-    /// Asks for what is due; how long to rest after that, or none if nothing was due.
+    /// Fetches what is due; returns the pause after it, or `None` if nothing was due.
     async fn next_refresh(self: Arc<Self>) -> Option<Duration> {
         let began = Instant::now();
         if self.list_refresh.is_done() {
@@ -109,7 +109,7 @@ impl Link {
         }
         if let Err(failure) = self.refresh_once().await {
             let why = failure.what(self.server.name());
-            tracing::debug!(server = self.server.name(), why, "its lists could not be had");
+            tracing::debug!(server = self.server.name(), why, "list refresh failed");
             self.list_refresh.take();
         }
         self.server.list_cache.settle();
@@ -118,12 +118,12 @@ impl Link {
 
     async fn refresh_once(self: &Arc<Self>) -> Result<(), Failure> {
         self.ensure_up(Instant::now()).await?;
-        // Now, because coming up makes everything due.
+        // After connecting, because connecting makes all lists due.
         let kinds = self.list_refresh.take();
         let mut advertised = self.advertised();
         let before = self.server.list_cache.of(&self.client_profile);
         for kind in Kind::ALL {
-            // What is not asked for now stays; what was never asked for is asked for now.
+            // Lists that are not due are kept; lists that were never fetched are fetched.
             let kept = before.as_ref().map(|before| Arc::clone(before.list(kind)));
             let list = match kept {
                 Some(kept) if !kinds.contains(&kind) => kept,
@@ -138,7 +138,7 @@ impl Link {
         Ok(())
     }
 
-    /// Asks for a list, so that its names are known; a list that cannot be had teaches nothing.
+    /// Fetches a list to learn its names; a failure is only logged.
     pub(crate) async fn learn_list(self: &Arc<Self>, kind: Kind) {
         let listed = async {
             self.ensure_up(Instant::now()).await?;
@@ -149,11 +149,11 @@ impl Link {
         };
         if let Err(failure) = listed.await {
             let why = failure.what(self.server.name());
-            tracing::debug!(server = self.server.name(), why, "its list could not be had");
+            tracing::debug!(server = self.server.name(), why, "list not fetched");
         }
     }
 
-    /// What the server said of itself in its handshake.
+    /// What the server advertised in its handshake.
     pub(super) fn advertised(&self) -> Advertised {
         let welcome = self.opened.lock().clone().unwrap_or_default();
         match payload_of(&welcome) {
@@ -162,7 +162,7 @@ impl Link {
         }
     }
 
-    /// The lists that the server has, by its handshake; none if there was none yet.
+    /// The lists that the server declares in its handshake; `None` before the handshake.
     pub fn lists(&self) -> Option<Vec<Kind>> {
         self.opened.lock().as_ref()?;
         let advertised = self.advertised();
@@ -182,7 +182,7 @@ impl Link {
             let usable = self.without_broken(kind, result);
             let result = usable.as_deref().unwrap_or(result);
             let next = builder.add(result).map_err(|refusal| {
-                Failure::unavailable(format!("its {} cannot be read: {refusal}", kind.member()))
+                Failure::unavailable(format!("its {} cannot be parsed: {refusal}", kind.member()))
             })?;
             let next = next.map(|cursor| format!(r#"{{"cursor":{cursor}}}"#));
             if next.is_none() || next == params {
@@ -197,12 +197,12 @@ impl Link {
         if list.is_cut() {
             let shown = list.len();
             let (server, what) = (self.server.name(), kind.member());
-            tracing::warn!(server, what, shown, "the server has more than can be shown");
+            tracing::warn!(server, what, shown, "list truncated: too many entries or bytes");
         }
         Ok(list)
     }
 
-    /// A page without tools that nobody can call as their server wants; none if there are none.
+    /// A page without tools whose annotations are invalid; `None` if there are none.
     fn without_broken(&self, kind: Kind, result: &str) -> Option<String> {
         if kind != Kind::Tools {
             return None;
@@ -211,11 +211,11 @@ impl Link {
         if broken.is_empty() || !self.is_sessionless() {
             return None;
         }
-        // What cannot be read is refused where the page is added.
+        // A page that cannot be parsed is rejected when it is added.
         without_hidden(kind, result, |own| broken.contains(own)).ok().flatten()
     }
 
-    /// Asks the server something of our own.
+    /// Sends a request of toolgate's own.
     pub(crate) async fn ask(
         self: &Arc<Self>,
         method: &str,
@@ -237,7 +237,7 @@ impl Link {
             }
             Err(error) => return Err(error.into()),
         }
-        answer.await.unwrap_or_else(|_| Err(Failure::Lost { why: "it went away".to_owned() }))
+        answer.await.unwrap_or_else(|_| Err(Failure::Lost { why: "it disconnected".to_owned() }))
     }
 }
 
@@ -259,7 +259,7 @@ fn bit(kind: Kind) -> u8 {
     }
 }
 
-/// A page of a list; none if the server does not know such lists.
+/// A page of a list; `None` if the server does not support such lists.
 fn listed(answer: &Bytes, kind: Kind) -> Result<Option<&str>, Failure> {
     let payload = payload_of(answer);
     if let Some(Payload::Result(result)) = payload {
@@ -270,7 +270,7 @@ fn listed(answer: &Bytes, kind: Kind) -> Result<Option<&str>, Failure> {
         Some(Payload::Error(error)) if matches!(peek(error, &["code"]), Ok(Some(code)) if code == unknown) => {
             Ok(None)
         }
-        _ => Err(Failure::unavailable(format!("it does not say its {}", kind.member()))),
+        _ => Err(Failure::unavailable(format!("it does not list its {}", kind.member()))),
     }
 }
 

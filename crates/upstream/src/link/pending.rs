@@ -1,9 +1,9 @@
 //! Pending requests: an agent's request from the moment it has a number to its end.
 //!
-//! Invariant: a message is sent once, with a clearance, whatever the server answers. Only what needs
-//! no permit (lists, pings) is sent again to a server that has forgotten its session.
-//! Invariant: what a permit was given for is judged again immediately before it is written.
-//! Invariant: however this ends, a panic too, nobody is left waiting.
+//! Invariant: a message is sent once, with a clearance, whatever the server answers. Only a request
+//! that needs no permit (a list, a ping) is sent again to a server that has lost its session.
+//! Invariant: a request with a permit is checked again immediately before it is written.
+//! Invariant: however it ends, even by a panic, the agent receives an answer.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -36,33 +36,33 @@ use crate::failure::Failure;
 use crate::rewrite::{error_in, rewrite, with_error};
 use crate::tasks::Role;
 
-/// How long the questions of a server may keep the time of a request standing still, in all.
+/// How long questions of a server may suspend the timeout of a request, in total.
 const QUESTIONS: Duration = Duration::from_hours(1);
 
-/// An agent's request on its way into a link.
+/// An agent's request that enters a link.
 #[derive(Clone, Copy)]
 pub struct AgentRequest<'a> {
     /// Key of the agent session.
     pub session: u64,
     /// The request.
     pub request: &'a Request<'a>,
-    /// Parts of the request that the server knows under other names.
+    /// Parts of the request that are replaced by the server's own names.
     pub changes: &'a [(&'a str, &'a str)],
     /// The task that it is about, under the server's own id.
     pub task: Option<&'a str>,
-    /// Whether URIs in the answer are to be shown as on `/mcp`.
+    /// Whether URIs in the answer are shown as on `/mcp`.
     pub mapped: bool,
-    /// Whether the answer is to be written down before the agent may have it.
+    /// Whether the answer must be recorded before the agent may see it.
     pub held: bool,
-    /// Under what the audit has it, if it does.
+    /// Its id in the audit, if it has one.
     pub call_id: Option<CallId>,
     /// Whether the request is of protocol 2026-07-28.
     pub sessionless: bool,
-    /// From whom some of the entries of a list are hidden.
+    /// The grant from which some entries of a list are hidden.
     pub hides: Option<(&'a Arc<Grant>, Timestamp)>,
 }
 
-/// A request that has a number and was not sent yet.
+/// A request that has a number and is not sent yet.
 pub(crate) struct Pending {
     pub(super) unanswered: FailOnDrop,
     pub(super) body: Bytes,
@@ -70,23 +70,24 @@ pub(crate) struct Pending {
     pub(super) answer: oneshot::Receiver<Ended>,
     /// Whether it is of protocol 2026-07-28.
     pub(super) is_sessionless: bool,
-    /// What only such a request has.
+    /// The state of a sessionless client's call.
     pub(super) sessionless: Option<Box<Newer>>,
     arrived: Instant,
-    /// Judges it again before it is written, if it was admitted.
+    /// Checks it again before it is written, if it was admitted.
     recheck: Option<Arc<Recheck>>,
-    /// It, or a request before it that it goes on with, may have been written.
+    /// It, or a request of an earlier round, may have been written.
     pub(super) written: bool,
-    /// Time has passed since it was admitted.
+    /// Whether it has waited since it was admitted.
     pub(super) waited: bool,
-    /// How many times its agent was asked something that the server wants to know first.
+    /// How many times its agent was asked for input.
     pub(super) rounds: usize,
 }
 
 // === impl Link ===
 
 impl Link {
-    /// Gives an agent's request its number. From now on it can be cancelled, and it is answered.
+    /// Assigns a number to an agent's request. From now on it can be cancelled, and it will be
+    /// answered.
     pub(crate) fn pending(
         self: &Arc<Self>,
         ask: &AgentRequest<'_>,
@@ -164,7 +165,7 @@ impl Link {
         clearance: Clearance,
     ) -> Result<Ended, Failure> {
         let _room = self.server.room()?;
-        // An answer of whatever kind may come of what was done.
+        // Any answer may be the result of an execution.
         let mut second_chance = clearance.may_repeat();
         let mut next = clearance;
         loop {
@@ -193,7 +194,7 @@ impl Link {
             let sent = tokio::select! {
                 biased;
                 sent = up.channel.send(message, self.inbound(up.epoch, Some(number))) => sent,
-                // Somebody has said how it ended: nobody waits for the server any more.
+                // The request ended otherwise; the server's answer is no longer awaited.
                 ended = &mut pending.answer => {
                     return Ok(ended.unwrap_or(Ended::cancelled(Effect::Unknown)));
                 }
@@ -215,7 +216,7 @@ impl Link {
                     }
                 }
                 Err(SendError::Refused { status, body }) => {
-                    // It speaks another protocol by now.
+                    // It has changed its protocol.
                     if status.class == StatusClass::BadRequest && is_sessionless_refusal(&body) {
                         self.server.eras.refuses(Era::Sessionful);
                         self.forget(up.epoch);
@@ -233,7 +234,7 @@ impl Link {
         }
     }
 
-    /// The channel for a request, which may have to wait for it.
+    /// The live channel for a request, which may have to wait for it.
     pub(super) async fn ensure_up_for(
         self: &Arc<Self>,
         pending: &mut Pending,
@@ -245,8 +246,8 @@ impl Link {
         self.ensure_up(pending.arrived).await
     }
 
-    /// Judges a request again that is about to be written; if it is not allowed any more, the
-    /// agent is told, and this is how it ended.
+    /// Checks a request again before it is written; if it is no longer allowed, answers the agent
+    /// and returns how it ended.
     pub(super) async fn refused_on_recheck(&self, pending: &mut Pending) -> Option<Ended> {
         let recheck = pending.recheck.as_ref()?;
         let refused = match recheck.check_fresh().await {
@@ -264,18 +265,18 @@ impl Link {
         Some(Ended::refused(&refused, pending.written))
     }
 
-    /// Opens a new session in the background: the server has forgotten the one before.
+    /// Opens a new session in the background, because the server has lost the previous one.
     fn reopen(self: &Arc<Self>) {
         let me = Arc::clone(self);
         tokio::spawn(async move {
             if let Err(failure) = me.ensure_up(Instant::now()).await {
                 let why = failure.what(me.server.name());
-                tracing::debug!(server = me.server.name(), why, "no new session was opened");
+                tracing::debug!(server = me.server.name(), why, "server session not reopened");
             }
         });
     }
 
-    /// A refusal that is itself a JSON-RPC error is the server's answer, with its status.
+    /// A rejection that is a JSON-RPC error is the server's answer.
     pub(super) fn refused(
         &self,
         number: u64,
@@ -293,8 +294,8 @@ impl Link {
         Ok(Ended::answered(Payload::Error(error), None))
     }
 
-    /// Time is up, unless the server waits for the agent (a person may be typing an answer). Where
-    /// agents share the server, those who are not asked do not wait for it.
+    /// The timeout of a request. It is suspended while the server waits for the agent (a person may
+    /// be typing an answer); on a shared server, only for agents that are asked.
     async fn expiry(&self, limit: Duration, session: Option<u64>) {
         let longest = Instant::now() + QUESTIONS;
         loop {
@@ -319,7 +320,7 @@ impl Link {
 // === impl Pending ===
 
 impl Pending {
-    /// It goes no further; the agent is told.
+    /// Rejects it and answers the agent.
     pub(crate) fn refuse(self, refused: &Refused) {
         let FailOnDrop { link, number } = &self.unanswered;
         if let Some(Waiter::Agent(waiting)) = link.waiting.take(*number) {
@@ -327,7 +328,7 @@ impl Pending {
         }
     }
 
-    /// It goes no further, because of how it was sent; the agent is told.
+    /// Rejects it as an invalid request and answers the agent.
     pub(crate) fn object(self, refusal: &Refusal) {
         let FailOnDrop { link, number } = &self.unanswered;
         if let Some(Waiter::Agent(waiting)) = link.waiting.take(*number) {
@@ -336,12 +337,12 @@ impl Pending {
         }
     }
 
-    /// It is of protocol 2026-07-28 and has what only such a request has.
+    /// It belongs to a sessionless client.
     pub(crate) fn with_sessionless(self, sessionless: Newer) -> Self {
         Self { sessionless: Some(Box::new(sessionless)), ..self }
     }
 
-    /// It was admitted, and is judged again before it is written.
+    /// It was admitted, and is checked again before it is written.
     pub(crate) fn with_recheck(self, recheck: Arc<Recheck>) -> Self {
         Self { recheck: Some(recheck), ..self }
     }
@@ -360,13 +361,14 @@ impl Pending {
         Ok(Outbound::request(body, heads, clearance)?.with_last_look(last_look))
     }
 
-    /// How it ended: whoever took it out has said so, or it was cancelled before it left.
+    /// How it ended: the sender of the outcome has reported it, or it was cancelled before it was
+    /// sent.
     pub(super) fn taken_out(&mut self) -> Ended {
         let effect = if self.written { Effect::Unknown } else { Effect::NotStarted };
         self.answer.try_recv().unwrap_or(Ended::cancelled(effect))
     }
 
-    /// The body for a server of an older protocol.
+    /// The body for a sessionful server.
     fn sessionful_body(&self) -> Bytes {
         if !self.is_sessionless {
             return self.body.clone();
@@ -375,8 +377,8 @@ impl Pending {
         without_claims(&raw).ok().flatten().unwrap_or_else(|| self.body.clone())
     }
 
-    /// Sends it and waits for its end; everything that the agent is to see of it, at the latest a
-    /// failure, is in its buffer by then.
+    /// Sends it and waits for its end. By then everything for the agent, at least a failure, is in
+    /// its event buffer.
     pub(crate) async fn run(mut self, clearance: Clearance) -> Ended {
         let (link, limit) = (Arc::clone(&self.unanswered.link), self.limit);
         let session = link.waiting.session_of(self.unanswered.number);
@@ -402,7 +404,7 @@ impl Pending {
     }
 }
 
-/// Whether a refusal is one that only servers of protocol 2026-07-28 give.
+/// Whether a rejection is one that only sessionless servers give.
 fn is_sessionless_refusal(body: &Bytes) -> bool {
     let code = error_in(body).and_then(|error| peek(error, &["code"]).ok().flatten());
     let code = code.and_then(|code| code.parse().ok());

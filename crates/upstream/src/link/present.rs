@@ -1,7 +1,7 @@
-//! What a server of protocol 2026-07-28 answers, as an agent is to see it.
+//! Results and errors of a server as an agent sees them.
 //!
-//! Invariant: an agent that speaks the same protocol gets the server's own bytes, but for what its
-//! grant must not see and the names of `/mcp`.
+//! Invariant: an agent that speaks the protocol of the server receives the server's own bytes,
+//! except for hidden entries and the names of `/mcp`.
 
 use std::borrow::Cow;
 
@@ -18,7 +18,7 @@ use crate::lists::{Unreadable, without_hidden};
 use crate::shown_uris::{may_show_uris, show_uris};
 use crate::tasks::{Role, TaskAnswer, may_name};
 
-/// What older protocols do not have in a result.
+/// Members of a result that sessionful protocols do not have.
 const SESSIONLESS_MEMBERS: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
 
 impl Link {
@@ -65,7 +65,7 @@ impl Link {
         Ok(shown)
     }
 
-    /// What is said of a task, with the URIs in the result of its call as they are shown.
+    /// An answer about a task, with the URIs in the result of its call as shown.
     fn task_result(&self, waiting: &AgentWaiter, said: &str) -> Option<String> {
         matches!(waiting.role, Role::Task { .. }).then_some(())?;
         let result = peek(said, &["result"]).ok()??;
@@ -74,8 +74,7 @@ impl Link {
         String::from_utf8(edit.finish().to_vec()).ok()
     }
 
-    /// The result with the tasks that it speaks of as the agent knows them, and the task that it
-    /// creates.
+    /// The result with the task ids that the agent knows, and the task that it creates.
     pub(super) fn tasks_for_agent(
         &self,
         waiting: &AgentWaiter,
@@ -84,7 +83,7 @@ impl Link {
         if waiting.role == Role::Call && !may_name(result) {
             return Ok((None, None));
         }
-        // Without its agent session there is nobody to show it to.
+        // Without its agent session the result is not shown.
         let session = self.agent_by_key(waiting.session);
         let Some(session) = session else {
             return if waiting.role == Role::Call { Ok((None, None)) } else { Err(NotShown::Task) };
@@ -100,7 +99,7 @@ impl Link {
         let made = shown.made.map(|made| {
             self.deliver_early(&made.own);
             let up = self.up.load_full().filter(|up| Some(up.epoch) == waiting.epoch);
-            // A process takes its tasks with it; an HTTP server may keep them.
+            // Tasks end with a process; an HTTP server may keep them.
             let gone =
                 up.and_then(|up| (!up.channel.exchange_per_request()).then(|| up.gone.clone()));
             Box::new(Made { gone, shortest: self.server.timeout(None), ..made })
@@ -118,9 +117,9 @@ impl Link {
 
 /// Why an answer is not shown.
 pub(super) enum NotShown {
-    /// It is a list, and nothing can be hidden in it because it cannot be read.
+    /// It is a list that cannot be parsed, so nothing can be hidden in it.
     List,
-    /// It is about a task of somebody else, or cannot be read.
+    /// It is about a task of another grant, or cannot be parsed.
     Task,
 }
 
@@ -131,17 +130,17 @@ impl From<Unreadable> for NotShown {
 }
 
 impl NotShown {
-    /// What the agent is told.
+    /// The text for the agent.
     pub(super) fn why(&self, server: &str) -> String {
         match self {
-            Self::List => format!("the list of the server `{server}` cannot be read"),
+            Self::List => format!("the list of the server `{server}` cannot be parsed"),
             Self::Task => format!("the server `{server}` answered about another task"),
         }
     }
 }
 
 impl AgentWaiter {
-    /// The error as the agent knows it.
+    /// The error with the code of the agent's protocol.
     pub(super) fn error_for_agent<'e>(&self, error: &'e str) -> Cow<'e, str> {
         if self.bridge != Some(Bridge::Translate) || self.expects != Expects::Resource {
             return Cow::Borrowed(error);
@@ -156,7 +155,7 @@ impl AgentWaiter {
     }
 }
 
-/// The result without what older protocols do not have; none if there is nothing of that.
+/// The result without the members of sessionless protocols; `None` if it has none.
 fn for_sessionful(result: &str) -> Option<String> {
     let is_newer =
         |raw: &str| text(raw).is_some_and(|key| SESSIONLESS_MEMBERS.contains(&key.as_ref()));
@@ -169,7 +168,7 @@ fn for_sessionful(result: &str) -> Option<String> {
     Some(format!("{{{}}}", kept.join(",")))
 }
 
-/// A list that a grant sees its own way is not for others.
+/// Marks a filtered list as private to its grant.
 fn for_one_grant(list: &str) -> Option<String> {
     memmem::find(list.as_bytes(), b"cacheScope")?;
     let scope = peek(list, &["cacheScope"]).ok()??;

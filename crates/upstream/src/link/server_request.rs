@@ -1,4 +1,4 @@
-//! Questions of servers that an agent has not answered yet.
+//! Requests of servers that an agent has not answered yet.
 
 use std::sync::{Arc, Weak};
 
@@ -10,32 +10,32 @@ use crate::event_buffer::EventBuffer;
 
 /// A request of a server that the agent has not answered yet.
 pub struct ServerRequest {
-    /// The link over which the server asked.
+    /// The link over which the server sent it.
     pub link: Weak<Link>,
-    /// The channel of that link over which it asked.
+    /// The epoch of the channel over which the server sent it.
     pub epoch: u64,
-    /// Who wants the answer.
+    /// Who receives the answer.
     pub requester: Requester,
-    /// Where the agent was asked.
+    /// The stream on which the agent received it.
     pub buffer: Arc<EventBuffer>,
-    /// How long its answer is waited for.
+    /// When it times out.
     pub until: Instant,
 }
 
-/// Who wants an agent's answer.
+/// Who receives an agent's answer.
 pub enum Requester {
     /// The server, which waits for it.
     Server {
         /// The id and the progress token as the server spelled them.
         id: Box<str>,
-        /// None if the server wants to hear of no progress.
+        /// `None` if the server wants no progress notifications.
         token: Option<Box<str>>,
     },
-    /// A call to a server of protocol 2026-07-28, which goes on with it.
+    /// A call to a sessionless server, which continues with the answer.
     Call {
-        /// Under which name the server wants the answer.
+        /// The key under which the server expects the answer.
         key: Box<str>,
-        /// The raw result; none if the agent answered with an error.
+        /// The raw result; `None` if the agent answered with an error.
         tell: mpsc::UnboundedSender<(Box<str>, Option<String>)>,
     },
 }

@@ -1,9 +1,9 @@
-//! Requests to servers of protocol 2026-07-28: each describes itself, and has headers that repeat it.
+//! Requests to sessionless servers: each describes itself and has headers that repeat parts of it.
 //!
-//! What the protocol no longer has is answered here for agents of older ones; what such a server
-//! wants to know before it goes on is asked for in `link/input_required.rs`.
+//! Methods that the protocol no longer has are answered here for sessionful agents; input that such
+//! a server requires is handled in `link/input_required.rs`.
 //!
-//! Invariant: every leg of a request has a number of its own.
+//! Invariant: every round of a request has its own number.
 
 use std::sync::{Arc, Weak};
 
@@ -30,10 +30,10 @@ use crate::era::Era;
 use crate::failure::Failure;
 use crate::rewrite::error_in;
 
-/// What became of a request.
+/// The result of sending a request.
 pub(super) enum Delivered {
     Ended(Ended),
-    /// The server refused it unread: it does not speak this protocol any more.
+    /// The server rejected it unread: it no longer speaks this protocol.
     Refused,
 }
 
@@ -46,7 +46,7 @@ enum LocalRejection {
     Continuation,
 }
 
-/// A notification as a server of the newer protocol may have it; none if it is not to.
+/// A notification for a sessionless server; `None` if it must not be sent to one.
 pub(super) fn notification(up: &LiveChannel, body: Bytes, closed: Closed) -> Option<Outbound> {
     let heads = {
         let Ok(Incoming::One(Message::Notification(word))) =
@@ -64,7 +64,7 @@ pub(super) fn notification(up: &LiveChannel, body: Bytes, closed: Closed) -> Opt
 }
 
 impl Link {
-    /// Sends a request, leg by leg, and waits for its end.
+    /// Sends a request, round by round, and waits for its end.
     pub(super) async fn deliver_sessionless(
         self: &Arc<Self>,
         pending: &mut Pending,
@@ -122,7 +122,7 @@ impl Link {
                     match std::mem::take(&mut chance) {
                         true if sessionful => return Ok(Delivered::Refused),
                         true if misled => {
-                            // What is known of its tools is no longer true.
+                            // The known annotations of its tools are out of date.
                             self.learn_tools().await?;
                             continue;
                         }
@@ -152,12 +152,14 @@ impl Link {
             (chance, pending.waited) = (false, true);
             up = self.ensure_up(Instant::now()).await?;
             if up.era != Era::Sessionless {
-                return Err(Failure::Lost { why: "it speaks an older protocol by now".into() });
+                return Err(Failure::Lost {
+                    why: "it no longer speaks protocol 2026-07-28".into(),
+                });
             }
         }
     }
 
-    /// The message to send for a request that was written before.
+    /// The message of a request or of a further round of it.
     async fn outbound(
         self: &Arc<Self>,
         pending: &Pending,
@@ -173,7 +175,7 @@ impl Link {
         let body = body.map_err(|refusal| Failure::unavailable(refusal.message))?;
         let mut heads = heads_of(&raw);
         match &pending.sessionless {
-            // Those of the client agree with the arguments, or it would not have come this far.
+            // The client's headers agree with the arguments; this was checked before.
             Some(_) if up.channel.exchange_per_request() => {
                 heads.extend(self.known_parameters(&raw))
             }
@@ -185,7 +187,7 @@ impl Link {
         Ok(pending.outbound(body, heads, clearance)?)
     }
 
-    /// A request of our own.
+    /// The message of a request of toolgate's own.
     pub(super) fn own_outbound(
         &self,
         body: Bytes,
@@ -211,15 +213,15 @@ impl Link {
         self.known_parameters(raw)
     }
 
-    /// Asks for the server's tools; if that fails, less is known of them.
+    /// Fetches the server's tools; a failure is only logged.
     pub(crate) async fn learn_tools_or_not(self: &Arc<Self>) {
         if let Err(failure) = self.learn_tools().await {
             let why = failure.what(self.server.name());
-            tracing::debug!(server = self.server.name(), why, "its tools are not known");
+            tracing::debug!(server = self.server.name(), why, "tools of the server not fetched");
         }
     }
 
-    /// The headers that repeat arguments of a tool, as far as its server has said which.
+    /// The headers that repeat arguments of a tool, as far as its annotations are known.
     fn known_parameters(&self, raw: &str) -> Heads {
         let Ok([method, params]) = members(raw, ["method", "params"]) else { return Heads::new() };
         if method.and_then(text).as_deref() != Some(method::TOOLS_CALL) {
@@ -234,7 +236,7 @@ impl Link {
         heads.map(|(name, value)| (name.into(), value)).collect()
     }
 
-    /// Asks for the server's tools, and remembers which arguments are repeated in headers.
+    /// Fetches the server's tools, and with them the annotations.
     async fn learn_tools(self: &Arc<Self>) -> Result<(), Failure> {
         self.fetch(Kind::Tools).await.map(drop)
     }
@@ -245,7 +247,7 @@ impl Link {
         tokio::spawn(async move { me.learn_tools_or_not().await });
     }
 
-    /// Whose the request `number` is.
+    /// The agent session of the request `number`.
     pub(super) fn agent_of(&self, number: u64) -> Option<Arc<dyn Agent>> {
         match &self.parties {
             Parties::One(session) => session.upgrade(),
@@ -253,7 +255,7 @@ impl Link {
         }
     }
 
-    /// The agent session of that key.
+    /// The agent session with that key.
     pub(super) fn agent_by_key(&self, key: u64) -> Option<Arc<dyn Agent>> {
         match &self.parties {
             Parties::One(session) => session.upgrade().filter(|session| session.key() == key),
@@ -264,7 +266,7 @@ impl Link {
         }
     }
 
-    /// Answers what the newer protocol no longer has.
+    /// Answers methods that sessionless protocols no longer have.
     async fn answer_here(
         self: &Arc<Self>,
         pending: &Pending,
@@ -300,7 +302,7 @@ impl Link {
                     write::error(Some(&waiting.id), code::INVALID_PARAMS, &why.to_string(), None);
                 let mut ended = Ended::answered(Payload::Error("{}"), None);
                 if why == LocalRejection::Continuation {
-                    // Nothing of it was written.
+                    // Nothing of it was sent.
                     ended.effect = Effect::NotStarted;
                 }
                 (answer, ended)
@@ -312,13 +314,13 @@ impl Link {
     }
 }
 
-/// Whether a request of an older protocol pretends to go on with something.
+/// Whether a request of a sessionful agent contains members of a continued call.
 fn is_forged(params: &str) -> bool {
     let parts = members(params, ["requestState", "inputResponses"]);
     parts.is_ok_and(|parts| parts.iter().any(Option::is_some))
 }
 
-/// Whether a refusal is one that only servers of older protocols give.
+/// Whether a rejection is one that only sessionful servers give.
 fn is_sessionful_refusal(status: RefusedStatus, body: &Bytes) -> bool {
     match error_in(body) {
         Some(error) => matches!(code_of(error), Some(-32019..=-32000)),

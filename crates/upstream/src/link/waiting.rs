@@ -1,8 +1,7 @@
-//! Who waits for an answer of the server, and under which number.
+//! Requests that wait for an answer of the server, by number.
 //!
-//! Invariant: a number is given out once in the life of a link, across all its channels.
-//! Invariant: whoever is taken out of the room is answered by whoever took it, so nobody is
-//! answered twice and nobody is forgotten.
+//! Invariant: a number is assigned once in the life of a link, across all its channels.
+//! Invariant: the code that removes a waiter answers it, so each waiter is answered exactly once.
 //!
 //! Start at [`Waiters::insert`]. Tested by `link/waiting/tests.rs`.
 
@@ -28,18 +27,18 @@ use crate::tasks::Role;
 #[cfg(test)]
 mod tests;
 
-/// Everybody who waits for an answer over one link.
+/// All requests that wait for an answer over one link.
 pub(super) struct Waiters {
     next: AtomicU64,
-    /// Numbers grow and few wait at a time, so that a tree is quicker than to hash each number.
+    /// Numbers grow and few wait at a time, so a tree is faster than hashing.
     all: Mutex<BTreeMap<u64, Waiter>>,
 }
 
-/// Who waits for an answer of the server.
+/// A request that waits for an answer of the server.
 pub(super) enum Waiter {
     /// An agent.
     Agent(AgentWaiter),
-    /// The link itself, for what it asked in that epoch: its handshake, a list.
+    /// The link itself, in that epoch: a handshake, a list.
     Own(oneshot::Sender<Result<Bytes, Failure>>, u64),
 }
 
@@ -48,52 +47,52 @@ pub(super) struct AgentWaiter {
     /// Key of the agent session.
     pub(super) session: u64,
     pub(super) buffer: Arc<EventBuffer>,
-    /// The id and the progress token as the agent spelled them.
+    /// The id and the progress token as the agent wrote them.
     pub(super) id: Box<str>,
     pub(super) token: Option<Box<str>>,
     pub(super) expects: Expects,
-    /// Under what the audit has it, if it does.
+    /// Its id in the audit, if it has one.
     pub(super) call_id: Option<CallId>,
-    /// Whether URIs in the answer are to be shown as on `/mcp`.
+    /// Whether URIs in the answer are shown as on `/mcp`.
     pub(super) mapped: bool,
-    /// Whether the answer is to be written down before the agent may have it.
+    /// Whether the answer must be recorded before the agent may see it.
     pub(super) held: bool,
-    /// What its answer may say of tasks.
+    /// How its answer may refer to tasks.
     pub(super) role: Role,
-    /// What is asked for, if it is a list.
+    /// Which list is requested, if any.
     pub(super) list: Option<Kind>,
-    /// This grant must not see everything of it.
+    /// Set if entries of the list are hidden from the grant.
     pub(super) hides: Option<ListFilter>,
-    /// The epoch it was sent in; none while it has not been sent.
+    /// The epoch in which it was sent; `None` if it was not sent yet.
     pub(super) epoch: Option<u64>,
-    /// The agent does not want it any more: the server may still answer it, nobody else will.
+    /// The agent cancelled it: only the server may still answer it.
     pub(super) cancelled: bool,
-    /// If the server speaks protocol 2026-07-28: what of it the agent is to see.
+    /// If the server is sessionless: how its answer reaches the agent.
     pub(super) bridge: Option<Bridge>,
     pub(super) answered: oneshot::Sender<Ended>,
 }
 
-/// Between a server of protocol 2026-07-28 and an agent.
+/// How answers of a sessionless server reach an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bridge {
-    /// The agent speaks it too.
+    /// Unchanged: the agent is sessionless too.
     Passthrough,
-    /// The agent speaks an older one.
+    /// Translated for a sessionful agent.
     Translate,
-    /// The agent speaks either, and is being asked something before the request goes on.
+    /// The agent is being asked for input before the request continues.
     AskingAgent,
 }
 
-/// A list of which a grant must not see everything.
+/// A list from which entries are hidden.
 pub(super) struct ListFilter {
     pub(super) kind: Kind,
     pub(super) grant: Arc<Grant>,
-    /// When it was asked for.
+    /// When it was requested.
     pub(super) now: Timestamp,
 }
 
 impl ListFilter {
-    /// None if `method` asks for no list.
+    /// `None` if `method` does not request a list.
     pub(super) fn of(method: &str, grant: &Arc<Grant>, now: Timestamp) -> Option<Self> {
         Some(Self { kind: Kind::listed_by(method)?, grant: Arc::clone(grant), now })
     }
@@ -106,7 +105,7 @@ impl Waiters {
         Self { next: AtomicU64::new(1), all: Mutex::default() }
     }
 
-    /// A number that nobody has waited under before.
+    /// A number that was not used before.
     pub(super) fn number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
@@ -115,12 +114,12 @@ impl Waiters {
         self.all.lock().insert(number, waiting);
     }
 
-    /// Takes out whoever waits under `number`; the caller owes it an answer.
+    /// Removes the waiter `number`; the caller must answer it.
     pub(super) fn take(&self, number: u64) -> Option<Waiter> {
         self.all.lock().remove(&number)
     }
 
-    /// False if no agent waits for it any more: then it must not be sent.
+    /// Returns false if no agent waits for it any more: then it must not be sent.
     pub(super) fn mark_sent(&self, number: u64, epoch: u64) -> bool {
         match self.all.lock().get_mut(&number) {
             Some(Waiter::Agent(waiting)) => {
@@ -132,7 +131,7 @@ impl Waiters {
         }
     }
 
-    /// The same for a server of protocol 2026-07-28.
+    /// The same for a sessionless server.
     pub(super) fn mark_sent_sessionless(&self, number: u64, epoch: u64, bridge: Bridge) -> bool {
         match self.all.lock().get_mut(&number) {
             Some(Waiter::Agent(waiting)) => {
@@ -151,7 +150,7 @@ impl Waiters {
         }
     }
 
-    /// The agent's request goes on with another one, which has this progress token.
+    /// Sets the progress token of the next round.
     pub(super) fn set_token(&self, number: u64, token: Option<&str>) {
         if let Some(Waiter::Agent(waiting)) = self.all.lock().get_mut(&number) {
             waiting.token = token.map(Into::into);
@@ -170,20 +169,19 @@ impl Waiters {
         self.all.lock().values().any(is_its)
     }
 
-    /// Whether the agent session is being asked something before a request of it goes on.
+    /// Whether the agent session is being asked for input for one of its requests.
     pub(super) fn is_asking(&self, session: u64) -> bool {
         let is_asked = |waiting: &Waiter| matches!(waiting, Waiter::Agent(agent) if agent.session == session && agent.bridge == Some(Bridge::AskingAgent));
         self.all.lock().values().any(is_asked)
     }
 
-    /// Whether nobody waits at all.
+    /// Whether no request waits.
     pub(super) fn is_empty(&self) -> bool {
         self.all.lock().is_empty()
     }
 
-    /// The number under which the agent's request `id` was sent. One that has not been sent yet
-    /// never will be.
-    /// One whose agent is being asked something goes no further, and nobody need be told.
+    /// Cancels the agent's request `id`. Returns the number under which it was sent; a request that
+    /// was not sent yet, or whose agent is being asked for input, ends here.
     pub(super) fn withdraw(&self, session: u64, id: &str) -> Option<u64> {
         let mut all = self.all.lock();
         let (number, sent) = all.iter_mut().find_map(|(number, waiting)| match waiting {
@@ -204,7 +202,7 @@ impl Waiters {
         None
     }
 
-    /// Nobody wants the answer to the request `number` any more. True if somebody did.
+    /// Drops the request `number` without an answer. Returns false if it did not wait any more.
     pub(super) fn give_up(&self, number: u64) -> bool {
         let Some(Waiter::Agent(waiting)) = self.take(number) else { return false };
         waiting.buffer.skip_answer();
@@ -212,8 +210,8 @@ impl Waiters {
         true
     }
 
-    /// Tells whoever waits under `number` of the failure; true if the server still works on it and
-    /// does not know that nobody waits any more.
+    /// Fails the waiter `number`. Returns true if the server still executes it and was not told of
+    /// a cancellation.
     pub(super) fn fail(&self, number: u64, failure: &Failure, server: &Server) -> bool {
         let Some(waiting) = self.take(number) else { return false };
         let runs = waiting.running().is_some_and(|agent| !agent.cancelled);
@@ -221,7 +219,7 @@ impl Waiters {
         runs
     }
 
-    /// Waits no longer for what an agent has cancelled.
+    /// Fails requests that an agent has cancelled.
     pub(super) fn drop_cancelled(&self, server: &Server) {
         let cancelled =
             |waiting: &Waiter| matches!(waiting, Waiter::Agent(agent) if agent.cancelled);
@@ -229,17 +227,17 @@ impl Waiters {
         self.fail_where(cancelled, &failure, server);
     }
 
-    /// Tells everybody whose request went out in `epoch`.
+    /// Fails all requests that were sent in `epoch`.
     pub(super) fn fail_epoch(&self, epoch: u64, failure: &Failure, server: &Server) {
         self.fail_where(|waiting| waiting.epoch() == Some(epoch), failure, server);
     }
 
-    /// Tells everybody.
+    /// Fails all requests.
     pub(super) fn fail_all(&self, failure: &Failure, server: &Server) {
         self.fail_where(|_| true, failure, server);
     }
 
-    /// Where the request `number` is answered, and how the agent spelled its progress token.
+    /// The event buffer of the request `number`, and its progress token as the agent wrote it.
     pub(super) fn progress_of(&self, number: u64) -> Option<(Arc<EventBuffer>, Box<str>)> {
         match self.all.lock().get(&number) {
             Some(Waiter::Agent(agent)) => Some((Arc::clone(&agent.buffer), agent.token.clone()?)),
@@ -247,7 +245,7 @@ impl Waiters {
         }
     }
 
-    /// Where the request `number` is answered.
+    /// The event buffer of the request `number`.
     pub(super) fn buffer_of(&self, number: u64) -> Option<Arc<EventBuffer>> {
         match self.all.lock().get(&number) {
             Some(Waiter::Agent(agent)) => Some(Arc::clone(&agent.buffer)),
@@ -255,7 +253,7 @@ impl Waiters {
         }
     }
 
-    /// The same if its answer may go on there while it comes in, and the agent's own id.
+    /// The event buffer and the agent's id of the request `number`, if its answer may be relayed.
     pub(super) fn passes(&self, number: u64) -> Option<(Arc<EventBuffer>, Box<str>)> {
         match self.all.lock().get(&number) {
             Some(Waiter::Agent(agent)) if agent.sees_list_as_it_is() => {
@@ -265,7 +263,7 @@ impl Waiters {
         }
     }
 
-    /// Whose the request `number` is.
+    /// The agent session of the request `number`.
     pub(super) fn session_of(&self, number: u64) -> Option<u64> {
         match self.all.lock().get(&number) {
             Some(Waiter::Agent(agent)) => Some(agent.session),
@@ -273,7 +271,7 @@ impl Waiters {
         }
     }
 
-    /// Where the only request that runs is answered; none if there are several.
+    /// The event buffer of the only running request; `None` if there are several.
     pub(super) fn only_buffer(&self) -> Option<Arc<EventBuffer>> {
         let all = self.all.lock();
         let mut running = all.values().filter_map(Waiter::running);
@@ -281,7 +279,7 @@ impl Waiters {
         only.map(|agent| Arc::clone(&agent.buffer))
     }
 
-    /// Where the newest of the requests that run is answered.
+    /// The event buffer of the newest running request.
     pub(super) fn newest_buffer(&self) -> Option<Arc<EventBuffer>> {
         let all = self.all.lock();
         let newest = all.values().rev().find_map(Waiter::running);
@@ -289,7 +287,7 @@ impl Waiters {
     }
 
     fn fail_where(&self, whom: impl Fn(&Waiter) -> bool, failure: &Failure, server: &Server) {
-        // Taken out first: buffers wake readers, and the room is not to be locked meanwhile.
+        // Removed first: buffers wake readers, and the lock must not be held meanwhile.
         let failed: Vec<_> = self.all.lock().extract_if(.., |_, waiting| whom(waiting)).collect();
         for (_, waiting) in failed {
             waiting.fail(failure, server);
@@ -304,7 +302,7 @@ impl AgentWaiter {
         self.list.is_some() && self.hides.is_none() && !self.mapped && self.bridge.is_none()
     }
 
-    /// What may have happened although it has not been sent: parts of it may have run before.
+    /// The effect of a request that was not sent: earlier rounds may have run.
     fn effect_unsent(&self) -> Effect {
         match self.bridge {
             Some(Bridge::AskingAgent) => Effect::Unknown,
@@ -327,7 +325,7 @@ impl Waiter {
             }
             Self::Agent(waiting) => {
                 let failure = match failure {
-                    // What never left cannot have taken effect.
+                    // A request that was not sent cannot have had an effect.
                     Failure::Lost { why }
                         if waiting.epoch.is_none()
                             && waiting.bridge != Some(Bridge::AskingAgent) =>

@@ -1,6 +1,6 @@
-//! What a server says of tasks, as an agent is to see it.
+//! Task ids in a server's messages, as an agent sees them.
 //!
-//! Invariant: of a message only the ids of tasks change, and lists keep only the tasks of the grant.
+//! Invariant: in a message only task ids change, and lists keep only the tasks of the grant.
 
 use memchr::memmem;
 use toolgate_admission::caller::Caller;
@@ -10,7 +10,7 @@ use toolgate_mcp::{Edit, items, members, method, peek, text};
 
 use super::{RELATED, Role, shown_id};
 
-/// An answer of a server in which tasks are looked for.
+/// An answer of a server that may refer to tasks.
 pub(crate) struct TaskAnswer<'a> {
     pub(crate) session: &'a dyn Caller,
     pub(crate) server: &'a str,
@@ -21,27 +21,26 @@ pub(crate) struct TaskAnswer<'a> {
     pub(crate) watched: bool,
 }
 
-/// What of an answer the agent is to see.
+/// An answer as the agent sees it.
 #[derive(Default)]
 pub(crate) struct ShownResult {
-    /// None if that is as it came.
+    /// `None` if it is unchanged.
     pub(crate) result: Option<String>,
-    /// The task that it creates; its time and whereabouts are for the caller to fill in.
+    /// The task that it creates; the caller fills in its times and its channel.
     pub(crate) made: Option<Made>,
 }
 
-/// Why an answer is not shown: it is about a task of somebody else, or says so in a way that
-/// cannot be read.
+/// The answer is about a task of another grant, or cannot be parsed.
 pub(crate) struct ForeignTask;
 
 impl TaskAnswer<'_> {
-    /// The result as the agent is to see it.
+    /// The result as the agent sees it.
     pub(crate) fn show(&self, result: &str) -> Result<ShownResult, ForeignTask> {
         match self.role {
             Role::List => {
                 self.list(result).map(|list| ShownResult { result: Some(list), made: None })
             }
-            // What cannot be read is no task that anybody could ask for.
+            // A result that cannot be parsed creates no task.
             Role::Call => self.created(result).map(Option::unwrap_or_default),
             Role::Task { own, .. } => {
                 Ok(ShownResult { result: self.about(own, result)?, made: None })
@@ -49,7 +48,7 @@ impl TaskAnswer<'_> {
         }
     }
 
-    /// What an answer about a task tells of its call.
+    /// What an answer about a task reports of its call.
     pub(crate) fn heard(&self, answer: &str) -> Option<Heard> {
         let Role::Task { own, result } = self.role else { return None };
         Heard::of_answer(own, answer, *result)
@@ -87,7 +86,7 @@ impl TaskAnswer<'_> {
         Ok(Some(ShownResult { result: edited(result, edits), made }))
     }
 
-    /// What is said of the task `own`; none if that is as it came.
+    /// An answer about the task `own`; `None` if it is unchanged.
     fn about(&self, own: &str, result: &str) -> Result<Option<String>, ForeignTask> {
         let parts = members(result, ["taskId", "status", "task", "result"]);
         let [flat, status, task, inner] = parts.map_err(|_| ForeignTask)?;
@@ -130,17 +129,17 @@ impl TaskAnswer<'_> {
     }
 }
 
-/// A message of a server that names a task, and is no answer.
+/// A message of a server that refers to a task and is not an answer.
 pub(crate) struct TaskMessage<'a> {
-    /// The id as it stands in the message.
+    /// The raw id in the message.
     raw: &'a str,
     pub(crate) own: String,
-    /// What it tells of the task.
+    /// The reported state of the task.
     pub(crate) heard: Option<Heard>,
 }
 
 impl<'a> TaskMessage<'a> {
-    /// None if the message names no task.
+    /// `None` if the message refers to no task.
     pub(crate) fn of(method: &str, params: Option<&'a str>) -> Option<Self> {
         let params = params?;
         let tells = matches!(method, method::TASKS_STATUS | method::TASKS_CHANGED);
@@ -150,17 +149,17 @@ impl<'a> TaskMessage<'a> {
         Some(Self { raw, own, heard: tells.then(|| Heard::of(params)) })
     }
 
-    /// Whose the task is, as seen by the grant of `session`.
+    /// Whether the grant of `session` owns the task.
     pub(crate) fn is_of(&self, session: &dyn Caller, server: &str) -> bool {
         self.whose(session, server) == Whose::Mine
     }
 
-    /// Whether the task belongs to other grants alone.
+    /// Whether only other grants own the task.
     pub(crate) fn is_of_others(&self, session: &dyn Caller, server: &str) -> bool {
         self.whose(session, server) == Whose::Another
     }
 
-    /// The id as it stands in the message, and as `session` knows it.
+    /// The raw id in the message, and the id that `session` knows.
     pub(crate) fn change(&self, session: &dyn Caller, server: &str) -> Option<(&'a str, String)> {
         Some((self.raw, shown_id(session, server, &self.own)?))
     }
@@ -170,12 +169,12 @@ impl<'a> TaskMessage<'a> {
     }
 }
 
-/// Whether this may name a task; most plainly does not.
+/// Whether this may refer to a task; most messages do not.
 pub(crate) fn may_name(json: &str) -> bool {
     memmem::find(json.as_bytes(), b"\"taskId\"").is_some()
 }
 
-/// The text with these parts replaced; none if there are none.
+/// The text with these parts replaced; `None` if there are none.
 fn edited(json: &str, edits: Vec<(&str, String)>) -> Option<String> {
     if edits.is_empty() {
         return None;

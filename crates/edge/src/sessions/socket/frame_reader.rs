@@ -1,4 +1,4 @@
-//! What comes in on one socket, told to the switchboard message by message.
+//! Reads the frames of one socket and passes them to the switchboard.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -15,18 +15,19 @@ use crate::sessions::rate_limit::RateLimit;
 use crate::sessions::switchboard::Switchboard;
 use crate::tls::Stream;
 
-/// How much is read at once.
+/// How many bytes are read at once.
 const CHUNK: usize = 8 * 1024;
-/// How many messages are told before what they led to is sent: fewer than may wait to be sent.
+/// How many messages are processed before the responses are sent: fewer than the outbound queue
+/// holds.
 const AT_ONCE: usize = 16;
 
 const TOO_LARGE: (u16, &str) = (1009, "the frame is larger than the limit");
 const NOT_UTF8: (u16, &str) = (1007, "a text must be UTF-8");
 const NO_WEBSOCKET: u16 = 1002;
-/// The answer to a goodbye.
+/// The answer to a close frame.
 const GOODBYE: (u16, &str) = (1000, "");
 
-/// The ear of one socket, and what it has left to say.
+/// The frame decoder of one socket, with its limits.
 pub(super) struct FrameReader<'a> {
     board: &'a Switchboard,
     socket: SocketId,
@@ -34,23 +35,23 @@ pub(super) struct FrameReader<'a> {
     share: IntakeShare,
     rate_limit: RateLimit,
     warned: bool,
-    /// What was read and not yet listened to.
+    /// Bytes that were read but not processed yet.
     rest: Vec<u8>,
 }
 
 /// What to do next.
 pub(super) enum Next {
-    /// Go on reading.
+    /// Continue reading.
     More,
-    /// Let others work.
+    /// Yield to other tasks.
     Breathe,
-    /// It has said too much for now.
+    /// The socket has sent too much; delay.
     Wait(Duration),
     /// The other side has closed.
     Closed,
-    /// It is being closed, and not listened to any more.
+    /// It is being closed, and its input is ignored.
     Refused,
-    /// It is gone.
+    /// The connection is lost.
     Lost,
 }
 
@@ -65,7 +66,7 @@ impl<'a> FrameReader<'a> {
         Self { board, socket, decoder, share, rate_limit, warned: false, rest: Vec::new() }
     }
 
-    /// Reads and listens. The buffer is on the stack, so that who is silent has none.
+    /// Reads and processes. The buffer is on the stack, so that an idle socket has none.
     pub(super) async fn read(&mut self, from: &mut ReadHalf<Stream>) -> Next {
         poll_fn(|context| {
             let mut chunk = [0; CHUNK];
@@ -75,7 +76,7 @@ impl<'a> FrameReader<'a> {
                 Ok(()) if chunk.filled().is_empty() => Next::Lost,
                 Ok(()) => self.receive(chunk.filled()),
                 Err(error) => {
-                    tracing::debug!(%error, "a session's socket has ended");
+                    tracing::debug!(%error, "session socket closed");
                     Next::Lost
                 }
             })
@@ -83,18 +84,18 @@ impl<'a> FrameReader<'a> {
         .await
     }
 
-    /// Whether something was read and not listened to.
+    /// Whether bytes were read but not processed yet.
     pub(super) fn is_behind(&self) -> bool {
         !self.rest.is_empty()
     }
 
-    /// Goes on listening.
+    /// Continues processing.
     pub(super) fn catch_up(&mut self) -> Next {
         let rest = std::mem::take(&mut self.rest);
         self.receive(&rest)
     }
 
-    /// Listens to bytes.
+    /// Processes bytes.
     pub(super) fn receive(&mut self, mut bytes: &[u8]) -> Next {
         let mut told = 0;
         let next = loop {
@@ -120,7 +121,7 @@ impl<'a> FrameReader<'a> {
         next
     }
 
-    /// Tells the switchboard; how long to wait before more is heard.
+    /// Passes a message to the switchboard; returns the delay before the next one.
     fn tell(&mut self, heard: Heard) -> Option<Duration> {
         let (board, socket) = (self.board, self.socket);
         let bytes = match heard {
@@ -147,16 +148,16 @@ impl<'a> FrameReader<'a> {
         };
         let pause = self.rate_limit.charge(bytes, Instant::now())?;
         if !std::mem::replace(&mut self.warned, true) {
-            let what = "says more than it is asked, and is heard more slowly".to_owned();
+            let what = "rate limit exceeded; its frames are delayed".to_owned();
             board.tell(What::Flooding, Some(socket), what);
         }
         Some(pause)
     }
 
-    /// The other side has said goodbye.
+    /// The other side has sent a close frame.
     fn part(&mut self) -> Next {
         self.board.order(self.socket, Order::Drop(GOODBYE.0, GOODBYE.1));
-        // Nothing is to be sent on it any more, from now on and not only when it is gone.
+        // From now on nothing may be sent on it.
         self.board.close(self.socket);
         Next::Closed
     }
@@ -170,7 +171,7 @@ impl<'a> FrameReader<'a> {
             Fault::NotUtf8 => NOT_UTF8,
             Fault::Protocol(why) => (NO_WEBSOCKET, why),
         };
-        tracing::debug!(code, reason, "a session's socket cannot be heard");
+        tracing::debug!(code, reason, "session socket rejected");
         self.board.order(self.socket, Order::Close(code, reason));
         Next::Refused
     }

@@ -1,7 +1,7 @@
-//! The tasks that a client of protocol 2026-07-28 follows at a server of the same protocol: a stream
-//! of its own.
+//! Task streams: the tasks that a sessionless client follows at a sessionless server, over a stream
+//! of their own.
 //!
-//! Invariant: what is said over such a stream reaches its client and nobody else.
+//! Invariant: notifications on such a stream reach only its client.
 
 use std::sync::{Arc, Weak};
 
@@ -22,17 +22,17 @@ use crate::tasks::{TaskMessage, shown_if_own};
 
 /// A stream of one client.
 pub struct TaskStream {
-    /// Whose it is, and the name of the server.
+    /// The agent session and the name of the server.
     session: Weak<dyn Agent>,
     server: String,
     /// The members of the filter, raw JSON.
     wanted: String,
-    /// The id of the client's own request, under which it is told.
+    /// The id of the client's own request.
     id: Box<str>,
     buffer: Arc<EventBuffer>,
-    /// The members of the filter that the server has agreed to, raw JSON.
+    /// The members of the filter that the server has acknowledged, raw JSON.
     agreed: watch::Sender<Option<String>>,
-    /// Messages are told once the client has been told that they will be.
+    /// Notifications are held until the client has received the acknowledgement.
     begun: Mutex<Begun>,
     over: CancellationToken,
 }
@@ -43,7 +43,7 @@ struct Begun {
     before: Vec<String>,
 }
 
-/// How many messages wait for the client to hear that it is heard.
+/// How many notifications are held before the acknowledgement.
 const MAX_BEFORE: usize = 100;
 
 impl TaskStream {
@@ -66,7 +66,7 @@ impl TaskStream {
         })
     }
 
-    /// The client has been told what it will hear.
+    /// The client has received the acknowledgement: delivers held notifications.
     pub fn begin(&self) {
         let mut begun = self.begun.lock();
         begun.yes = true;
@@ -75,7 +75,7 @@ impl TaskStream {
         }
     }
 
-    /// Nobody listens any more.
+    /// The client has stopped listening.
     pub fn end(&self) {
         self.over.cancel();
     }
@@ -89,7 +89,7 @@ impl TaskStream {
         }
     }
 
-    /// Tells of a task of the client's own; what is about anything else was not asked for.
+    /// Delivers a notification about a task of the client; others were not requested.
     fn push(&self, raw: &str) {
         let Some(session) = self.session.upgrade() else { return };
         let Ok(Incoming::One(Message::Notification(told))) =
@@ -109,7 +109,7 @@ impl TaskStream {
         push(&self.buffer, raw, &changes);
     }
 
-    /// What of the filter the server has agreed to, as the client knows it: members in raw JSON.
+    /// The acknowledged part of the filter with the client's task ids: members in raw JSON.
     fn agreed_to(&self, filter: &str) -> String {
         let tasks = peek(filter, &["taskIds"]).ok().flatten();
         let tasks = tasks.and_then(|raw| items(raw).ok().flatten()).unwrap_or_default();
@@ -121,7 +121,7 @@ impl TaskStream {
 }
 
 impl Link {
-    /// Hears more for a client; what of it the server agrees to tell, members in raw JSON.
+    /// Opens a task stream for a client; returns the acknowledged members of the filter, raw JSON.
     pub async fn open_task_stream(&self, more: &Arc<TaskStream>) -> String {
         let mut agreed = more.agreed.subscribe();
         tokio::spawn(keep(Weak::clone(&self.me), Arc::clone(more)));
@@ -129,7 +129,7 @@ impl Link {
         known.ok().and_then(Result::ok).and_then(|known| known.clone()).unwrap_or_default()
     }
 
-    /// A notification over such a stream; false if it is none.
+    /// Receives a notification on a task stream; false if it belongs to none.
     pub(in crate::link) fn receive_on_task_stream(
         &self,
         notification: &Notification<'_>,
@@ -164,7 +164,7 @@ impl Link {
     }
 }
 
-/// Keeps a stream open for as long as its client listens.
+/// Keeps a stream open while its client listens.
 async fn keep(link: Weak<Link>, more: Arc<TaskStream>) {
     let mut pause = FIRST_PAUSE;
     while let Some(here) = link.upgrade() {
@@ -186,7 +186,7 @@ async fn keep(link: Weak<Link>, more: Arc<TaskStream>) {
             () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
         }
     }
-    // Whoever waits for the server to agree waits no longer.
+    // Releases the waiters for the acknowledgement.
     more.agreed.send_modify(|agreed| {
         agreed.get_or_insert_default();
     });

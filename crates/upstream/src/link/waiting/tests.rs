@@ -7,7 +7,7 @@ use crate::event_buffer::First;
 use crate::link::{Instances, ServerSettings};
 use crate::metrics::Metrics;
 
-/// A server that is never connected to; failures are told in its name.
+/// A server that is never connected to; failures name it.
 fn server() -> Server {
     struct Nowhere;
     impl Connector for Nowhere {
