@@ -1,7 +1,7 @@
 //! What Python, Node and Go read of arguments, against what the policy read: 5,000 bodies, one
 //! process for each reader.
 //!
-//! The bodies and the judgement are `crates/policy/examples/readers.rs`; the readers stand in
+//! The bodies and the judgement are `crates/admission/examples/readers.rs`; the readers stand in
 //! `tests/peers/readers`.
 
 use std::fs::{self, File};
@@ -64,6 +64,14 @@ fn read(command: &mut Command, bodies: &Path, found: &Path) -> Result<()> {
 
 fn example() -> Command {
     let mut command = Command::new(env!("CARGO"));
-    command.args(["run", "--quiet", "--package", "toolgate-policy", "--example", "readers", "--"]);
+    command.args([
+        "run",
+        "--quiet",
+        "--package",
+        "toolgate-admission",
+        "--example",
+        "readers",
+        "--",
+    ]);
     command
 }

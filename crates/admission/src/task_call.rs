@@ -13,7 +13,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use toolgate_audit::{Effect, Outcome};
-use toolgate_mcp::peek;
+use toolgate_json::peek;
 use toolgate_store::{Ending, Ticket};
 
 use crate::admit::{Admission, Wanted};

@@ -7,7 +7,8 @@
 
 use std::sync::Arc;
 
-use toolgate_mcp::{Refusal, Request, code, members, method, peek, text};
+use toolgate_json::{members, peek, text};
+use toolgate_mcp::{Refusal, Request, code, method};
 use toolgate_policy::Class;
 
 use crate::admit::{Wanted, What};

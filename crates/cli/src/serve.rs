@@ -139,16 +139,22 @@ async fn serve(
 
     let sessions = sessions::start(&config, &store, Arc::new(store::SystemClock)).await?;
     if let Some(sessions) = &sessions {
-        gateway.set_sessions(Arc::clone(&sessions.board) as _);
+        gateway.set_dial_in(Arc::clone(&sessions.driver));
         gateway.set_session_classes(sessions::classes(&config));
     }
 
     let ready = Arc::new(AtomicBool::new(false));
     let serving = TaskTracker::new();
-    let board = sessions.as_ref().map(|sessions| &sessions.board);
+    let sessions_behind = sessions.as_ref();
     let api = toolgate_admin::router(Arc::clone(&setup.admin));
     let front = Front::start().context("cannot start the thread that accepts connections")?;
-    let behind = Behind { gateway: &gateway, admin: &setup.admin, api: &api, board, front: &front };
+    let behind = Behind {
+        gateway: &gateway,
+        admin: &setup.admin,
+        api: &api,
+        sessions: sessions_behind,
+        front: &front,
+    };
     let served = listeners.serve(&config, &bound, &behind, &ready, &serving, &stop);
     let grace = config.shutdown_grace;
     let new_key = if is_first { toolgate_store_sqlite::public_key(data.path()).ok() } else { None };

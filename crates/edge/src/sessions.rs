@@ -1,22 +1,19 @@
 //! The sessions' listener: programs dial in over WebSocket.
 //!
-//! [`SessionListener`] checks the upgrade: Host and Origin, the path, and the token in it. Frames
-//! of a socket go to the [`Switchboard`], which drives the machine of `toolgate-session`.
+//! [`SessionListener`] checks the upgrade: Host and Origin, the path, the token in it. Frames go to the
+//! `SessionDriver` of the gateway, and its commands to the socket.
 //!
 //! Invariant: a token is known only by its SHA-256, compared in constant time, and never logged.
-//! Invariant: the number of sockets, the size of frames and the length of outbound queues are
-//! bounded, and a socket that sends too much is read more slowly.
+//! Invariant: sockets are limited in number, frames in size and outbound queues in length; a program
+//! that sends too much is read more slowly.
 //!
-//! Start at `SessionListener::open`, then `sessions/switchboard.rs` and `sessions/socket.rs`.
+//! Start at `SessionListener::new`, then `sessions/socket.rs`.
 
-mod board;
 mod intake;
 mod listener;
 mod rate_limit;
 mod socket;
-mod switchboard;
 mod tokens;
 
-pub use self::listener::{SessionListener, SessionListenerRules};
-pub use self::switchboard::{Outside, Switchboard};
+pub use self::listener::{SessionListener, SessionListenerBounds, SessionListenerRules};
 pub use self::tokens::{KnownToken, Tokens};

@@ -19,7 +19,8 @@ use toolgate_admission::clearance::Closed;
 use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::wanted::{BOTH, wanted};
-use toolgate_mcp::{Notification, Refusal, Request, code, members, method, peek, text, write};
+use toolgate_json::{members, peek, quote, text};
+use toolgate_mcp::{Notification, Refusal, Request, code, method, write};
 use toolgate_policy::Class;
 use toolgate_session::Known;
 use toolgate_upstream::event_buffer::EventBuffer;
@@ -126,8 +127,8 @@ fn start(
     match routed {
         Routed::To { link, part, own } => {
             let related = tasks::related(session, link.server().name(), request.params)?;
-            let mut changes = vec![(part, write::quote(&own))];
-            changes.extend(related.map(|(part, own)| (part, write::quote(&own))));
+            let mut changes = vec![(part, quote(&own))];
+            changes.extend(related.map(|(part, own)| (part, quote(&own))));
             let changes: Vec<_> = changes.iter().map(|(part, own)| (*part, own.as_str())).collect();
             let is_task = tasks::is_about_one(&request.method);
             let ask = AgentRequest {
@@ -144,8 +145,8 @@ fn start(
             forward(session, &link, &ask, Some(&own), buffer)
         }
         Routed::ToBuiltIn(built_in) => builtin::start(session, built_in, request, buffer),
-        Routed::ToSession { desk, shown, known } => {
-            dial_in::start((session, &session.running), &desk, request, (&shown, known), buffer)
+        Routed::ToSession { dial_in, shown, known } => {
+            dial_in::start((session, &session.running), &dial_in, request, (&shown, known), buffer)
         }
         Routed::UnknownTool(shown) => unknown_tool(session, request, shown, buffer),
         Routed::Nowhere(answer) => answered(answer),
@@ -159,7 +160,7 @@ fn hear(session: &AgentSession, server: &Server, notification: &Notification<'_>
             let params = notification.params.unwrap_or("{}");
             let uri = peek(params, &["uri"]).ok().flatten();
             if let (Some(raw), Some(uri)) = (uri, uri.and_then(text)) {
-                let shown = write::quote(&server.naming.shown_uri(&uri));
+                let shown = quote(&server.naming.shown_uri(&uri));
                 push(session.general(), notification.raw, &[(raw, &shown)]);
             }
         }
@@ -202,7 +203,7 @@ enum Routed<'a> {
     /// To toolgate itself.
     ToBuiltIn(&'static BuiltIn),
     /// To one of the sessions that have this tool.
-    ToSession { desk: Arc<dial_in::Desk>, shown: String, known: Known },
+    ToSession { dial_in: Arc<dial_in::DialIn>, shown: String, known: Known },
     /// Nowhere: there is no tool that is shown as this.
     UnknownTool(String),
     /// Nowhere; this is the answer.
@@ -242,9 +243,9 @@ fn by_own_name(session: &AgentSession, shown: &str) -> Option<Routed<'static>> {
     if let Some(built_in) = builtin::find(session, shown) {
         return Some(Routed::ToBuiltIn(built_in));
     }
-    let desk = session.desk()?;
-    let known = desk.sessions.known(shown, &session.grant().sessions)?;
-    Some(Routed::ToSession { desk: Arc::clone(desk), shown: shown.to_owned(), known })
+    let dial_in = session.dial_in()?;
+    let known = dial_in.driver.known(shown, &session.grant().sessions)?;
+    Some(Routed::ToSession { dial_in: Arc::clone(dial_in), shown: shown.to_owned(), known })
 }
 
 fn by_uri<'a>(

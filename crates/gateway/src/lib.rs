@@ -20,7 +20,7 @@ mod inspect;
 mod sessionless;
 
 pub use dial_in::{
-    Gate, Note, Records, Sending, Sent, SessionClasses, Sessions, Showing, Unresolved,
+    DriverEnvironment, Gate, Note, Records, SessionClasses, SessionDriver, SocketCommand,
 };
 pub use downstream::agent::{AgentSession, Attached};
 pub use downstream::call::Call;

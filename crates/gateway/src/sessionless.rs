@@ -20,8 +20,9 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use toolgate_admission::clearance::Heads;
 use toolgate_admission::multi_round::{Newer, Steps, legs};
+use toolgate_json::peek;
 use toolgate_mcp::modern::Claims;
-use toolgate_mcp::{Refusal, Request, method, peek, write};
+use toolgate_mcp::{Refusal, Request, method, write};
 use toolgate_upstream::event_buffer::{EventBuffer, Rejection};
 use toolgate_upstream::log_level::Level;
 use toolgate_upstream::rewrite::rewrite;
@@ -128,7 +129,7 @@ pub(crate) async fn start(
         _ => Ok(None),
     };
     let started = match (request.method.as_ref(), state) {
-        (_, Err(refusal)) => Err(refusal),
+        (_, Err(error)) => Err(error.into()),
         (_, Ok(Some(state))) => go_on(session, state, request).await,
         (method::DISCOVER, _) => Ok(Started::Call(discover::start(session, request))),
         (method::LISTEN, _) => listen::start(session, request).map(Started::Call),

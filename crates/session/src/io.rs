@@ -231,6 +231,8 @@ pub enum What {
     BadFrame,
     /// A register was refused: too many sessions of its token have left.
     TooManyAway,
+    /// A list of tools was rejected: those of its token's other sessions take all the room.
+    ListsFull,
     /// A register was refused.
     RegisterRefused,
     /// A socket did not register in time.
@@ -275,6 +277,7 @@ impl What {
             Self::LateAnswer => "late_answer",
             Self::BadFrame => "bad_frame",
             Self::TooManyAway => "too_many_away",
+            Self::ListsFull => "lists_full",
             Self::RegisterRefused => "register_refused",
             Self::NotRegistered => "not_registered",
             Self::Unresponsive => "unresponsive",

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use toolgate_json::object::members;
+
 use crate::arguments::Arguments;
 use crate::entry::Entry;
 use crate::failure::Failure;
 use crate::io::{Output, Outputs, SocketId};
 use crate::machine::{Bond, Session, Sessions};
-use crate::object::members;
 use crate::reach::Reach;
 use crate::time::Millis;
 

@@ -119,7 +119,7 @@ impl Sessions {
             Input::Cancel { call } => self.cancel(call),
             Input::Unsent { call } => self.unsent(call),
             Input::Watch { view, reach } => {
-                let digest = self.published(&reach).digest;
+                let digest = self.list_source(&reach).digest();
                 self.views.insert(view, View { reach, digest });
             }
             Input::Unwatch { view } => {
@@ -194,7 +194,7 @@ impl Sessions {
         let views: Vec<(ViewId, Arc<Reach>)> =
             self.views.iter().map(|(id, view)| (*id, Arc::clone(&view.reach))).collect();
         for (id, reach) in views {
-            let digest = self.published(&reach).digest;
+            let digest = self.list_source(&reach).digest();
             if let Some(view) = self.views.get_mut(&id)
                 && view.digest != digest
             {

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use sha2::{Digest, Sha256};
-use toolgate_mcp::{fold, items};
+use toolgate_json::{fold, items};
 
 use crate::tool::{Tool, Tools, read_tool};
 
@@ -41,7 +41,7 @@ impl Pool {
             return Ok(known);
         }
         let wrong = || "`tools` must be an array".to_owned();
-        let items = items(raw).map_err(|refusal| refusal.message)?.ok_or_else(wrong)?;
+        let items = items(raw).map_err(|error| error.to_string())?.ok_or_else(wrong)?;
         if items.len() > max {
             return Err(format!("`tools` has {} elements; {max} are the limit", items.len()));
         }

@@ -1,6 +1,6 @@
 //! Which sessions somebody may reach: a grant's reach, a token's bounds.
 
-use crate::glob::Glob;
+use toolgate_policy::Glob;
 
 /// Which sessions a grant may reach: those that every list matches; `None` matches everything.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

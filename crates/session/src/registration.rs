@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use toolgate_mcp::text;
+use toolgate_json::object::{Member, members, value};
+use toolgate_json::text;
 
-use crate::object::{Member, members, value};
 use crate::pool::{Pool, ReadTools};
 
 /// What a session says of itself.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use toolgate_policy::Glob;
+
 use crate::entry::Room;
-use crate::glob::Glob;
 use crate::tool::Tool;
 
 /// Everything that can be set.
@@ -45,6 +46,8 @@ pub struct Settings {
     /// How many sessions of one token are kept after they have left, and how many bytes their
     /// different lists of tools may have, before a new one is refused.
     pub away: Room,
+    /// How many bytes the different lists of tools of one token's sessions may have together.
+    pub lists: usize,
     /// Names that session tools may not take.
     pub built_ins: Vec<String>,
     /// Names of the servers in force: tools called `<server>__…` get another name. Kept up to date
@@ -159,7 +162,8 @@ impl Default for Settings {
             room: Room::default(),
             coalesce: Duration::from_millis(200),
             max_tools: 2000,
-            away: Room { entries: 4_096, bytes: 64 * 1024 * 1024 },
+            away: Room { entries: 4_096, bytes: 32 * 1024 * 1024 },
+            lists: 64 * 1024 * 1024,
             built_ins: ["session_list", "tools_cache_reset", "my_permissions"]
                 .map(str::to_owned)
                 .to_vec(),

@@ -12,7 +12,6 @@ mod agent;
 mod client;
 mod judge;
 mod model;
-mod rng;
 mod tests;
 mod whim;
 
@@ -20,9 +19,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use toolgate_dice::Dice;
+
 use self::client::{Client, Profile};
 use self::judge::{Judge, Seen};
-pub(crate) use self::rng::Rng;
 use crate::{
     Call, CallId, Entry, Input, KindSettings, Millis, Output, Reach, Sessions, Settings, SocketId,
     Token, ViewId,
@@ -43,7 +43,7 @@ pub(crate) fn run(seed: u64) -> Result<Stats, String> {
 }
 
 struct World {
-    rng: Rng,
+    rng: Dice,
     now: Millis,
     agenda: BTreeMap<(Millis, u64), Happening>,
     planned: u64,
@@ -105,7 +105,7 @@ struct Link {
 
 impl World {
     fn new(seed: u64) -> Self {
-        let mut rng = Rng(seed);
+        let mut rng = Dice::new(seed);
         let settings = settings(&mut rng);
         let clients = client::population(&mut rng);
         let now = Millis(1_000_000);
@@ -309,10 +309,10 @@ impl World {
 }
 
 /// Short times, so that a few minutes see everything.
-fn settings(rng: &mut Rng) -> Settings {
+fn settings(rng: &mut Dice) -> Settings {
     let grace = 2_000 + rng.below(14_000);
     let common = KindSettings {
-        queue: 2 + rng.index(7),
+        queue: 2 + rng.below(7),
         late_answer: Duration::from_millis(rng.below(8_000)),
         timeout: Duration::from_millis(3_000 + rng.below(9_000)),
         ..KindSettings::default()

@@ -9,9 +9,9 @@
 //! Invariant: development only; nothing that ships depends on this crate.
 //! Invariant: no module uses toolgate's own wire code, so that a mistake there cannot hide itself.
 
+pub mod client;
 pub mod conformance;
 pub mod crowd;
-pub mod dice;
 pub mod echo;
 mod http1;
 pub mod legacy;

@@ -1,30 +1,37 @@
 //! Rate limit for repeated log messages.
 //!
-//! Invariant: the time is an argument, so that tests need not wait.
+//! Invariant: takes the time as an argument, so that tests need not wait.
+//! Start at [`LogLimit::allows`].
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Allows a number of messages in each period and counts the rest.
+/// Allows so many messages in every span of time and counts the rest.
 #[derive(Debug)]
 pub struct LogLimit {
-    max: u32,
-    period: Duration,
+    most: u32,
+    span: Duration,
     since: Instant,
     used: u32,
     suppressed: u64,
 }
 
 impl LogLimit {
-    /// Allows `max` messages in each `period`.
-    pub fn new(max: u32, period: Duration, now: Instant) -> Self {
-        Self { max, period, since: now, used: 0, suppressed: 0 }
+    /// At most `most` messages in every `span`; the first span starts at `now`.
+    pub fn new(most: u32, span: Duration, now: Instant) -> Self {
+        Self { most, span, since: now, used: 0, suppressed: 0 }
     }
 
-    /// Whether one more message may be logged in this period.
-    pub fn allow(&mut self) -> bool {
-        let allowed = self.used < self.max;
+    /// Whether a message may be logged now.
+    pub fn allows(&mut self, now: Instant) -> bool {
+        self.renew(now);
+        self.take()
+    }
+
+    /// Whether one more message may be logged in the current span.
+    pub fn take(&mut self) -> bool {
+        let allowed = self.used < self.most;
         if allowed {
             self.used += 1;
         } else {
@@ -33,9 +40,9 @@ impl LogLimit {
         allowed
     }
 
-    /// Starts a new period if the current one is over. Returns how many messages it suppressed.
+    /// Starts a new span if the old one is over. Returns how many messages the old one suppressed.
     pub fn renew(&mut self, now: Instant) -> u64 {
-        if now.saturating_duration_since(self.since) < self.period {
+        if now.saturating_duration_since(self.since) < self.span {
             return 0;
         }
         self.since = now;
@@ -43,14 +50,14 @@ impl LogLimit {
         self.take_suppressed()
     }
 
-    /// How many messages were suppressed since the last report.
+    /// How many messages were suppressed since the last call.
     pub fn take_suppressed(&mut self) -> u64 {
         std::mem::take(&mut self.suppressed)
     }
 
-    /// When the period ends, if it has suppressed messages to report then.
+    /// When the span ends, if it suppressed messages that should be reported then.
     pub fn due(&self) -> Option<Instant> {
-        (self.suppressed > 0).then(|| self.since + self.period)
+        (self.suppressed > 0).then(|| self.since + self.span)
     }
 }
 
@@ -61,15 +68,25 @@ mod tests {
     #[test]
     fn suppressed_messages_are_counted_and_reported_once() {
         let start = Instant::now();
-        let period = Duration::from_secs(1);
-        let mut limit = LogLimit::new(2, period, start);
-        assert_eq!([true, true, false, false, false], std::array::from_fn(|_| limit.allow()));
-        assert_eq!(limit.due(), Some(start + period));
-        assert_eq!(limit.renew(start + period / 2), 0, "the period is not over");
-        assert!(!limit.allow());
-        assert_eq!(limit.renew(start + period), 4);
+        let span = Duration::from_secs(1);
+        let mut limit = LogLimit::new(2, span, start);
+        assert_eq!([true, true, false, false, false], std::array::from_fn(|_| limit.take()));
+        assert_eq!(limit.due(), Some(start + span));
+        assert_eq!(limit.renew(start + span / 2), 0, "the span is not over");
+        assert!(!limit.take());
+        assert_eq!(limit.renew(start + span), 4);
         assert_eq!(limit.due(), None);
-        assert!(limit.allow());
+        assert!(limit.take());
         assert_eq!(limit.take_suppressed(), 0);
+    }
+
+    #[test]
+    fn ten_times_a_minute() {
+        let (minute, now) = (Duration::from_mins(1), Instant::now());
+        let mut limit = LogLimit::new(10, minute, now);
+        let mut allowed = |at| (0..100).filter(|_| limit.allows(at)).count();
+        assert_eq!(allowed(now), 10);
+        assert_eq!(allowed(now + minute / 2), 0);
+        assert_eq!(allowed(now + minute), 10);
     }
 }

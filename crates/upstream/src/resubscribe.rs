@@ -5,7 +5,8 @@
 use std::collections::BTreeSet;
 
 use parking_lot::Mutex;
-use toolgate_mcp::{Request, method, peek, text};
+use toolgate_json::{peek, text};
+use toolgate_mcp::{Request, method};
 use toolgate_policy::normal_uri;
 use unicode_normalization::UnicodeNormalization;
 

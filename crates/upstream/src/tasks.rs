@@ -12,7 +12,8 @@
 //! Start at [`own_id`] and `tasks/show.rs`.
 
 use serde_json::json;
-use toolgate_mcp::{Refusal, Request, code, method, peek, text, write};
+use toolgate_json::{peek, quote, text};
+use toolgate_mcp::{Refusal, Request, code, method};
 
 use toolgate_admission::caller::Caller;
 use toolgate_admission::sealed_token::{Seal, TASKS};
@@ -134,5 +135,5 @@ pub(crate) fn shown_if_own(session: &dyn Caller, server: &str, raw: &str) -> Opt
 fn shown_id(session: &dyn Caller, server: &str, own: &str) -> Option<String> {
     let what = json!([&*session.grant().label, server, own]).to_string();
     let shown = Seal::new(&session.admission().secret(), TASKS)?.close(&what, ALWAYS)?;
-    Some(write::quote(&shown))
+    Some(quote(&shown))
 }

@@ -1,9 +1,9 @@
 //! What of the arguments is written, mode by mode.
 
-use crate::support::Dice;
 use toolgate_audit::{
     ArgumentMode, Arguments, Draft, FactPath, Hash, Head, Kind, Secret, record_arguments,
 };
+use toolgate_dice::Dice;
 
 const SECRET: Secret = Secret([9; 32]);
 
@@ -65,7 +65,7 @@ fn names_are_bounded() {
 /// Every value is a mark; none may be in the row.
 #[test]
 fn in_keys_mode_no_value_is_in_the_row() {
-    let mut dice = Dice(41);
+    let mut dice = Dice::new(41);
     for _ in 0..500 {
         let arguments = format!(r#"{{"k":{},"l":{}}}"#, value(&mut dice, 4), value(&mut dice, 4));
         let written = record(ArgumentMode::Keys, &arguments, &["args.k"]);

@@ -80,8 +80,8 @@ fn session_items(gateway: &Arc<Gateway>) -> Arc<toolgate_admin::Sessions> {
     let gateway = Arc::downgrade(gateway);
     Arc::new(move || {
         let gateway = gateway.upgrade();
-        let sessions = gateway.as_ref().and_then(|gateway| gateway.sessions());
-        sessions.map(|sessions| sessions::items(&sessions.operator_list())).unwrap_or_default()
+        let driver = gateway.as_ref().and_then(|gateway| gateway.session_driver());
+        driver.map(|driver| sessions::items(&driver.operator_list())).unwrap_or_default()
     })
 }
 

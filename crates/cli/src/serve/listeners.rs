@@ -19,10 +19,10 @@ use toolgate_edge::admin_listener::{Metrics, Service, SharedGuard};
 use toolgate_edge::agents::Agents;
 use toolgate_edge::guard::Browsers;
 use toolgate_edge::listen::{Front, ListenerOptions, Peers};
-use toolgate_edge::sessions::{SessionListener, Switchboard};
+use toolgate_edge::sessions::{SessionListener, SessionListenerBounds};
 use toolgate_edge::tls::{Certificate, Tls};
 use toolgate_edge::{admin_listener, listen};
-use toolgate_gateway::Gateway;
+use toolgate_gateway::{Gateway, SessionDriver};
 
 use super::{session_metrics, sessions, wire};
 
@@ -105,11 +105,12 @@ impl Listeners {
         serving: &TaskTracker,
         stop: &CancellationToken,
     ) -> Served {
-        let Behind { gateway, admin, api, board, front } = *behind;
+        let Behind { gateway, admin, api, sessions, front } = *behind;
+        let driver = sessions.map(|sessions| &sessions.driver);
         let options =
             ListenerOptions { tls: bound.tls.clone(), only_from: None, front: Some(front.clone()) };
         let limits = wire::connection_limits(config);
-        let text = metrics_text(gateway, board);
+        let text = metrics_text(gateway, driver);
         let watch = watch(gateway);
         let agents = self.mcp.map(|listener| {
             let bound_to = ip_of(&listener);
@@ -149,17 +150,21 @@ impl Listeners {
         serve(self.metrics, options.clone(), &|guard, metrics| {
             admin_listener::metrics_service(guard, metrics, Arc::clone(&watch))
         });
-        let session_listener = self.sessions.zip(board).map(|(listener, board)| {
+        let dial_in = self.sessions.zip(sessions).map(|(listener, sessions)| {
             let bound_to = ip_of(&listener);
             let rules = sessions::rules(config, bound_to, bound.tls.is_some());
-            let (board, sockets) = (Arc::clone(board), serving.clone());
-            let session_listener =
-                SessionListener::new(Arc::clone(&board), rules, limits.connections, sockets, watch);
-            let (service, limits, stop) = (session_listener.clone(), limits.clone(), stop.clone());
+            let driver = Arc::clone(&sessions.driver);
+            let bounds = SessionListenerBounds {
+                sockets: limits.connections,
+                unfinished: sessions.max_unfinished,
+            };
+            let tracker = serving.clone();
+            let accepts = SessionListener::new(Arc::clone(&driver), rules, bounds, tracker, watch);
+            let (service, limits, stop) = (accepts.clone(), limits.clone(), stop.clone());
             serving.spawn(listen::serve(listener, options.clone(), service, limits, stop));
-            (session_listener, board, bound_to)
+            (accepts, driver, bound_to)
         });
-        Served { agents, guards, session_listener, tls: bound.tls.clone() }
+        Served { agents, guards, dial_in, tls: bound.tls.clone() }
     }
 }
 
@@ -169,7 +174,7 @@ pub(crate) struct Behind<'a> {
     pub(crate) admin: &'a Arc<Admin>,
     pub(crate) api: &'a Router,
     /// Sessions, if they are listened to.
-    pub(crate) board: Option<&'a Arc<Switchboard>>,
+    pub(crate) sessions: Option<&'a sessions::Served>,
     /// The thread that accepts.
     pub(crate) front: &'a Front,
 }
@@ -178,7 +183,7 @@ pub(crate) struct Behind<'a> {
 pub(crate) struct Served {
     agents: Option<(Agents, IpAddr)>,
     guards: Vec<SharedGuard>,
-    session_listener: Option<(SessionListener, Arc<Switchboard>, IpAddr)>,
+    dial_in: Option<(SessionListener, Arc<SessionDriver>, IpAddr)>,
     tls: Option<Tls>,
 }
 
@@ -197,9 +202,9 @@ impl Served {
         if let Some((agents, bound_to)) = &self.agents {
             agents.set_rules(wire::agent_rules(config, *bound_to, https));
         }
-        if let Some((session_listener, board, bound_to)) = &self.session_listener {
-            session_listener.set_rules(sessions::rules(config, *bound_to, https));
-            board.reconfigure(sessions::settings(config));
+        if let Some((listener, driver, bound_to)) = &self.dial_in {
+            listener.set_rules(sessions::rules(config, *bound_to, https));
+            driver.reconfigure(sessions::settings(config));
         }
         for guard in &self.guards {
             let old = guard.load();
@@ -271,11 +276,11 @@ fn watch(gateway: &Arc<Gateway>) -> admin_listener::AccessObserver {
     })
 }
 
-fn metrics_text(gateway: &Gateway, board: Option<&Arc<Switchboard>>) -> admin_listener::Text {
+fn metrics_text(gateway: &Gateway, driver: Option<&Arc<SessionDriver>>) -> admin_listener::Text {
     let mut registry = Registry::with_prefix("toolgate");
     gateway.metrics().register(&mut registry);
     gateway.admission().strangers().register(&mut registry);
-    let look = board.map(|board| session_metrics::register(&mut registry, Arc::clone(board)));
+    let look = driver.map(|driver| session_metrics::register(&mut registry, Arc::clone(driver)));
     Arc::new(move || {
         if let Some(look) = &look {
             look();

@@ -9,8 +9,8 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use toolgate_config::{Config, Glob, Idle, KindSettings, SchemaConflict, SessionFilter};
 use toolgate_edge::guard::Browsers;
-use toolgate_edge::sessions::{KnownToken, Outside, SessionListenerRules, Switchboard, Tokens};
-use toolgate_gateway::{Clock, Note, Records, SessionClasses};
+use toolgate_edge::sessions::{KnownToken, SessionListenerRules, Tokens};
+use toolgate_gateway::{Clock, DriverEnvironment, Note, Records, SessionClasses, SessionDriver};
 use toolgate_policy::Class;
 use toolgate_session::{self as session, Entry, Millis, Reach, Settings, ToolSettings};
 use toolgate_store::Store;
@@ -23,14 +23,16 @@ const UNFINISHED: usize = 8;
 
 /// Sessions while they are served.
 pub(crate) struct Served {
-    pub(crate) board: Arc<Switchboard>,
+    pub(crate) driver: Arc<SessionDriver>,
+    /// How many bytes unfinished frames of all sockets may have together.
+    pub(crate) max_unfinished: usize,
     records: Records,
 }
 
 impl Served {
     /// Closes every socket, and waits until what happened is written.
     pub(crate) async fn stop(&self) {
-        self.board.stop();
+        self.driver.stop();
         self.records.flush().await;
     }
 }
@@ -53,17 +55,17 @@ pub(crate) async fn start(
     records.note(Note::Showcase(kept.collect()));
     showcase.extend(new);
     let notes = records.clone();
-    let outside = Outside {
-        note: Box::new(move |note| notes.note(note)),
+    let environment = DriverEnvironment {
+        record: Box::new(move |note| notes.note(note)),
         random: Box::new(|| random::bytes().ok().map(u128::from_be_bytes)),
-        unregistered: (wire::bytes(config.limits.connections) / 2).max(1),
-        unfinished: wire::bytes(config.sessions.frame).saturating_mul(UNFINISHED),
+        max_unregistered: (wire::bytes(config.limits.connections) / 2).max(1),
     };
-    let board = Switchboard::start(settings(config), showcase, now(), outside);
+    let driver = SessionDriver::start(settings(config), showcase, now(), environment);
+    let max_unfinished = wire::bytes(config.sessions.frame).saturating_mul(UNFINISHED);
     if let Some(cache) = &cache {
-        cache.keep_for(&board);
+        cache.keep_for(&driver);
     }
-    Ok(Some(Served { board, records }))
+    Ok(Some(Served { driver, max_unfinished, records }))
 }
 
 /// Puts entries into the showcase of a store that nobody serves from; how many were put there, and
@@ -200,7 +202,7 @@ pub(crate) fn kept_reach(json: &str) -> Arc<Reach> {
     let list = |key: &str| {
         let given = kept.get(key).filter(|value| !value.is_null())?;
         let words = given.as_array().into_iter().flatten().filter_map(Value::as_str);
-        Some(words.map(session::Glob::new).collect())
+        Some(words.map(session::Glob::lenient).collect())
     };
     Arc::new(Reach {
         infobase_name: list("infobase_name"),
@@ -228,7 +230,7 @@ fn globs(patterns: &[Glob]) -> Vec<session::Glob> {
 }
 
 fn glob(pattern: &Glob) -> session::Glob {
-    session::Glob::new(pattern.as_str())
+    session::Glob::lenient(pattern.as_str())
 }
 
 fn now() -> Millis {

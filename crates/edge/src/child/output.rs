@@ -78,8 +78,7 @@ impl StrayLines {
         let shown = line.get(..SHOWN).unwrap_or(line);
         let shown = self.secrets.masked(printable(shown));
         tracing::debug!(server = %self.server, "stray line on stdout: {shown}");
-        self.warnings.renew(Instant::now());
-        if self.warnings.allow() {
+        if self.warnings.allows(Instant::now()) {
             tracing::warn!(
                 server = %self.server,
                 "server prints lines on stdout that are not MCP messages; they belong on stderr"

@@ -138,7 +138,7 @@ impl Lines {
         if !line.trim_ascii().is_empty() {
             self.stderr_written.0.store(true, Ordering::Relaxed);
         }
-        if self.log_limit.allow() {
+        if self.log_limit.take() {
             let line = self.secrets.masked(printable(line));
             tracing::info!(server = %self.server, "stderr: {line}");
         }

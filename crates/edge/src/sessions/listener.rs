@@ -1,4 +1,4 @@
-//! The session listener: which HTTP requests become sockets.
+//! The listener: which HTTP requests become sockets.
 
 use std::convert::Infallible;
 use std::future::Ready;
@@ -19,11 +19,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_util::task::TaskTracker;
-use toolgate_gateway::{Listener, Stranger};
+use toolgate_gateway::{Listener, SessionDriver, Stranger};
 use toolgate_session::{Token, What};
 
+use super::intake::Intake;
 use super::socket::{self, Socket};
-use super::switchboard::Switchboard;
 use super::tokens::Tokens;
 use crate::admin_listener::AccessObserver;
 use crate::guard::Guard;
@@ -31,29 +31,39 @@ use crate::linger::Lingering;
 use crate::listen::PeerShare;
 use crate::tls::Stream;
 
-/// How long an upgrade may take.
+/// How long a connection may take to become a socket once it was told so.
 const UPGRADING: Duration = Duration::from_secs(10);
 
-/// The service of the session listener.
+/// The service of the sessions' listener.
 #[derive(Clone)]
 pub struct SessionListener(Arc<Inner>);
 
 struct Inner {
-    board: Arc<Switchboard>,
+    driver: Arc<SessionDriver>,
+    intake: Arc<Intake>,
     rules: ArcSwap<SessionListenerRules>,
     free: Arc<Semaphore>,
     sockets: TaskTracker,
     observer: AccessObserver,
 }
 
-/// Who may connect, and how.
+/// How much all sockets together may take.
+#[derive(Debug, Clone, Copy)]
+pub struct SessionListenerBounds {
+    /// Sockets that are open at once.
+    pub sockets: usize,
+    /// Bytes of frames that are not finished.
+    pub unfinished: usize,
+}
+
+/// Which requests are accepted.
 #[derive(Debug, Clone)]
 pub struct SessionListenerRules {
     /// Who may reach the listener.
     pub guard: Guard,
     /// The path of the socket, without a token.
     pub path: String,
-    /// The accepted tokens.
+    /// The valid tokens.
     pub tokens: Tokens,
     /// The largest frame, bytes.
     pub frame: usize,
@@ -62,29 +72,25 @@ pub struct SessionListenerRules {
 type Reply = Response<Full<Bytes>>;
 
 impl SessionListener {
-    /// A listener for `most` sockets at once; `sockets` tracks the open ones.
+    /// Accepts sockets for a driver; `sockets` tracks the open ones.
     pub fn new(
-        board: Arc<Switchboard>,
+        driver: Arc<SessionDriver>,
         rules: SessionListenerRules,
-        most: usize,
+        bounds: SessionListenerBounds,
         sockets: TaskTracker,
         observer: AccessObserver,
     ) -> Self {
-        let free = Arc::new(Semaphore::new(most));
-        Self(Arc::new(Inner {
-            board,
-            rules: ArcSwap::from_pointee(rules),
-            free,
-            sockets,
-            observer,
-        }))
+        let (free, intake) =
+            (Arc::new(Semaphore::new(bounds.sockets)), Intake::new(bounds.unfinished));
+        let rules = ArcSwap::from_pointee(rules);
+        Self(Arc::new(Inner { driver, intake, rules, free, sockets, observer }))
     }
 
-    /// Replaces the rules; sockets whose token was revoked are closed.
+    /// Replaces the rules; sockets whose token was removed are closed.
     pub fn set_rules(&self, rules: SessionListenerRules) {
         let before = self.0.rules.swap(Arc::new(rules));
         for token in before.tokens.revoked(&self.0.rules.load().tokens) {
-            self.0.board.revoke(token);
+            self.0.driver.revoke(token);
         }
     }
 
@@ -125,11 +131,11 @@ impl Inner {
             Err(why) => return upgrade_required(why),
         };
         let Ok(place) = Arc::clone(&self.free).try_acquire_owned() else {
-            self.board.tell(What::TooMany, None, "socket rejected".to_owned());
+            self.driver.record(What::TooMany, None, "socket rejected".to_owned());
             return text(StatusCode::SERVICE_UNAVAILABLE, "too many sockets, sorry\n");
         };
         let upgrade = hyper::upgrade::on(&mut request);
-        // Counted among the connections of its address as long as the socket lives.
+        // Counts among the connections of its address as long as the socket lives.
         let share = request.extensions_mut().remove::<PeerShare>();
         let inner = Arc::clone(self);
         self.sockets.spawn(async move {
@@ -147,12 +153,12 @@ impl Inner {
         place: OwnedSemaphorePermit,
     ) {
         let Ok(Ok(upgraded)) = timeout(UPGRADING, upgrade).await else { return };
-        // Cannot fail: all listeners serve this type.
+        // Cannot fail: all listeners serve such.
         let Ok(parts) = upgraded.downcast::<TokioIo<Lingering<Stream>>>() else { return };
         let socket =
             Socket { stream: parts.io.into_inner().into_inner(), early: parts.read_buf, frame };
         if let Some(token) = admitted {
-            socket::serve(Arc::clone(&self.board), socket, token).await;
+            socket::serve(Arc::clone(&self.driver), &self.intake, socket, token).await;
         } else {
             socket::reject(socket).await;
         }
@@ -160,7 +166,7 @@ impl Inner {
     }
 }
 
-/// The token after the path, possibly empty; `None` for another path.
+/// The token behind the path, perhaps an empty one; none if it is another path.
 fn token_in<'a>(path: &'a str, ours: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(ours)?;
     match rest.strip_prefix('/') {
@@ -221,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_token_stands_behind_the_path() {
+    fn the_token_follows_the_path() {
         for (path, expected) in [
             ("/sessions", Some("")),
             ("/sessions/", Some("")),

@@ -1,22 +1,22 @@
-//! Rate limit for incoming frames of one socket.
+//! Rate limit of one socket.
 //!
-//! Answers to calls are free. Everything else is charged, by number and by size, so that a program
-//! that sends too much is delayed, and no other.
+//! Answers to calls cost nothing. Everything else costs by number and by size, so that a program that
+//! sends too much waits, and no other does.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How much may be sent at once.
+/// Frames that may arrive at once.
 const BURST: f64 = 200.0;
-/// How much is earned per second.
+/// Frames per second.
 const RATE: f64 = 50.0;
 /// How many bytes cost as much as one frame.
 const BYTES: usize = 16 * 1024;
-/// The longest delay: shorter than the time after which an idle socket is closed.
+/// The longest wait: shorter than the time after which a silent socket is dead.
 const LONGEST: Duration = Duration::from_secs(5);
 
-/// The credit of one socket.
+/// What one socket may still send.
 #[derive(Debug)]
 pub(super) struct RateLimit {
     left: f64,
@@ -28,12 +28,12 @@ impl RateLimit {
         Self { left: BURST, since: now }
     }
 
-    /// Charges a frame of `bytes`; returns the delay before the next one.
+    /// Charges a frame of so many bytes; how long to wait before the next is read.
     pub(super) fn charge(&mut self, bytes: usize, now: Instant) -> Option<Duration> {
         let earned = now.saturating_duration_since(self.since).as_secs_f64() * RATE;
         self.since = now;
         let price = 1 + bytes / BYTES;
-        // The price is at most some thousands.
+        // A frame has at most some thousand times that many bytes.
         let price = f64::from(u32::try_from(price).unwrap_or(u32::MAX));
         self.left = (self.left + earned).min(BURST) - price;
         let debt = -self.left;
@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_says_too_much_waits() {
+    fn a_socket_that_sends_too_much_waits() {
         let start = Instant::now();
         let mut limit = RateLimit::new(start);
         for _ in 0..200 {

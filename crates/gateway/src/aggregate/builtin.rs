@@ -23,6 +23,7 @@ use toolgate_admission::expects::Expects;
 use toolgate_admission::reserved::TOOLGATE;
 use toolgate_admission::wanted::wanted;
 use toolgate_audit::{CallId, Effect, Outcome};
+use toolgate_json::quote;
 use toolgate_mcp::{Refusal, Request, write};
 use toolgate_policy::Class;
 use toolgate_store::Ending;
@@ -111,7 +112,7 @@ pub(crate) fn start(
 
 impl BuiltIn {
     fn is_there(&self, session: &AgentSession) -> bool {
-        !self.of_sessions || session.desk().is_some()
+        !self.of_sessions || session.dial_in().is_some()
     }
 }
 
@@ -135,7 +136,7 @@ impl Failed {
 fn result(done: Result<String, Failed>, call_id: CallId) -> String {
     match done {
         Ok(structured) => {
-            let text = write::quote(&structured);
+            let text = quote(&structured);
             format!(
                 r#"{{"content":[{{"type":"text","text":{text}}}],"structuredContent":{structured},"isError":false}}"#
             )

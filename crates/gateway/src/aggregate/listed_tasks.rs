@@ -13,9 +13,8 @@ use tokio::time::timeout;
 use toolgate_admission::expects::Expects;
 use toolgate_admission::wanted::wanted;
 use toolgate_audit::{Effect, Outcome};
-use toolgate_mcp::{
-    Incoming, Limits, Message, Request, code, items, members, method, parse_agent, peek, write,
-};
+use toolgate_json::{items, members, peek};
+use toolgate_mcp::{Incoming, Limits, Message, Request, code, method, parse_agent, write};
 use toolgate_policy::Class;
 use toolgate_store::Ending;
 use toolgate_upstream::event_buffer::{EventBuffer, First};

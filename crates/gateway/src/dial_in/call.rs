@@ -16,21 +16,22 @@ use toolgate_admission::refused::Refused;
 use toolgate_admission::reserved::SESSIONS;
 use toolgate_admission::wanted::wanted;
 use toolgate_audit::{CallId, Effect, Outcome};
-use toolgate_mcp::{Refusal, Request, peek, write};
+use toolgate_json::peek;
+use toolgate_mcp::{Refusal, Request, write};
 use toolgate_session::{self as session, Answer, Failure, Known, Target};
 use toolgate_store::Ending;
 use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::held_answer::{HeldAnswer, record_first};
 use toolgate_upstream::work::Work;
 
-use super::{Desk, Gate, Running, Sending, Unresolved};
+use super::{DialIn, Gate, Running, Sending, Unresolved};
 
 /// A call to a session's tool.
 struct SessionCall {
     admission: Arc<Admission>,
     /// Where the agent can take it back.
     running: Arc<Running>,
-    desk: Arc<Desk>,
+    dial_in: Arc<DialIn>,
     wanted: Arc<Wanted>,
     /// The name that was called.
     shown: String,
@@ -44,21 +45,21 @@ struct SessionCall {
 /// Starts a call of the tool that the grant knows as `shown`.
 pub(crate) fn start(
     (caller, running): (&dyn Caller, &Arc<Running>),
-    desk: &Arc<Desk>,
+    dial_in: &Arc<DialIn>,
     request: &Request<'_>,
     (shown, known): (&str, Known),
     buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     let arguments = request.params.map(|params| peek(params, &["arguments"])).transpose()?;
     let arguments = arguments.flatten().filter(|raw| *raw != "null").map(str::to_owned);
-    let class = desk.class(&known);
+    let class = dial_in.class(&known);
     let Known { original, aliases, .. } = known;
     let mut wanted = wanted(caller, SESSIONS, request, Some(&original), |_| class)?;
     wanted.aliases = aliases;
     let call = SessionCall {
         admission: Arc::clone(caller.admission()),
         running: Arc::clone(running),
-        desk: Arc::clone(desk),
+        dial_in: Arc::clone(dial_in),
         wanted: Arc::new(wanted),
         shown: shown.to_owned(),
         arguments,
@@ -71,7 +72,7 @@ pub(crate) fn start(
 impl SessionCall {
     async fn run(self) {
         let reach = &self.wanted.sender.grant.sessions;
-        let resolved = self.desk.sessions.resolve(&self.shown, self.arguments.as_deref(), reach);
+        let resolved = self.dial_in.driver.resolve(&self.shown, self.arguments.as_deref(), reach);
         match resolved {
             Ok(target) => self.decide(target).await,
             Err(unresolved) => self.go_nowhere(&unresolved).await,
@@ -84,7 +85,7 @@ impl SessionCall {
         let wanted = Arc::make_mut(&mut self.wanted);
         wanted.session = Some(Called::of(&target));
         if let What::Tool(_, class) = &mut wanted.what {
-            *class = self.desk.class_of_kind(&target.kind, &target.tool);
+            *class = self.dial_in.class_of_kind(&target.kind, &target.tool);
         }
         let admission = Arc::clone(&self.admission);
         let checked = admission.would_admit(&self.wanted);
@@ -97,7 +98,7 @@ impl SessionCall {
 
     async fn check(&self, target: &Target) -> Result<(), Failure> {
         let asked = self.arguments.as_deref().unwrap_or("{}");
-        self.desk.schemas.check(&self.wanted.sender.grant.label, target, asked).await
+        self.dial_in.schemas.check(&self.wanted.sender.grant.label, target, asked).await
     }
 
     async fn go_nowhere(self, Unresolved { failure, has_output_schema }: &Unresolved) {
@@ -111,7 +112,7 @@ impl SessionCall {
             }
             Err(refused) => refused.answer(&self.id, Expects::ToolResult),
         };
-        self.desk.metrics.unavailable.inc();
+        self.dial_in.metrics.unavailable.inc();
         self.buffer.answer(answer, None);
     }
 
@@ -137,7 +138,7 @@ impl SessionCall {
             Ended::of(Err(failure), has_output_schema, wanted.call_id)
         } else {
             let sending = Sending::new(target, permit, Arc::clone(&gate));
-            let answer = wait(&self.desk, sending, &entered.taken_back).await;
+            let answer = wait(&self.dial_in, sending, &entered.taken_back).await;
             match gate.refused().filter(|_| was_not_sent(&answer)) {
                 Some(refused) => Ended::refused(&refused),
                 None => Ended::of(answer, has_output_schema, wanted.call_id),
@@ -149,7 +150,7 @@ impl SessionCall {
         ending.message.clone_from(&ended.message);
         ending.upstream_ms = u64::try_from(sent.elapsed().as_millis()).ok();
         ending.total_ms = u64::try_from(began.elapsed().as_millis()).ok();
-        ended.count(&self.desk);
+        ended.count(&self.dial_in);
         let Some(result) = ended.result else {
             self.buffer.skip_answer();
             return ticket.finish(ending);
@@ -167,16 +168,16 @@ impl SessionCall {
 
 /// Sends and waits. A call that is taken back still ends, in its own time.
 async fn wait(
-    desk: &Desk,
+    dial_in: &DialIn,
     sending: Sending,
     taken_back: &tokio_util::sync::CancellationToken,
 ) -> Result<Answer, Failure> {
-    let mut sent = desk.sessions.call(sending)?;
+    let mut sent = dial_in.driver.call(sending)?;
     let gone = || Failure::Cancelled { effect: session::Effect::Unknown };
     tokio::select! {
         biased;
         answer = &mut sent.answer => return answer.map_err(|_| gone()),
-        () = taken_back.cancelled() => desk.sessions.cancel(sent.call),
+        () = taken_back.cancelled() => dial_in.driver.cancel(sent.call),
     }
     sent.answer.await.map_err(|_| gone())
 }
@@ -259,8 +260,8 @@ impl Ended {
         Self { outcome, effect, code: None, result: None, message: None }
     }
 
-    fn count(&self, desk: &Desk) {
-        let metrics = &desk.metrics;
+    fn count(&self, dial_in: &DialIn) {
+        let metrics = &dial_in.metrics;
         match self.outcome {
             Outcome::Timeout => metrics.timeout.inc(),
             Outcome::Cancelled => metrics.cancelled.inc(),

@@ -20,7 +20,8 @@ use toolgate_admission::access::Grant;
 use toolgate_admission::admit::{Admission, Sender};
 use toolgate_admission::clearance::Closed;
 use toolgate_admission::list_kind::Kind;
-use toolgate_mcp::{Message, Notification, Refusal, Request, Version, code, method, peek, write};
+use toolgate_json::{peek, quote};
+use toolgate_mcp::{Message, Notification, Refusal, Request, Version, code, method, write};
 use toolgate_upstream::event_buffer::{EventBuffer, Reader};
 use toolgate_upstream::forward::{forward, refuse_task};
 use toolgate_upstream::link::{AgentRequest, Link, Server, ServerRequest};
@@ -29,7 +30,7 @@ use toolgate_upstream::rewrite::{refused, rewrite};
 use toolgate_upstream::tasks;
 use toolgate_upstream::work::Work;
 
-use crate::dial_in::{Desk, Running};
+use crate::dial_in::{DialIn, Running};
 use crate::downstream::call::Call;
 use crate::downstream::change_tracking::Sight;
 use crate::downstream::coarse_timer::Pace;
@@ -60,7 +61,7 @@ pub struct AgentSession {
     admission: Arc<Admission>,
     version: OnceLock<Version>,
     /// The sessions, where they can dial in.
-    desk: Option<Arc<Desk>>,
+    dial_in: Option<Arc<DialIn>>,
     /// Its calls to sessions.
     pub(crate) running: Arc<Running>,
     links: ArcSwap<Links>,
@@ -191,7 +192,7 @@ impl AgentSession {
         for link in self.links().iter() {
             let params = notification.params.unwrap_or("{}");
             let task = tasks::related_if_known(self, link.server().name(), params);
-            let task = task.map(|(part, own)| (part, write::quote(&own)));
+            let task = task.map(|(part, own)| (part, quote(&own)));
             let task: Vec<_> = task.iter().map(|(part, own)| (*part, own.as_str())).collect();
             // What one agent says of itself is not true of all that share the server.
             if !link.is_shared()
@@ -261,8 +262,8 @@ impl AgentSession {
     }
 
     /// The sessions, where they can dial in and are to be seen.
-    pub(crate) fn desk(&self) -> Option<&Arc<Desk>> {
-        self.desk.as_ref().filter(|_| !self.endpoint.is_one())
+    pub(crate) fn dial_in(&self) -> Option<&Arc<DialIn>> {
+        self.dial_in.as_ref().filter(|_| !self.endpoint.is_one())
     }
 
     pub(crate) fn key(&self) -> u64 {
@@ -401,7 +402,7 @@ impl AgentSession {
         };
         let related = tasks::related(self, server, request.params)?;
         let changes: Vec<_> =
-            task.iter().chain(&related).map(|(part, own)| (*part, write::quote(own))).collect();
+            task.iter().chain(&related).map(|(part, own)| (*part, quote(own))).collect();
         let changes: Vec<_> = changes.iter().map(|(part, own)| (*part, own.as_str())).collect();
         let grant = self.grant();
         let ask = AgentRequest {

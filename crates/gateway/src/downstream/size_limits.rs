@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use toolgate_admission::list_kind::{NAME, URI};
 use toolgate_audit::{Draft, Kind};
-use toolgate_mcp::{Refusal, code, members, method, peek, text};
+use toolgate_json::{members, peek, text};
+use toolgate_mcp::{Refusal, code, method};
 
 use toolgate_admission::access::Grant;
 use toolgate_admission::admit::Admission;

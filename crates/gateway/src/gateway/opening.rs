@@ -11,9 +11,8 @@ use tokio::time::Instant;
 use toolgate_admission::access::Grant;
 use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
-use toolgate_mcp::{
-    Incoming, Limits, Message, Payload, Request, Version, parse_server, peek, text,
-};
+use toolgate_json::{peek, text};
+use toolgate_mcp::{Incoming, Limits, Message, Payload, Request, Version, parse_server};
 use toolgate_upstream::era::Era;
 use toolgate_upstream::link::{HandshakeOutcome, Instances, Link, Parties, Server};
 use toolgate_upstream::rewrite::{refused, rewrite, with_error};
@@ -156,7 +155,7 @@ impl Gateway {
         drop(place);
         self.metrics.agent_sessions.set(i64::try_from(sessions.len()).unwrap_or(i64::MAX));
         drop(sessions);
-        self.watch_sessions();
+        self.watch_dial_in();
         Ok(())
     }
 
@@ -173,7 +172,7 @@ impl Gateway {
             endpoint: endpoint.clone(),
             params,
             grant: Arc::clone(caller),
-            desk: self.desk.get().cloned(),
+            dial_in: self.dial_in.get().cloned(),
             standing,
             aggregate: &aggregate::All,
         };

@@ -6,9 +6,9 @@
 
 use toolgate_admission::multi_round::OF_ROUND;
 use toolgate_audit::Hash;
+use toolgate_json::{canonical, entries, text};
 use toolgate_mcp::modern::key;
-use toolgate_mcp::{Refusal, Request, code, entries, text};
-use toolgate_policy::canonical_json;
+use toolgate_mcp::{Refusal, Request, code};
 
 use crate::downstream::agent::AgentSession;
 
@@ -48,7 +48,7 @@ fn same_params(params: &str) -> Result<String, Refusal> {
         None => Vec::new(),
     };
     let whole = format!("[{{{}}},{{{}}}]", joined(&all), joined(&meta));
-    canonical_json(&whole).map_err(|_| Refusal {
+    canonical(&whole).map_err(|_| Refusal {
         code: code::INVALID_PARAMS,
         message: "`params` has a key twice, or is nested too deeply".to_owned(),
         id: None,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use bytes::Bytes;
 use tokio::time::Instant;
 use toolgate_admission::expects::Expects;
+use toolgate_json::{entries, members, text};
 use toolgate_mcp::modern::{VERSION, key};
 use toolgate_mcp::{
-    Incoming, Limits, Message, Payload, Request, Response, code, entries, members, parse_server,
-    text, write,
+    Incoming, Limits, Message, Payload, Request, Response, code, parse_server, write,
 };
 use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::link::HandshakeOutcome;

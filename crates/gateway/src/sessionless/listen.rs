@@ -16,10 +16,10 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolgate_admission::expects::Expects;
+use toolgate_json::{Edit, entries, imitates, items, members, peek, quote, text};
 use toolgate_mcp::modern::key;
 use toolgate_mcp::{
-    Edit, Incoming, Limits, Message, Notification, Refusal, Request, code, entries, imitates,
-    items, members, method, parse_server, peek, text, write,
+    Incoming, Limits, Message, Notification, Refusal, Request, code, method, parse_server, write,
 };
 use toolgate_upstream::event_buffer::{EventBuffer, First, Next};
 use toolgate_upstream::link::{HandshakeOutcome, TaskStream};
@@ -318,7 +318,7 @@ async fn can_tell(
 /// Subscribes to a resource, or ends that; whether the server agrees.
 async fn follow(session: &Arc<AgentSession>, method: &str, uri: &str) -> bool {
     let number = session.next_number();
-    let params = format!(r#"{{"uri":{}}}"#, write::quote(uri));
+    let params = format!(r#"{{"uri":{}}}"#, quote(uri));
     let request = write::request(number, method, Some(&params));
     let buffer = Arc::new(EventBuffer::expecting(number, 1));
     let Ok(work) = session.start_own(&String::from_utf8_lossy(&request), &buffer) else {

@@ -24,7 +24,8 @@ use toolgate_admission::expects::Expects;
 use toolgate_admission::multi_round::Retry;
 use toolgate_admission::sealed_token::{STATES, Seal};
 use toolgate_audit::Hash;
-use toolgate_mcp::{Refusal, Request, code, peek, text};
+use toolgate_json::{peek, text};
+use toolgate_mcp::{Refusal, Request, code};
 use toolgate_upstream::failure::Failure;
 
 use super::Standing;

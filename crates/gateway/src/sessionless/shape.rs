@@ -4,9 +4,9 @@
 //! that it has changed are touched.
 
 use bytes::Bytes;
+use toolgate_json::{Edit, members, peek, text};
 use toolgate_mcp::{
-    Edit, Incoming, Limits, Message, Notification, Payload, Request, Response, code, members,
-    method, parse_server, peek, text,
+    Incoming, Limits, Message, Notification, Payload, Request, Response, code, method, parse_server,
 };
 
 use toolgate_upstream::event_buffer::Rejection;

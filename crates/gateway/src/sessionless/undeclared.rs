@@ -1,7 +1,8 @@
 //! Requests about tasks of clients that did not declare the extension for tasks.
 
 use bytes::Bytes;
-use toolgate_mcp::{Request, code, method, peek, text, write};
+use toolgate_json::{peek, text};
+use toolgate_mcp::{Request, code, method, write};
 use toolgate_upstream::tasks::own_id;
 
 use super::Client;

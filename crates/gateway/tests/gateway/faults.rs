@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use toolgate_audit::Kind;
 use toolgate_gateway::{Server, ServerMetrics, ServerSettings};
-use toolgate_mcp::peek;
+use toolgate_json::peek;
 use toolgate_store::{Engine, Settings, Store};
 
 use crate::bed::{Bed, Counted, INITIALIZE, limits, settings};

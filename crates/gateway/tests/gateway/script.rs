@@ -18,7 +18,8 @@ use toolgate_gateway::channel::{
     BoxFuture, Channel, Connector, Heads, Inbox, Outbound, Progress, RefusedStatus, SendError,
     StatusClass,
 };
-use toolgate_mcp::{method, peek, text};
+use toolgate_json::{peek, text};
+use toolgate_mcp::method;
 
 /// A server's rejection with this HTTP status, classified as the edge does.
 pub(crate) fn refusal(number: u16, body: impl Into<Bytes>) -> SendError {

@@ -20,8 +20,10 @@ use crate::tool::Tools;
 
 /// The uid is live and may not be taken over.
 const UID_IN_USE: i32 = -32010;
-/// Too many sessions of this token have left and are kept for their grace.
-const TOO_MANY_AWAY: i32 = -32011;
+/// The sessions of this token have no room for another list of tools.
+const NO_ROOM: i32 = -32011;
+/// A list of fewer bytes always has room.
+const SMALL_LIST: usize = 64 * 1024;
 
 impl Sessions {
     pub(super) fn register(
@@ -51,7 +53,11 @@ impl Sessions {
         }
         if let Some(what) = self.too_many_away(&uid, token.id, &tools.tools) {
             self.event(What::TooManyAway, Some(&uid), Some(id), what.as_str());
-            return self.refuse(id, request, TOO_MANY_AWAY, &what);
+            return self.refuse(id, request, NO_ROOM, &what);
+        }
+        if let Some(what) = self.lists_full(&uid, token.id, &tools.tools) {
+            self.event(What::ListsFull, Some(&uid), Some(id), what.as_str());
+            return self.refuse(id, request, NO_ROOM, &what);
         }
         if !self.make_way(id, &uid, &token, &card) {
             let what = "this `client_uid` is live and may not be taken over: it needs the same token, kind and infobase_name";
@@ -98,6 +104,26 @@ impl Sessions {
             format!(
                 "{count} sessions of this token have left within {grace} s and are kept; come back \
                  under the same `client_uid`, say `session.bye` before leaving, or retry later"
+            )
+        })
+    }
+
+    /// Why a large list of tools is rejected: the different lists of the other sessions of its token
+    /// take all the room that there is.
+    fn lists_full(&self, uid: &Arc<str>, token: Option<u32>, new: &Arc<Tools>) -> Option<String> {
+        let (bytes, room) = (definitions_len(new), self.settings.lists);
+        if bytes < SMALL_LIST {
+            return None;
+        }
+        let mut known = HashSet::from([Arc::as_ptr(new)]);
+        let others = self.by_uid.iter().filter(|(other, session)| {
+            *other != uid && session.token == token && known.insert(Arc::as_ptr(&session.tools))
+        });
+        let held: usize = others.map(|(_, session)| session.bytes).sum();
+        (held + bytes > room).then(|| {
+            format!(
+                "`tools` has {bytes} bytes, and the lists of the other sessions of this token have \
+                 {held}; {room} are the limit for all of them"
             )
         })
     }
@@ -241,6 +267,14 @@ impl Sessions {
             }
             return;
         };
+        let token = self.by_uid.get(&uid).and_then(|session| session.token);
+        let read = read.and_then(|read| match self.lists_full(&uid, token, &read.tools) {
+            None => Ok(read),
+            Some(what) => {
+                self.event(What::ListsFull, Some(&uid), Some(id), what.as_str());
+                Err(what)
+            }
+        });
         match read {
             Ok(read) => {
                 self.warn(&uid, &read);
@@ -270,7 +304,7 @@ impl Sessions {
     fn replace_tools(&mut self, uid: &Arc<str>, tools: Arc<Tools>, registered: bool) {
         let Some(session) = self.by_uid.get_mut(uid) else { return };
         let before = std::mem::replace(&mut session.tools, tools);
-        session.bytes = session.tools.values().map(|tool| tool.raw.get().len()).sum();
+        session.bytes = definitions_len(&session.tools);
         for name in before.keys().filter(|name| !session.tools.contains_key(*name)) {
             if let Some(uids) = self.serving.get_mut(name) {
                 uids.remove(uid);
@@ -288,6 +322,10 @@ impl Sessions {
         }
         self.lists_may_differ();
     }
+}
+
+fn definitions_len(tools: &Tools) -> usize {
+    tools.values().map(|tool| tool.raw.get().len()).sum()
 }
 
 fn host(card: &Card) -> String {

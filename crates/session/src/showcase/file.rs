@@ -4,10 +4,10 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use toolgate_mcp::{items, text, write};
+use toolgate_json::object::{members, value};
+use toolgate_json::{items, quote, text};
 
 use super::{Entry, Key};
-use crate::object::{members, value};
 use crate::time::Millis;
 
 /// Why a file is not taken over.
@@ -32,7 +32,7 @@ pub fn import(json: &str) -> Result<Vec<Entry>, ImportError> {
         return Err(ImportError("`version` must be 1".to_owned()));
     }
     let entries = value(&whole, "entries").map(items).transpose();
-    let entries = entries.map_err(|refusal| ImportError(refusal.message))?.flatten();
+    let entries = entries.map_err(|error| ImportError(error.to_string()))?.flatten();
     let entries = entries.ok_or_else(|| ImportError("`entries` must be an array".to_owned()))?;
     let read = entries.into_iter().enumerate().map(|(index, raw)| {
         entry(raw).map_err(|what| ImportError(format!("`entries[{index}].{what}")))
@@ -92,8 +92,8 @@ pub fn export<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
         let millis = i64::try_from(entry.last_seen.0).unwrap_or(i64::MAX);
         let time = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);
         out.push_str(if index == 0 { "" } else { "," });
-        out.extend([r#"{"kind":"#, &write::quote(kind), r#","config_id":"#]);
-        out.extend([&write::quote(config_id), r#","tools":["#, &tools.join(",")]);
+        out.extend([r#"{"kind":"#, &quote(kind), r#","config_id":"#]);
+        out.extend([&quote(config_id), r#","tools":["#, &tools.join(",")]);
         out.extend([r#"],"last_seen_at":""#, &time.to_string(), "\"}"]);
     }
     out.push_str("]}");

@@ -6,11 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use toolgate_dice::Dice;
 
 use super::Animal;
 use super::answer::{Heard, Mind};
 use super::habits::{Saying, say, storm};
-use crate::dice::Dice;
 
 /// How long a storm holds its breath.
 const LULL: Duration = Duration::from_millis(10);

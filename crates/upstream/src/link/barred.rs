@@ -10,7 +10,8 @@ use bytes::Bytes;
 use serde_json::json;
 use toolgate_admission::barred::Barred;
 use toolgate_admission::list_kind::Kind;
-use toolgate_mcp::{Request, Version, code, method, peek, text, write};
+use toolgate_json::{peek, text};
+use toolgate_mcp::{Request, Version, code, method, write};
 
 use super::Link;
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use toolgate_admission::refused::Refused;
 use toolgate_admission::task_call::Made;
 use toolgate_audit::{Effect, Outcome};
-use toolgate_mcp::{Payload, peek};
+use toolgate_json::peek;
+use toolgate_mcp::Payload;
 
 use super::input_required::InputRequired;
 use crate::failure::{self, Failure};

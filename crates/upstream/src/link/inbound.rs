@@ -216,16 +216,7 @@ impl Link {
 
     /// Whether a message about invalid input may be logged now.
     fn may_log(&self) -> bool {
-        let mut limit = self.log_limit.lock();
-        let suppressed = limit.renew(Instant::now());
-        if suppressed > 0 {
-            tracing::warn!(
-                server = self.server.name(),
-                suppressed,
-                "log messages about the server suppressed"
-            );
-        }
-        limit.allow()
+        self.log_limit.lock().allows(Instant::now())
     }
 
     /// The event buffer of the request `call`. A child does not name the request a message belongs

@@ -18,9 +18,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use toolgate_admission::multi_round::OF_ROUND;
 use toolgate_audit::Effect;
-use toolgate_mcp::{
-    Edit, EditError, Payload, Refusal, code, entries, members, method, peek, text, write,
-};
+use toolgate_json::{Edit, EditError, entries, members, peek, quote, text};
+use toolgate_mcp::{Payload, Refusal, code, method, write};
 use toolgate_store::Permit;
 
 use super::Link;
@@ -186,7 +185,7 @@ impl Link {
                 }
                 (None, _) => return Err(lost("the agent did not answer its question".into())),
             };
-            given.push(format!("{}:{answer}", write::quote(&key)));
+            given.push(format!("{}:{answer}", quote(&key)));
         }
         Ok(format!("{{{}}}", given.join(",")))
     }

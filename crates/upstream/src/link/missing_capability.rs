@@ -5,7 +5,8 @@
 //! continue without it. Only if the call then fails is it answered with `-32021`.
 
 use bytes::Bytes;
-use toolgate_mcp::{Payload, Request, code, method, peek, text, write};
+use toolgate_json::{peek, text};
+use toolgate_mcp::{Payload, Request, code, method, write};
 
 use super::agent::Agent;
 use crate::event_buffer::EventBuffer;
@@ -80,7 +81,7 @@ pub(crate) fn missing_capability_answer(
 }
 
 fn first_text(content: &str) -> Option<&str> {
-    let first = toolgate_mcp::items(content).ok().flatten()?.into_iter().next()?;
+    let first = toolgate_json::items(content).ok().flatten()?.into_iter().next()?;
     peek(first, &["text"]).ok().flatten()
 }
 

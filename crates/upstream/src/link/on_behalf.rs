@@ -8,7 +8,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use toolgate_admission::clearance::Clearance;
 use toolgate_admission::wanted::wanted;
-use toolgate_mcp::{Incoming, Limits, Message, Request, method, parse_server, write};
+use toolgate_json::quote;
+use toolgate_mcp::{Incoming, Limits, Message, Request, method, parse_server};
 use toolgate_store::Ending;
 
 use super::Link;
@@ -57,6 +58,6 @@ pub(crate) async fn ask(
 
 /// Subscribes to a resource again, on a server that has lost its subscriptions.
 pub(crate) async fn follow(session: &Arc<dyn Agent>, link: &Arc<Link>, uri: &str) -> bool {
-    let params = format!(r#"{{"uri":{}}}"#, write::quote(uri));
+    let params = format!(r#"{{"uri":{}}}"#, quote(uri));
     ask(session, link, method::RESOURCES_SUBSCRIBE, Some(&params)).await.is_some()
 }

@@ -21,8 +21,9 @@ use toolgate_admission::multi_round::Newer;
 use toolgate_admission::recheck::Recheck;
 use toolgate_admission::refused::Refused;
 use toolgate_audit::{CallId, Effect};
+use toolgate_json::{peek, text};
 use toolgate_mcp::modern::without_claims;
-use toolgate_mcp::{Payload, Refusal, Request, code, method, peek, text, write};
+use toolgate_mcp::{Payload, Refusal, Request, code, method, write};
 
 use super::ended::Ended;
 use super::handshake::LiveChannel;

@@ -9,7 +9,8 @@ use memchr::memmem;
 use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::task_call::Made;
-use toolgate_mcp::{Edit, code, entries, peek, text};
+use toolgate_json::{Edit, entries, peek, text};
+use toolgate_mcp::code;
 
 use super::Link;
 use super::waiting::{AgentWaiter, Bridge, ListFilter};

@@ -12,10 +12,9 @@ use tokio::time::Instant;
 use toolgate_admission::clearance::{Clearance, Closed};
 use toolgate_admission::list_kind::Kind;
 use toolgate_audit::Effect;
+use toolgate_json::{members, peek, text};
 use toolgate_mcp::modern::{About, described, heads_of};
-use toolgate_mcp::{
-    Incoming, Limits, Message, Payload, code, members, method, parse_server, peek, text, write,
-};
+use toolgate_mcp::{Incoming, Limits, Message, Payload, code, method, parse_server, write};
 
 use super::agent::Agent;
 use super::changes::FollowError;

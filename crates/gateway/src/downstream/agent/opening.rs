@@ -12,12 +12,12 @@ use tokio_util::task::TaskTracker;
 use toolgate_admission::access::Grant;
 use toolgate_admission::admit::{Admission, Sender};
 use toolgate_audit::Hash;
-use toolgate_mcp::{peek, text};
+use toolgate_json::{peek, text};
 use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::resubscribe::ServerSubscriptions;
 
 use super::{AgentSession, Aggregate, ClientState};
-use crate::dial_in::Desk;
+use crate::dial_in::DialIn;
 use crate::downstream::change_tracking::Sight;
 use crate::downstream::coarse_timer::Pace;
 use crate::downstream::endpoint::Endpoint;
@@ -31,7 +31,7 @@ pub(crate) struct Opening {
     /// The `params` of its `initialize`.
     pub(crate) params: Bytes,
     pub(crate) grant: Arc<Grant>,
-    pub(crate) desk: Option<Arc<Desk>>,
+    pub(crate) dial_in: Option<Arc<DialIn>>,
     /// If it is to stand for clients of protocol 2026-07-28.
     pub(crate) standing: Option<Box<dyn ClientState>>,
     /// What serves it where all servers are shown.
@@ -45,7 +45,7 @@ impl AgentSession {
         pace: Arc<Pace>,
         admission: Arc<Admission>,
     ) -> Arc<Self> {
-        let Opening { id, key, endpoint, params, grant, desk, standing, aggregate } = opening;
+        let Opening { id, key, endpoint, params, grant, dial_in, standing, aggregate } = opening;
         let client = std::str::from_utf8(&params).ok().and_then(|params| {
             Some(text(peek(params, &["clientInfo", "name"]).ok()??)?.as_ref().into())
         });
@@ -63,7 +63,7 @@ impl AgentSession {
             grant: ArcSwap::new(grant),
             admission,
             version: OnceLock::new(),
-            desk,
+            dial_in,
             running: Arc::default(),
             links: ArcSwap::default(),
             former: Mutex::default(),

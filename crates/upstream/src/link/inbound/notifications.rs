@@ -5,9 +5,8 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use toolgate_admission::list_kind::Kind;
-use toolgate_mcp::{
-    Incoming, Limits, Message, Notification, method, parse_server, peek, text, write,
-};
+use toolgate_json::{peek, text};
+use toolgate_mcp::{Incoming, Limits, Message, Notification, method, parse_server, write};
 
 use crate::link::agent::Agent;
 use crate::link::changes::without_tag;

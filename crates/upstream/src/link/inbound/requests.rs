@@ -6,7 +6,8 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use tokio::time::Instant;
 use toolgate_admission::clearance::Closed;
-use toolgate_mcp::{Incoming, Limits, Message, Request, code, method, parse_server, peek, write};
+use toolgate_json::peek;
+use toolgate_mcp::{Incoming, Limits, Message, Request, code, method, parse_server, write};
 
 use super::QUESTION;
 use crate::label;
