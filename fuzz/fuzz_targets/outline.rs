@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use toolgate_gateway::{Truncated, RelayReader, fuzz::pass};
+use toolgate_gateway::{RelayReader, Truncated, fuzz::pass};
 use toolgate_mcp::{Incoming, Limits, Message, Outline, Payload, parse_server};
 
 const ID: &str = r#""another id""#;
@@ -73,7 +73,8 @@ fn check_passage(first: &[u8], pieces: &[&[u8]], is_answer: bool) {
         let beginning = Bytes::copy_from_slice(first);
         let outline = Outline::begin(&beginning).expect("it was begun before");
         let place = outline.id();
-        let (mut relay_writer, relay_reader) = pass(outline, &beginning, size, ID).expect("room for the id");
+        let (mut relay_writer, relay_reader) =
+            pass(outline, &beginning, size, ID).expect("room for the id");
         for piece in pieces {
             relay_writer.push(Bytes::copy_from_slice(piece));
         }

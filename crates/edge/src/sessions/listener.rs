@@ -31,10 +31,10 @@ use crate::linger::Lingering;
 use crate::listen::PeerShare;
 use crate::tls::Stream;
 
-/// How long a connection may take to become a socket once it was told so.
+/// How long an upgrade may take.
 const UPGRADING: Duration = Duration::from_secs(10);
 
-/// The service of the sessions' listener.
+/// The service of the session listener.
 #[derive(Clone)]
 pub struct SessionListener(Arc<Inner>);
 
@@ -135,7 +135,7 @@ impl Inner {
             return text(StatusCode::SERVICE_UNAVAILABLE, "too many sockets, sorry\n");
         };
         let upgrade = hyper::upgrade::on(&mut request);
-        // Counts among the connections of its address as long as the socket lives.
+        // Counted among the connections of its address as long as the socket lives.
         let share = request.extensions_mut().remove::<PeerShare>();
         let inner = Arc::clone(self);
         self.sockets.spawn(async move {
@@ -153,7 +153,7 @@ impl Inner {
         place: OwnedSemaphorePermit,
     ) {
         let Ok(Ok(upgraded)) = timeout(UPGRADING, upgrade).await else { return };
-        // Cannot fail: all listeners serve such.
+        // Cannot fail: all listeners serve this type.
         let Ok(parts) = upgraded.downcast::<TokioIo<Lingering<Stream>>>() else { return };
         let socket =
             Socket { stream: parts.io.into_inner().into_inner(), early: parts.read_buf, frame };
@@ -166,7 +166,7 @@ impl Inner {
     }
 }
 
-/// The token behind the path, perhaps an empty one; none if it is another path.
+/// The token after the path, possibly empty; `None` for another path.
 fn token_in<'a>(path: &'a str, ours: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(ours)?;
     match rest.strip_prefix('/') {
