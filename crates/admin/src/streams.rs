@@ -1,56 +1,56 @@
-//! Limits on open event streams, per person and in total.
+//! How many streams of events are open, and who holds them.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many event streams may be open.
+/// How many streams there may be.
 const MOST: usize = 64;
-/// How many of them one person may have.
+/// How many of them one person may hold.
 const MOST_OF_ONE: usize = 8;
 
-/// Open event streams, by the name of the person.
+/// The streams that are open, by the name of the person.
 #[derive(Debug, Default)]
 pub(crate) struct Streams(Mutex<HashMap<Arc<str>, usize>>);
 
-/// The slot of one open event stream; dropping it frees the slot.
-pub(crate) struct StreamSlot {
+/// One of the streams there may be.
+pub(crate) struct Place {
     streams: Arc<Streams>,
     person: Arc<str>,
 }
 
-/// Why no further event stream may be opened.
+/// Why there is no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TooManyStreams {
-    OfAll,
-    OfPerson,
+pub(crate) enum TooMany {
+    InAll,
+    OfOne,
 }
 
-impl fmt::Display for TooManyStreams {
+impl fmt::Display for TooMany {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::OfAll => write!(f, "there are {MOST} event streams already"),
-            Self::OfPerson => write!(f, "you have {MOST_OF_ONE} event streams already; close one"),
+            Self::InAll => write!(f, "there are {MOST} streams of events already"),
+            Self::OfOne => write!(f, "you have {MOST_OF_ONE} streams of events already; close one"),
         }
     }
 }
 
-impl StreamSlot {
-    pub(crate) fn take(streams: &Arc<Streams>, person: &Arc<str>) -> Result<Self, TooManyStreams> {
+impl Place {
+    pub(crate) fn take(streams: &Arc<Streams>, person: &Arc<str>) -> Result<Self, TooMany> {
         let mut open = streams.0.lock().unwrap_or_else(PoisonError::into_inner);
         if open.values().sum::<usize>() >= MOST {
-            return Err(TooManyStreams::OfAll);
+            return Err(TooMany::InAll);
         }
         let own = open.entry(Arc::clone(person)).or_default();
         if *own >= MOST_OF_ONE {
-            return Err(TooManyStreams::OfPerson);
+            return Err(TooMany::OfOne);
         }
         *own += 1;
         Ok(Self { streams: Arc::clone(streams), person: Arc::clone(person) })
     }
 }
 
-impl Drop for StreamSlot {
+impl Drop for Place {
     fn drop(&mut self) {
         let mut open = self.streams.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(own) = open.get_mut(&self.person) {

@@ -17,6 +17,7 @@ use toolgate_json::peek;
 use toolgate_store::{Ending, Ticket};
 
 use crate::admit::{Admission, Wanted};
+use crate::contained::contained;
 use crate::store_timeout::finish_in_time;
 use crate::task_book::Heard;
 
@@ -65,7 +66,8 @@ pub fn keep(
         let own = made.own.clone();
         let open =
             Open { admission: Arc::clone(&admission), wanted, ticket, watched, completed: false };
-        open.run(made, began, stopping).await;
+        // The task leaves the book after a panic too.
+        contained(move || open.run(made, began, stopping)).await;
         admission.tasks.close(&label, &server, &own);
     });
 }

@@ -271,7 +271,7 @@ impl Gateway {
         }
         let sessions: Vec<_> = self.sessions.read().values().cloned().collect();
         for session in &sessions {
-            session.hang_up();
+            self.hang_up(session);
         }
         self.tasks.close();
         if timeout(grace, self.tasks.wait()).await.is_err() {
@@ -314,8 +314,16 @@ impl Gateway {
         sessions.values().filter(|session| session.endpoint() == endpoint).cloned().collect()
     }
 
-    fn forget(&self, session: &Arc<AgentSession>) {
+    /// Ends the streams of an agent session on which nothing runs, and its parked calls.
+    fn hang_up(&self, session: &AgentSession) {
+        if session.is_standing() {
+            self.parking.clear(session.key());
+        }
         session.hang_up();
+    }
+
+    fn forget(&self, session: &Arc<AgentSession>) {
+        self.hang_up(session);
         let mut sessions = self.sessions.write();
         if sessions.remove(session.id()).is_some() {
             opening::release(&self.of_grants, &session.grant().label);

@@ -18,7 +18,6 @@ pub mod failure;
 pub mod forward;
 #[cfg(fuzzing)]
 pub mod fuzz;
-pub mod held_answer;
 mod imitation;
 mod label;
 pub mod link;
@@ -30,10 +29,10 @@ pub mod log_limit;
 pub mod metrics;
 pub mod names;
 pub mod relay;
+pub mod reply;
 pub mod resubscribe;
 pub mod rewrite;
 mod shown_uris;
 pub mod tasks;
-pub mod work;
 
 pub use listed_names::class_of_definition;

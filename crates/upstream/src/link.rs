@@ -31,11 +31,11 @@ use crate::list_cache::ClientProfile;
 use crate::log_limit::LogLimit;
 
 mod agent;
+mod server_request;
 mod barred;
 mod changes;
 mod discover;
 mod early;
-mod ended;
 mod handshake;
 mod inbound;
 mod input_required;
@@ -46,11 +46,11 @@ mod pending;
 mod present;
 mod relay;
 mod server;
-mod server_request;
 mod sessionless;
 mod waiting;
 
 pub use agent::Agent;
+pub use server_request::{ServerRequest, Requester};
 use changes::Changes;
 pub use changes::TaskStream;
 use early::Early;
@@ -59,17 +59,14 @@ use handshake::LiveChannel;
 use inbound::Inbound;
 use list_refresh::ListRefresh;
 pub use pending::AgentRequest;
-pub(crate) use pending::Pending;
+pub(crate) use pending::{Owner, Pending};
 pub use server::{Instances, Server, ServerSettings};
-pub use server_request::{Requester, ServerRequest};
 use waiting::Waiters;
 
+/// How many messages without sense of one link are logged in a minute.
+const WARNINGS_A_MINUTE: u32 = 10;
 /// How long delivering a notification or an agent's answer may take.
 const TELL: Duration = Duration::from_secs(5);
-
-/// How many messages about invalid or unattributed input are logged in each [`LOG_PERIOD`].
-const LOGGED: u32 = 10;
-const LOG_PERIOD: Duration = Duration::from_mins(1);
 
 /// A conversation with one server.
 pub struct Link {
@@ -101,6 +98,7 @@ pub struct Link {
     /// Whether the lists of the server are cached for an agent that sees all servers.
     keeps_lists: AtomicBool,
     list_refresh: ListRefresh,
+    /// Limits warnings about messages of the server that make no sense.
     log_limit: Mutex<LogLimit>,
     /// Closed for good: the link does not reconnect.
     ended: AtomicBool,
@@ -151,7 +149,11 @@ impl Link {
             changes: Changes::default(),
             keeps_lists: AtomicBool::new(false),
             list_refresh: ListRefresh::default(),
-            log_limit: Mutex::new(LogLimit::new(LOGGED, LOG_PERIOD, Instant::now())),
+            log_limit: Mutex::new(LogLimit::new(
+                WARNINGS_A_MINUTE,
+                Duration::from_mins(1),
+                Instant::now(),
+            )),
             ended: AtomicBool::new(false),
             server_requests: AtomicUsize::new(0),
             idle_since: Mutex::new(None),
@@ -174,10 +176,10 @@ impl Link {
         match timeout(TELL, sending).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
-                tracing::debug!(server = self.server.name(), %error, "message not delivered");
+                tracing::debug!(server = self.server.name(), %error, "could not pass on a message");
             }
             Err(_) => {
-                tracing::debug!(server = self.server.name(), "message not delivered in time");
+                tracing::debug!(server = self.server.name(), "passing on a message took too long");
             }
         }
     }
@@ -244,22 +246,12 @@ impl Link {
     }
 
     /// Sends a request of toolgate's own whose answer is ignored.
-    pub fn request_detached(
-        self: &Arc<Self>,
-        method: &'static str,
-        params: String,
-        closed: Closed,
-    ) {
+    pub fn request_detached(self: &Arc<Self>, method: &'static str, params: String, closed: Closed) {
         let me = Arc::clone(self);
         tokio::spawn(async move {
             if let Err(failure) = me.ask(method, Some(&params), Clearance::Closed(closed)).await {
                 let why = failure.what(me.server.name());
-                tracing::debug!(
-                    server = me.server.name(),
-                    method,
-                    why,
-                    "request of toolgate itself failed"
-                );
+                tracing::debug!(server = me.server.name(), method, why, "a wish was not heard");
             }
         });
     }
@@ -273,8 +265,7 @@ impl Link {
     /// the server, and dropping the exchange cancels.
     pub(crate) fn has_exchanges(&self) -> bool {
         let up = self.up.load();
-        up.as_ref()
-            .is_some_and(|up| up.era == Era::Sessionless && up.channel.exchange_per_request())
+        up.as_ref().is_some_and(|up| up.era == Era::Sessionless && up.channel.hangs_up())
     }
 
     /// Whether the link is connected.
@@ -324,8 +315,7 @@ impl Link {
         }
         let sessions = self.sessions();
         let follows = |other: &Arc<dyn Agent>| {
-            other.key() != session
-                && other.server_subscriptions().follows_alike(self.server.name(), uri)
+            other.key() != session && other.server_subscriptions().follows_alike(self.server.name(), uri)
         };
         let left = sessions.iter().any(follows);
         if left {
@@ -381,8 +371,7 @@ impl Link {
             self.up.compare_and_swap(&up, None);
         }
         if let Parties::One(session) = &self.parties {
-            let forgotten =
-                session.upgrade().map_or(0, |s| s.forget_server_requests(&self.me, epoch));
+            let forgotten = session.upgrade().map_or(0, |s| s.forget_server_requests(&self.me, epoch));
             self.server_requests.fetch_sub(forgotten, Ordering::Relaxed);
         }
     }
@@ -396,7 +385,7 @@ struct FailOnDrop {
 
 impl Drop for FailOnDrop {
     fn drop(&mut self) {
-        let failure = Failure::Lost { why: "toolgate dropped the request".into() };
+        let failure = Failure::Lost { why: "toolgate gave it up".into() };
         self.link.waiting.fail(self.number, &failure, &self.link.server);
     }
 }

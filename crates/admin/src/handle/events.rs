@@ -15,7 +15,7 @@ use toolgate_store::Page;
 use crate::api::Ask;
 use crate::fault::Fault;
 use crate::reply::Answer;
-use crate::streams::StreamSlot;
+use crate::streams::Place;
 
 /// How often the store is polled.
 const EVERY: Duration = Duration::from_millis(250);
@@ -23,16 +23,16 @@ const EVERY: Duration = Duration::from_millis(250);
 const SILENT: u32 = 60;
 
 pub(crate) async fn stream(ask: Ask) -> Answer {
-    let slot = StreamSlot::take(&ask.admin.streams, &ask.who.name)
-        .map_err(|error| Fault::unavailable(error.to_string()))?;
+    let place = Place::take(&ask.admin.streams, &ask.who.name);
+    let place = place.map_err(|why| Fault::unavailable(why.to_string()))?;
     let last = ask.headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let from = match last.or(ask.query.number("after")?) {
         Some(seq) => seq,
-        None => ask.admin.given.store.status().await?.head.seq,
+        None => ask.admin.store().status().await?.head.seq,
     };
-    let events = stream::unfold((ask, slot, from), |(ask, slot, after)| async move {
+    let events = stream::unfold((ask, place, from), |(ask, place, after)| async move {
         let (text, after) = next(&ask, after).await?;
-        Some((Ok::<_, std::convert::Infallible>(text), (ask, slot, after)))
+        Some((Ok::<_, std::convert::Infallible>(text), (ask, place, after)))
     });
     // Without a first byte the response head would not be sent.
     let first = stream::iter([Ok(Bytes::from_static(b": connected\n\n"))]);
@@ -42,7 +42,7 @@ pub(crate) async fn stream(ask: Ask) -> Answer {
 
 /// The next rows, or a comment after a long silence; `None` when toolgate stops.
 async fn next(ask: &Ask, after: u64) -> Option<(Bytes, u64)> {
-    let (store, stop) = (&ask.admin.given.store, &ask.admin.given.stop);
+    let (store, stop) = (&ask.admin.store(), &ask.admin.given.stop);
     for _ in 0..SILENT {
         let page = Page { after, limit: 1_000, ..Page::default() };
         // A failed read may succeed later.

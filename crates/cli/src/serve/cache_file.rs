@@ -7,10 +7,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 
+use toolgate_control::trusted;
 use toolgate_gateway::SessionDriver;
 use toolgate_session::{Entry, Room, import, new_to};
-
-use crate::trusted;
 
 /// The file while sessions are served.
 pub(crate) struct CacheFile {

@@ -204,7 +204,7 @@ impl Served {
         }
         if let Some((listener, driver, bound_to)) = &self.dial_in {
             listener.set_rules(sessions::rules(config, *bound_to, https));
-            driver.reconfigure(sessions::settings(config));
+            driver.reconfigure(toolgate_control::session_settings::settings(config));
         }
         for guard in &self.guards {
             let old = guard.load();

@@ -8,14 +8,17 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use tokio::time::Instant;
 use toolgate_admission::access::Grant;
+use toolgate_admission::call_request::CallRequest;
+use toolgate_admission::contained::{Work, contained};
+use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::reserved::{SESSIONS, TOOLGATE};
 use toolgate_json::{peek, quote, text};
-use toolgate_mcp::{Pieces, Request};
+use toolgate_mcp::Pieces;
 use toolgate_policy::Class;
 use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::link::Link;
-use toolgate_upstream::work::Work;
+use toolgate_upstream::reply::Reply;
 
 use super::builtin;
 use super::cursor::Cursor;
@@ -32,7 +35,7 @@ const PAGE: usize = 16 * 1024 * 1024;
 pub(super) fn start(
     session: &Arc<AgentSession>,
     kind: Kind,
-    request: &Request<'_>,
+    request: &CallRequest<'_>,
     buffer: &Arc<EventBuffer>,
 ) -> Option<Work> {
     let links = session.links();
@@ -44,12 +47,13 @@ pub(super) fn start(
             (place_of(&links, &cursor.server)?, cursor.entry)
         }
     };
-    let (session, buffer) = (Arc::clone(session), Arc::clone(buffer));
-    let id = request.id.to_owned();
-    Some(Box::pin(async move {
+    let session = Arc::clone(session);
+    let reply = Reply::new(buffer, request.id, Expects::of(request.method));
+    Some(contained(async move || {
         hear(&links, kind).await;
         session.sight.note_shown(kind, Seen::by(&session, kind));
-        buffer.answer(page(&session, &links, kind, from, &id), None);
+        let page = page(&session, &links, kind, from, reply.id());
+        reply.answer(page);
     }))
 }
 
@@ -231,9 +235,7 @@ impl<'a> Look<'a> {
 
     fn server_tools(&self, link: &Arc<Link>) -> Vec<Listed> {
         let server = link.server();
-        let Some(advertised) = server.list_cache.of(link.client_profile()) else {
-            return Vec::new();
-        };
+        let Some(advertised) = server.list_cache.of(link.client_profile()) else { return Vec::new() };
         let own = advertised.list(self.kind).entries().map(|(own, _)| own);
         let listed = own.filter(|own| self.shows(link, own)).map(|own| Listed {
             shown: server.naming.shown(self.kind, own),

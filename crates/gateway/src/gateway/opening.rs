@@ -14,12 +14,12 @@ use toolgate_admission::list_kind::Kind;
 use toolgate_json::{peek, text};
 use toolgate_mcp::{Incoming, Limits, Message, Payload, Request, Version, parse_server};
 use toolgate_upstream::era::Era;
-use toolgate_upstream::link::{HandshakeOutcome, Instances, Link, Parties, Server};
+use toolgate_upstream::link::{Instances, Link, HandshakeOutcome, Parties, Server};
 use toolgate_upstream::rewrite::{refused, rewrite, with_error};
 
 use super::{Gateway, NotOpened};
 use crate::aggregate;
-use crate::downstream::agent::{AgentSession, ClientState, Opening};
+use crate::downstream::agent::{AgentSession, Opening};
 use crate::downstream::endpoint::Endpoint;
 use crate::downstream::size_limits::TooLong;
 
@@ -35,7 +35,7 @@ impl Gateway {
         if self.draining.is_cancelled() {
             return Err(NotOpened::Stopping);
         }
-        if let Some(long) = TooLong::of(&request.method, request.params, false) {
+        if let Some(long) = TooLong::of_message(&request.method, request.params) {
             let via = endpoint.via();
             long.record(&self.admission, caller, &via, &request.method).await;
             return Err(NotOpened::Answer(refused(&long.refusal(Some(request.id)))));
@@ -71,12 +71,8 @@ impl Gateway {
             Instances::Shared => link.opened(since).await,
         };
         match opened {
-            Ok(HandshakeOutcome::Accepted(answer)) => {
-                Ok(welcome(session, request, &answer, &server))
-            }
-            Ok(HandshakeOutcome::Rejected(answer)) => {
-                Err(NotOpened::Answer(with_id(&answer, request.id)))
-            }
+            Ok(HandshakeOutcome::Accepted(answer)) => Ok(welcome(session, request, &answer, &server)),
+            Ok(HandshakeOutcome::Rejected(answer)) => Err(NotOpened::Answer(with_id(&answer, request.id))),
             Err(failure) => {
                 let answer = failure.answer(server.name(), request.id, Expects::Other, None);
                 Err(NotOpened::Answer(answer))
@@ -164,7 +160,7 @@ impl Gateway {
         endpoint: &Endpoint,
         params: Bytes,
         caller: &Arc<Grant>,
-        standing: Option<Box<dyn ClientState>>,
+        standing: Option<Arc<str>>,
     ) -> Option<Arc<AgentSession>> {
         let opening = Opening {
             id: self.ids.agent_session()?,
@@ -230,8 +226,7 @@ impl Gateway {
                 let me: Weak<AgentSession> = Arc::downgrade(session);
                 let parties = Parties::One(me);
                 let opening = session.opening().clone();
-                let era =
-                    if session.standing().is_some() { Era::Sessionless } else { Era::Sessionful };
+                let era = if session.is_standing() { Era::Sessionless } else { Era::Sessionful };
                 Link::new(Arc::clone(server), parties, opening, era, self.tasks.clone())
             }
             Instances::Shared => {

@@ -48,16 +48,26 @@ impl DialInBed {
     }
 
     pub(crate) fn with(settings: Settings) -> Self {
-        let bed = Bed::new();
+        let numbers = AtomicU64::new(1);
+        let random = move || Some(numbers.fetch_add(1, Ordering::Relaxed).into());
+        Self::of(Bed::new(), settings, random)
+    }
+
+    /// The same for this gateway, with these random numbers.
+    pub(crate) fn of(
+        bed: Bed,
+        settings: Settings,
+        random: impl Fn() -> Option<u128> + Send + Sync + 'static,
+    ) -> Self {
         let events = Arc::<Mutex<Vec<String>>>::default();
-        let (recorded, numbers) = (Arc::clone(&events), AtomicU64::new(1));
+        let recorded = Arc::clone(&events);
         let environment = DriverEnvironment {
             record: Box::new(move |note| {
                 if let Note::Event(event) = note {
                     recorded.lock().push(event.what.as_str().to_owned());
                 }
             }),
-            random: Box::new(move || Some(numbers.fetch_add(1, Ordering::Relaxed).into())),
+            random: Box::new(random),
             max_unregistered: 100,
         };
         let driver = SessionDriver::start(settings, Vec::new(), Millis(0), environment);

@@ -22,6 +22,8 @@ use crate::script::Script;
 pub(crate) enum Fault {
     NoId,
     IdPanics,
+    /// The driver of sessions, or a look at what was used, panics.
+    CalleePanics,
     DecisionPanics,
     NotWritten,
     StorePanics,
@@ -66,7 +68,7 @@ impl Plan {
         *self.0.fault.lock()
     }
 
-    fn is(&self, fault: Fault) -> bool {
+    pub(crate) fn is(&self, fault: Fault) -> bool {
         self.fault() == Some(fault)
     }
 }
@@ -197,6 +199,7 @@ impl Store for FaultyStore {
         self.0.status()
     }
     fn look(&self, now: Timestamp, look: Box<Look>) -> BoxFuture<'static, Result<(), NotReadable>> {
+        assert!(!self.1.is(Fault::CalleePanics), "on purpose");
         self.0.look(now, look)
     }
     fn tick(&self, now: Timestamp) {

@@ -38,6 +38,7 @@ mod newer;
 mod once;
 mod opening;
 mod owned_tasks;
+mod panics;
 mod pass;
 mod passing;
 mod policy;

@@ -6,10 +6,9 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use toolgate_admission::caller::Caller;
-use toolgate_admission::multi_round::{Newer, Steps};
 use toolgate_mcp::Notification;
 
-use super::server_request::ServerRequest;
+use super::server_request::{ServerRequest;
 use super::{Link, Server};
 use crate::event_buffer::EventBuffer;
 use crate::resubscribe::ServerSubscriptions;
@@ -40,18 +39,11 @@ pub trait Agent: Caller + 'static {
 
     /// The server cancels its request `id`; returns the number and stream under which the agent
     /// received it.
-    fn withdraw_server_request(
-        &self,
-        link: &Weak<Link>,
-        id: &str,
-    ) -> Option<(u64, Arc<EventBuffer>)>;
+    fn withdraw_server_request(&self, link: &Weak<Link>, id: &str) -> Option<(u64, Arc<EventBuffer>)>;
 
     /// Forgets the requests that the server made over `link` in `epoch`; returns how many.
     fn forget_server_requests(&self, link: &Weak<Link>, epoch: u64) -> usize;
 
     /// Receives a notification that belongs to no request.
     fn receive_general(&self, server: &Server, notification: &Notification<'_>, body: &Bytes);
-
-    /// The other end of a call with several rounds, by the number of its event buffer.
-    fn take_steps(&self, buffer: u64) -> Option<(Steps, Newer)>;
 }

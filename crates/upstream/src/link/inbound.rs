@@ -1,7 +1,9 @@
-//! Receiving: which request or agent a message of a server belongs to.
+//! Messages of a server: what they answer, and whom they concern.
 //!
-//! Responses are handled here, `inbound/notifications.rs` delivers notifications, and
-//! `inbound/requests.rs` passes requests of the server to an agent.
+//! Start at [`Link::hear`]; `inbound/notifications.rs` has notifications, `inbound/questions.rs` requests.
+
+mod notifications;
+mod questions;
 
 use std::borrow::Cow;
 use std::sync::{Arc, Weak};
@@ -9,26 +11,22 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::Instant;
+use toolgate_admission::ended::{Ended, HeldAnswer};
 use toolgate_admission::task_call::Made;
 use toolgate_mcp::{
     Incoming, Limits, Message, Payload, Pieces, Response, code, parse_server, write,
 };
 
 use super::Link;
-use super::ended::Ended;
 use super::input_required::{is_input_required, receive_input_required};
 use super::missing_capability::missing_capability_answer;
 use super::present::NotShown;
 use super::waiting::{AgentWaiter, Bridge, Waiter};
 use crate::channel::{Inbox, Progress};
 use crate::event_buffer::EventBuffer;
-use crate::held_answer::HeldAnswer;
 use crate::label;
 use crate::relay::RelayWriter;
 use crate::rewrite::with_error;
-
-mod notifications;
-mod requests;
 
 /// How long an agent may take to answer a question of a server.
 pub(super) const QUESTION: Duration = Duration::from_mins(10);
@@ -90,9 +88,9 @@ impl Link {
             Err(refusal) => {
                 self.server.metrics.dropped.inc();
                 // A server that sends only invalid messages must not fill the log.
-                if self.may_log() {
+                if self.log_limit.lock().allows(Instant::now()) {
                     let (server, why) = (self.server.name(), refusal.message);
-                    tracing::warn!(server, why, "server sent an invalid message");
+                    tracing::warn!(server, why, "the server sent no MCP message");
                 }
                 Progress::Expecting
             }
@@ -116,12 +114,7 @@ impl Link {
         Progress::Expecting
     }
 
-    fn receive_response(
-        &self,
-        response: &Response<'_>,
-        body: &Bytes,
-        call: Option<u64>,
-    ) -> Progress {
+    fn receive_response(&self, response: &Response<'_>, body: &Bytes, call: Option<u64>) -> Progress {
         let number = match (response.id.and_then(|id| id.parse().ok()), response.payload) {
             (Some(number), _) => Some(number),
             // Some servers do not name the request that they reject; within an exchange it is
@@ -134,7 +127,7 @@ impl Link {
             Some(Waiter::Agent(waiting)) => self.answer(waiting, response, body),
             Some(Waiter::Own(waiting, _)) => drop(waiting.send(Ok(body.clone()))),
             None => {
-                tracing::debug!(server = self.server.name(), "response matches no pending request");
+                tracing::debug!(server = self.server.name(), "an answer that nobody waits for");
                 self.server.metrics.dropped.inc();
             }
         }
@@ -147,11 +140,10 @@ impl Link {
                 return receive_input_required(waiting, result);
             }
             if bridge == Bridge::Passthrough {
-                waiting.buffer.mark_sessionless();
+                waiting.reply.buffer().mark_sessionless();
             }
         }
-        let missing_capability_answer =
-            missing_capability_answer(&waiting.buffer, &waiting.id, response.payload);
+        let missing_capability_answer = missing_capability_answer(waiting.reply.buffer(), waiting.reply.id(), response.payload);
         let (answer, task) = match missing_capability_answer {
             Some(missing_capability_answer) => (missing_capability_answer.into(), None),
             None => self.answer_for(&waiting, response, body),
@@ -159,17 +151,14 @@ impl Link {
         self.server.metrics.answered.inc();
         let mut ended = Ended::answered(response.payload, response.is_error);
         ended.task = task;
+        let reply = waiting.reply;
         if let (true, Payload::Result(result)) = (waiting.held, response.payload) {
-            let (buffer, result) = (Arc::clone(&waiting.buffer), result.to_owned());
-            ended.held = Some(HeldAnswer { answer, buffer, result });
+            ended.held = Some(HeldAnswer::new(result.to_owned(), || reply.answer(answer)));
         } else {
-            waiting.buffer.answer(answer, None);
+            reply.answer(answer);
         }
-        if let Err(unheard) = waiting.answered.send(ended) {
-            tracing::trace!("request was dropped before its answer");
-            if let Some(held) = unheard.held {
-                held.buffer.skip_answer();
-            }
+        if waiting.answered.send(Ok(ended)).is_err() {
+            tracing::trace!("the request's own future was gone before its answer");
         }
     }
 
@@ -181,16 +170,16 @@ impl Link {
         body: &Bytes,
     ) -> (Pieces, Option<Box<Made>>) {
         let as_it_is =
-            |id| Pieces::replace(body, response.raw, id, &waiting.id).unwrap_or_default();
+            |id| Pieces::replace(body, response.raw, id, waiting.reply.id()).unwrap_or_default();
         let result = match response.payload {
             Payload::Result(result) => result,
             Payload::Error(error) => {
                 let error = waiting.error_for_agent(error);
                 let named = waiting.mapped.then(|| label::error(&error, self.server.name()));
                 let answer = match (named.flatten(), error, response.id) {
-                    (Some(named), ..) => with_error(&waiting.id, &named).into(),
+                    (Some(named), ..) => with_error(waiting.reply.id(), &named).into(),
                     (None, Cow::Borrowed(_), Some(id)) => as_it_is(id),
-                    (None, error, _) => with_error(&waiting.id, &error).into(),
+                    (None, error, _) => with_error(waiting.reply.id(), &error).into(),
                 };
                 return (answer, None);
             }
@@ -202,21 +191,19 @@ impl Link {
             Ok((tasks.or(shown), made))
         });
         match (shown, response.id) {
-            (Ok((Some(shown), made)), _) => (write::result(&waiting.id, &shown).into(), made),
+            (Ok((Some(shown), made)), _) => {
+                (write::result(waiting.reply.id(), &shown).into(), made)
+            }
             (Ok((None, made)), Some(id)) => (as_it_is(id), made),
-            (Ok((None, made)), None) => (write::result(&waiting.id, result).into(), made),
+            (Ok((None, made)), None) => (write::result(waiting.reply.id(), result).into(), made),
             (Err(why), _) => {
                 let server = self.server.name();
                 let why = why.why(server);
-                tracing::warn!(server, why, "answer of the server rejected");
-                (write::error(Some(&waiting.id), code::INTERNAL_ERROR, &why, None).into(), None)
+                tracing::warn!(server, why, "an answer of the server is not shown");
+                let id = Some(waiting.reply.id());
+                (write::error(id, code::INTERNAL_ERROR, &why, None).into(), None)
             }
         }
-    }
-
-    /// Whether a message about invalid input may be logged now.
-    fn may_log(&self) -> bool {
-        self.log_limit.lock().allows(Instant::now())
     }
 
     /// The event buffer of the request `call`. A child does not name the request a message belongs

@@ -16,6 +16,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
+use toolgate_admission::ended::Ended;
 use toolgate_admission::multi_round::OF_ROUND;
 use toolgate_audit::Effect;
 use toolgate_json::{Edit, EditError, entries, members, peek, quote, text};
@@ -24,11 +25,10 @@ use toolgate_store::Permit;
 
 use super::Link;
 use super::agent::Agent;
-use super::ended::Ended;
+use super::server_request::{ServerRequest, Requester};
 use super::inbound::QUESTION;
 use super::missing_capability::can_answer;
 use super::pending::Pending;
-use super::server_request::{Requester, ServerRequest};
 use super::waiting::{AgentWaiter, Bridge, Waiter};
 use crate::event_buffer::EventBuffer;
 use crate::failure::Failure;
@@ -43,7 +43,7 @@ const MAX_ROUNDS: usize = 10;
 /// A result that requires input.
 pub(crate) struct InputRequired {
     waiting: AgentWaiter,
-    answer: oneshot::Receiver<Ended>,
+    answer: oneshot::Receiver<Settled>,
     /// The complete result.
     result: String,
 }
@@ -53,6 +53,9 @@ impl fmt::Debug for InputRequired {
         f.debug_struct("InputRequired").finish_non_exhaustive()
     }
 }
+
+/// How a request ended, or what the server asks for first.
+pub(super) type Settled = Result<Ended, Box<InputRequired>>;
 
 /// What follows a result that requires input.
 pub(super) enum Next {
@@ -73,8 +76,8 @@ pub(super) fn receive_input_required(mut waiting: AgentWaiter, result: &str) {
     let (next, answer) = oneshot::channel();
     let answered = std::mem::replace(&mut waiting.answered, next);
     let asks = InputRequired { waiting, answer, result: result.to_owned() };
-    if let Err(Ended { asks: Some(asks), .. }) = answered.send(Ended::input_required(asks)) {
-        asks.waiting.buffer.skip_answer();
+    if let Err(Err(asks)) = answered.send(Err(Box::new(asks))) {
+        asks.waiting.reply.skip_answer();
     }
 }
 
@@ -86,13 +89,13 @@ impl Link {
         asks: InputRequired,
     ) -> Result<Next, Failure> {
         let InputRequired { mut waiting, answer, result } = asks;
-        let (bridge, buffer, id) =
-            (waiting.bridge, Arc::clone(&waiting.buffer), waiting.id.clone());
+        let (bridge, buffer) = (waiting.bridge, Arc::clone(waiting.reply.buffer()));
+        let id: Box<str> = waiting.reply.id().into();
         let mapped = waiting.mapped;
         if bridge == Some(Bridge::Passthrough) && pending.sessionless.is_none() {
             buffer.mark_sessionless();
             let named = mapped.then(|| label::result(&result, self.server.name())).flatten();
-            buffer.answer(write::result(&id, named.as_deref().unwrap_or(&result)), None);
+            waiting.reply.result(named.as_deref().unwrap_or(&result));
             return Ok(Next::Over(Ended::answered(Payload::Result(&result), None)));
         }
         waiting.epoch = None;
@@ -119,17 +122,14 @@ impl Link {
         };
         let state = peek(&result, &["requestState"]).ok().flatten();
         let leg = continued(&pending.body, number, &answers, state);
-        leg.map(|leg| Next::Round(leg, None))
-            .map_err(|refusal| Failure::unavailable(refusal.message))
+        leg.map(|leg| Next::Round(leg, None)).map_err(|refusal| Failure::unavailable(refusal.message))
     }
 
     /// Waits for the client's next request.
     async fn wait_for_retry(&self, pending: &mut Pending, result: &str) -> Result<Next, Failure> {
         let number = pending.unanswered.number;
         let _asked = Waits::new(self);
-        let Some(sessionless) = &mut pending.sessionless else {
-            return Ok(Next::Over(over(Err(()))));
-        };
+        let Some(sessionless) = &mut pending.sessionless else { return Ok(Next::Over(over(Err(())))) };
         let retry = tokio::select! {
             biased;
             ended = &mut pending.answer => return Ok(Next::Over(over(ended))),
@@ -161,10 +161,10 @@ impl Link {
         let wanted = peek(result, &["inputRequests"]).ok().flatten().unwrap_or("{}");
         let wanted = entries(wanted).ok().flatten().unwrap_or_default();
         if wanted.is_empty() {
-            return Err(lost("it requires input but asks no question".into()));
+            return Err(lost("it wants the request again and asks nothing".into()));
         }
         if wanted.len() > MAX_QUESTIONS {
-            return Err(lost(format!("it asks {} questions at once", wanted.len())));
+            return Err(lost(format!("it asks {} things at once", wanted.len())));
         }
         let (tell, mut answers) = mpsc::unbounded_channel();
         let mut questions = Questions { link: self, session: &session, numbers: Vec::new() };
@@ -183,7 +183,7 @@ impl Link {
                 (None, Some((_, request))) if method_of(request) == method::ELICITATION_CREATE => {
                     r#"{"action":"cancel"}"#.to_owned()
                 }
-                (None, _) => return Err(lost("the agent did not answer its question".into())),
+                (None, _) => return Err(lost("the agent did not answer what it asked".into())),
             };
             given.push(format!("{}:{answer}", quote(&key)));
         }
@@ -271,8 +271,9 @@ impl Drop for Waits<'_> {
     }
 }
 
-fn over<E>(ended: Result<Ended, E>) -> Ended {
-    ended.unwrap_or(Ended::cancelled(Effect::Unknown))
+/// How a request ended that waits for nothing more.
+pub(super) fn over<E>(settled: Result<Settled, E>) -> Ended {
+    settled.ok().and_then(Result::ok).unwrap_or(Ended::cancelled(Effect::Unknown))
 }
 
 fn method_of(request: &str) -> String {

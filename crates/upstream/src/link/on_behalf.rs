@@ -6,7 +6,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::clearance::Clearance;
+use toolgate_admission::ended::Ended;
 use toolgate_admission::wanted::wanted;
 use toolgate_json::quote;
 use toolgate_mcp::{Incoming, Limits, Message, Request, method, parse_server};
@@ -14,7 +16,6 @@ use toolgate_store::Ending;
 
 use super::Link;
 use super::agent::Agent;
-use super::ended::Ended;
 
 /// Sends a request to the server of `link`; returns its answer if the request was admitted and
 /// answered.
@@ -26,7 +27,10 @@ pub(crate) async fn ask(
 ) -> Option<Bytes> {
     let request = Request { raw: "{}", id: "0", method: method.into(), params };
     let server = link.server();
-    let wanted = wanted(session, server.name(), &request, None, |tool| server.class(tool));
+    let wanted = {
+        let request = CallRequest::read(&request).ok()?;
+        wanted(session, server.name(), &request, None, |tool| server.class(tool))
+    };
     let wanted = Arc::new(wanted.ok()?);
     let admission = Arc::clone(session.admission());
     let (permit, ticket) = match admission.admit(&wanted).await {
@@ -48,7 +52,7 @@ pub(crate) async fn ask(
             }
             _ => Ended::cancelled(toolgate_audit::Effect::Unknown),
         },
-        Err(failure) => Ended::failed(failure),
+        Err(failure) => failure.ended(),
     };
     let mut ending = Ending::new(ended.outcome, ended.effect, admission.now());
     ending.error_code = ended.code.map(Into::into);

@@ -14,53 +14,62 @@ use jiff::Timestamp;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 use toolgate_admission::access::Grant;
+use toolgate_admission::call_request::{CallRequest, Subject};
 use toolgate_admission::clearance::{Clearance, Closed};
+use toolgate_admission::ended::Ended;
 use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::multi_round::Newer;
 use toolgate_admission::recheck::Recheck;
 use toolgate_admission::refused::Refused;
 use toolgate_audit::{CallId, Effect};
-use toolgate_json::{peek, text};
+use toolgate_json::peek;
 use toolgate_mcp::modern::without_claims;
-use toolgate_mcp::{Payload, Refusal, Request, code, method, write};
+use toolgate_mcp::{Payload, Refusal, code, method, write};
 
-use super::ended::Ended;
 use super::handshake::LiveChannel;
+use super::input_required::{Settled, over};
 use super::sessionless::Delivered;
 use super::waiting::{AgentWaiter, ListFilter, Waiter};
-use super::{FailOnDrop, Link};
-use crate::channel::{Heads, LastLook, Outbound, RefusedStatus, SendError, StatusClass, Uncleared};
+use super::{Link, FailOnDrop};
+use crate::channel::{
+    Heads, LastLook, Outbound, RefusedStatus, SendError, StatusClass, Uncleared,
+};
 use crate::era::Era;
 use crate::event_buffer::{EventBuffer, Rejection};
 use crate::failure::Failure;
+use crate::reply::Reply;
 use crate::rewrite::{error_in, rewrite, with_error};
 use crate::tasks::Role;
 
 /// How long questions of a server may suspend the timeout of a request, in total.
 const QUESTIONS: Duration = Duration::from_hours(1);
 
-/// An agent's request that enters a link.
-#[derive(Clone, Copy)]
+/// How an agent's request is put to the server of a link.
+#[derive(Clone, Copy, Default)]
 pub struct AgentRequest<'a> {
-    /// Key of the agent session.
-    pub session: u64,
-    /// The request.
-    pub request: &'a Request<'a>,
+    /// What the request is about, if the server knows it under another name than the agent.
+    pub own: Option<&'a str>,
     /// Parts of the request that are replaced by the server's own names.
     pub changes: &'a [(&'a str, &'a str)],
     /// The task that it is about, under the server's own id.
     pub task: Option<&'a str>,
     /// Whether URIs in the answer are shown as on `/mcp`.
     pub mapped: bool,
-    /// Whether the answer must be recorded before the agent may see it.
-    pub held: bool,
-    /// Its id in the audit, if it has one.
-    pub call_id: Option<CallId>,
-    /// Whether the request is of protocol 2026-07-28.
-    pub sessionless: bool,
     /// The grant from which some entries of a list are hidden.
     pub hides: Option<(&'a Arc<Grant>, Timestamp)>,
+}
+
+/// Whose a request is, and how it is recorded.
+pub(crate) struct Owner {
+    /// Key of the agent session.
+    pub(crate) session: u64,
+    /// Whether the agent session stands for clients of protocol 2026-07-28.
+    pub(crate) is_sessionless: bool,
+    /// Whether the outcome is to be recorded before the agent may have the answer.
+    pub(crate) held: bool,
+    /// Its id in the audit, if it has one.
+    pub(crate) call_id: Option<CallId>,
 }
 
 /// A request that has a number and is not sent yet.
@@ -68,7 +77,7 @@ pub(crate) struct Pending {
     pub(super) unanswered: FailOnDrop,
     pub(super) body: Bytes,
     limit: Duration,
-    pub(super) answer: oneshot::Receiver<Ended>,
+    pub(super) answer: oneshot::Receiver<Settled>,
     /// Whether it is of protocol 2026-07-28.
     pub(super) is_sessionless: bool,
     /// The state of a sessionless client's call.
@@ -91,35 +100,31 @@ impl Link {
     /// answered.
     pub(crate) fn pending(
         self: &Arc<Self>,
+        request: &CallRequest<'_>,
         ask: &AgentRequest<'_>,
+        owner: &Owner,
         buffer: &Arc<EventBuffer>,
     ) -> Result<Pending, Refusal> {
-        let request = ask.request;
-        let limit = self.limit_of(ask)?;
-        let token = match request.params {
-            Some(params) => peek(params, &["_meta", "progressToken"])?,
-            None => None,
-        };
+        let limit = self.limit_of(request, ask);
+        let token = request.progress_token;
         let number = self.waiting.number();
         let mut digits = itoa::Buffer::new();
         let digits = digits.format(number);
-        let mut changes = vec![(request.id, digits)];
+        let mut changes = vec![(request.raw_id, digits)];
         changes.extend(token.map(|token| (token, digits)));
         changes.extend_from_slice(ask.changes);
         let body = rewrite(request.raw, &changes)?;
         let (answered, answer) = oneshot::channel();
         let waiting = AgentWaiter {
-            session: ask.session,
+            session: owner.session,
             mapped: ask.mapped,
-            held: ask.held,
-            role: Role::of(&request.method, ask.task),
-            list: Kind::listed_by(&request.method),
-            hides: ask.hides.and_then(|(grant, now)| ListFilter::of(&request.method, grant, now)),
-            buffer: Arc::clone(buffer),
-            id: request.id.into(),
+            held: owner.held,
+            role: Role::of(request.method, ask.task),
+            list: Kind::listed_by(request.method),
+            hides: ask.hides.and_then(|(grant, now)| ListFilter::of(request.method, grant, now)),
+            reply: Reply::new(buffer, request.id, Expects::of(request.method))
+                .with_call_id(owner.call_id),
             token: token.map(Into::into),
-            expects: Expects::of(&request.method),
-            call_id: ask.call_id,
             epoch: None,
             cancelled: false,
             bridge: None,
@@ -132,7 +137,7 @@ impl Link {
             body,
             limit,
             answer,
-            is_sessionless: ask.sessionless,
+            is_sessionless: owner.is_sessionless,
             sessionless: None,
             arrived: Instant::now(),
             recheck: None,
@@ -143,21 +148,9 @@ impl Link {
     }
 
     /// How long the request may take.
-    fn limit_of(&self, ask: &AgentRequest<'_>) -> Result<Duration, Refusal> {
-        let request = ask.request;
-        let tool = match request.params {
-            Some(params)
-                if request.method == method::TOOLS_CALL
-                    && !self.server.settings.tool_timeouts.is_empty() =>
-            {
-                peek(params, &["name"])?.and_then(text)
-            }
-            _ => None,
-        };
-        let tool = tool.as_deref().and_then(|tool| {
-            if ask.mapped { self.server.naming.own_name(tool) } else { Some(tool) }
-        });
-        Ok(self.server.timeout(tool))
+    fn limit_of(&self, request: &CallRequest<'_>, ask: &AgentRequest<'_>) -> Duration {
+        let Subject::Tool(Some(tool)) = &request.subject else { return self.server.timeout(None) };
+        self.server.timeout(ask.own.or(tool.text.as_deref()))
     }
 
     async fn deliver(
@@ -196,15 +189,10 @@ impl Link {
                 biased;
                 sent = up.channel.send(message, self.inbound(up.epoch, Some(number))) => sent,
                 // The request ended otherwise; the server's answer is no longer awaited.
-                ended = &mut pending.answer => {
-                    return Ok(ended.unwrap_or(Ended::cancelled(Effect::Unknown)));
-                }
+                ended = &mut pending.answer => return Ok(over(ended)),
             };
             match sent {
-                Ok(()) => {
-                    let ended = (&mut pending.answer).await;
-                    return Ok(ended.unwrap_or(Ended::cancelled(Effect::Unknown)));
-                }
+                Ok(()) => return Ok(over((&mut pending.answer).await)),
                 Err(SendError::NoLongerAllowed) => {
                     pending.written = false;
                     self.waiting.mark_unsent(number, None);
@@ -262,7 +250,7 @@ impl Link {
         let Some(Waiter::Agent(waiting)) = self.waiting.take(pending.unanswered.number) else {
             return Some(pending.taken_out());
         };
-        waiting.buffer.answer(refused.answer(&waiting.id, waiting.expects), None);
+        waiting.reply.refuse(&refused);
         Some(Ended::refused(&refused, pending.written))
     }
 
@@ -272,24 +260,18 @@ impl Link {
         tokio::spawn(async move {
             if let Err(failure) = me.ensure_up(Instant::now()).await {
                 let why = failure.what(me.server.name());
-                tracing::debug!(server = me.server.name(), why, "server session not reopened");
+                tracing::debug!(server = me.server.name(), why, "no new session was opened");
             }
         });
     }
 
     /// A rejection that is a JSON-RPC error is the server's answer.
-    pub(super) fn refused(
-        &self,
-        number: u64,
-        status: RefusedStatus,
-        body: &Bytes,
-    ) -> Result<Ended, Failure> {
+    pub(super) fn refused(&self, number: u64, status: RefusedStatus, body: &Bytes) -> Result<Ended, Failure> {
         let Some(error) = error_in(body) else { return Err(Failure::Refused { status }) };
         if let Some(Waiter::Agent(waiting)) = self.waiting.take(number) {
             let error = waiting.error_for_agent(error);
-            let answer = with_error(&waiting.id, &error);
-            let is_invalid = status.class == StatusClass::BadRequest;
-            waiting.buffer.answer(answer, is_invalid.then_some(Rejection::InvalidRequest));
+            let answer = with_error(waiting.reply.id(), &error);
+            waiting.reply.answer_with(answer, (status == 400).then_some(status));
             self.server.metrics.answered.inc();
         }
         Ok(Ended::answered(Payload::Error(error), None))
@@ -325,7 +307,7 @@ impl Pending {
     pub(crate) fn refuse(self, refused: &Refused) {
         let FailOnDrop { link, number } = &self.unanswered;
         if let Some(Waiter::Agent(waiting)) = link.waiting.take(*number) {
-            waiting.buffer.answer(refused.answer(&waiting.id, waiting.expects), None);
+            waiting.reply.refuse(refused);
         }
     }
 
@@ -333,8 +315,9 @@ impl Pending {
     pub(crate) fn object(self, refusal: &Refusal) {
         let FailOnDrop { link, number } = &self.unanswered;
         if let Some(Waiter::Agent(waiting)) = link.waiting.take(*number) {
-            let answer = write::error(Some(&waiting.id), refusal.code, &refusal.message, None);
-            waiting.buffer.answer(answer, Some(Rejection::InvalidRequest));
+            let id = Some(waiting.reply.id());
+            let answer = write::error(id, refusal.code, &refusal.message, None);
+            waiting.reply.answer_with(answer, Some(400));
         }
     }
 
@@ -366,7 +349,7 @@ impl Pending {
     /// sent.
     pub(super) fn taken_out(&mut self) -> Ended {
         let effect = if self.written { Effect::Unknown } else { Effect::NotStarted };
-        self.answer.try_recv().unwrap_or(Ended::cancelled(effect))
+        self.answer.try_recv().ok().and_then(Result::ok).unwrap_or(Ended::cancelled(effect))
     }
 
     /// The body for a sessionful server.
@@ -401,7 +384,7 @@ impl Pending {
             let body = write::notification(method::CANCELLED, Some(&params));
             link.tell(body, Closed::CANCELLED).await;
         }
-        self.answer.try_recv().unwrap_or_else(|_| Ended::failed(&failure))
+        self.answer.try_recv().ok().and_then(Result::ok).unwrap_or_else(|| failure.ended())
     }
 }
 

@@ -17,7 +17,7 @@ use super::waiting::{AgentWaiter, Bridge, ListFilter};
 use crate::label;
 use crate::lists::{Unreadable, without_hidden};
 use crate::shown_uris::{may_show_uris, show_uris};
-use crate::tasks::{Role, TaskAnswer, may_name};
+use crate::tasks::{TaskAnswer, Role, may_name};
 
 /// Members of a result that sessionful protocols do not have.
 const SESSIONLESS_MEMBERS: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
@@ -32,12 +32,12 @@ impl Link {
     ) -> Result<Option<String>, Unreadable> {
         let older = waiting.bridge == Some(Bridge::Translate);
         let mut shown = None;
-        match waiting.expects {
+        match waiting.reply.expects() {
             Expects::Tools => self.server.listed_names.learn(Kind::Tools, result),
             Expects::Prompts => self.server.listed_names.learn(Kind::Prompts, result),
             _ => {}
         }
-        if waiting.expects == Expects::Tools {
+        if waiting.reply.expects() == Expects::Tools {
             let broken = self.server.annotations.learn(result);
             if older && !broken.is_empty() {
                 shown = without_hidden(Kind::Tools, result, |own| broken.contains(own))?;
@@ -101,8 +101,7 @@ impl Link {
             self.deliver_early(&made.own);
             let up = self.up.load_full().filter(|up| Some(up.epoch) == waiting.epoch);
             // Tasks end with a process; an HTTP server may keep them.
-            let gone =
-                up.and_then(|up| (!up.channel.exchange_per_request()).then(|| up.gone.clone()));
+            let gone = up.and_then(|up| (!up.channel.hangs_up()).then(|| up.gone.clone()));
             Box::new(Made { gone, shortest: self.server.timeout(None), ..made })
         });
         if !waiting.held
@@ -134,7 +133,7 @@ impl NotShown {
     /// The text for the agent.
     pub(super) fn why(&self, server: &str) -> String {
         match self {
-            Self::List => format!("the list of the server `{server}` cannot be parsed"),
+            Self::List => format!("the list of the server `{server}` cannot be read"),
             Self::Task => format!("the server `{server}` answered about another task"),
         }
     }
@@ -143,7 +142,7 @@ impl NotShown {
 impl AgentWaiter {
     /// The error with the code of the agent's protocol.
     pub(super) fn error_for_agent<'e>(&self, error: &'e str) -> Cow<'e, str> {
-        if self.bridge != Some(Bridge::Translate) || self.expects != Expects::Resource {
+        if self.bridge != Some(Bridge::Translate) || self.reply.expects() != Expects::Resource {
             return Cow::Borrowed(error);
         }
         let raw = peek(error, &["code"]).ok().flatten();
@@ -158,8 +157,7 @@ impl AgentWaiter {
 
 /// The result without the members of sessionless protocols; `None` if it has none.
 fn for_sessionful(result: &str) -> Option<String> {
-    let is_newer =
-        |raw: &str| text(raw).is_some_and(|key| SESSIONLESS_MEMBERS.contains(&key.as_ref()));
+    let is_newer = |raw: &str| text(raw).is_some_and(|key| SESSIONLESS_MEMBERS.contains(&key.as_ref()));
     let all = entries(result).ok().flatten()?;
     if !all.iter().any(|(key, _)| is_newer(key)) {
         return None;

@@ -10,6 +10,7 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use tokio::time::Instant;
 use toolgate_admission::clearance::{Clearance, Closed};
+use toolgate_admission::ended::Ended;
 use toolgate_admission::list_kind::Kind;
 use toolgate_audit::Effect;
 use toolgate_json::{members, peek, text};
@@ -17,10 +18,8 @@ use toolgate_mcp::modern::{About, described, heads_of};
 use toolgate_mcp::{Incoming, Limits, Message, Payload, code, method, parse_server, write};
 
 use super::agent::Agent;
-use super::changes::FollowError;
-use super::ended::Ended;
 use super::handshake::LiveChannel;
-use super::input_required::Next;
+use super::input_required::{Next, over};
 use super::pending::Pending;
 use super::waiting::{Bridge, Waiter};
 use super::{Link, Parties};
@@ -55,7 +54,7 @@ pub(super) fn notification(up: &LiveChannel, body: Bytes, closed: Closed) -> Opt
         };
         match word.method.as_ref() {
             method::INITIALIZED | method::ROOTS_LIST_CHANGED | method::PROGRESS => return None,
-            method::CANCELLED if up.channel.exchange_per_request() => return None,
+            method::CANCELLED if up.channel.hangs_up() => return None,
             _ => heads_of(word.raw),
         }
     };
@@ -100,13 +99,8 @@ impl Link {
                 ended = &mut pending.answer => Ok(Some(ended)),
             };
             let ended = match sent {
-                Ok(ended) => {
-                    let ended = match ended {
-                        Some(ended) => ended,
-                        None => (&mut pending.answer).await,
-                    };
-                    ended.unwrap_or(Ended::cancelled(Effect::Unknown))
-                }
+                Ok(Some(ended)) => ended,
+                Ok(None) => (&mut pending.answer).await,
                 Err(SendError::NoLongerAllowed) => {
                     pending.written = was_written;
                     self.waiting.mark_unsent(number, was_written.then_some(Bridge::AskingAgent));
@@ -130,7 +124,7 @@ impl Link {
                     if misled {
                         self.learn_tools_soon();
                     }
-                    self.refused(number, status, &why)?
+                    return self.refused(number, status, &why).map(Delivered::Ended);
                 }
                 Err(error) => {
                     pending.written = was_written || !matches!(error, SendError::NotSent(_));
@@ -140,7 +134,10 @@ impl Link {
                     return Err(error.into());
                 }
             };
-            let Some(asks) = ended.asks else { return Ok(Delivered::Ended(ended)) };
+            let asks = match ended {
+                Ok(Err(asks)) => asks,
+                ended => return Ok(Delivered::Ended(over(ended))),
+            };
             match self.next_round(pending, *asks).await? {
                 Next::Over(ended) => return Ok(Delivered::Ended(ended)),
                 Next::Round(leg, permit) => {
@@ -151,9 +148,7 @@ impl Link {
             (chance, pending.waited) = (false, true);
             up = self.ensure_up(Instant::now()).await?;
             if up.era != Era::Sessionless {
-                return Err(Failure::Lost {
-                    why: "it no longer speaks protocol 2026-07-28".into(),
-                });
+                return Err(Failure::Lost { why: "it speaks an older protocol by now".into() });
             }
         }
     }
@@ -175,10 +170,8 @@ impl Link {
         let mut heads = heads_of(&raw);
         match &pending.sessionless {
             // The client's headers agree with the arguments; this was checked before.
-            Some(_) if up.channel.exchange_per_request() => {
-                heads.extend(self.known_parameters(&raw))
-            }
-            None if !pending.is_sessionless && up.channel.exchange_per_request() => {
+            Some(_) if up.channel.hangs_up() => heads.extend(self.known_parameters(&raw)),
+            None if !pending.is_sessionless && up.channel.hangs_up() => {
                 heads.extend(self.parameters(&raw).await);
             }
             _ => {}
@@ -216,7 +209,7 @@ impl Link {
     pub(crate) async fn learn_tools_or_not(self: &Arc<Self>) {
         if let Err(failure) = self.learn_tools().await {
             let why = failure.what(self.server.name());
-            tracing::debug!(server = self.server.name(), why, "tools of the server not fetched");
+            tracing::debug!(server = self.server.name(), why, "its tools are not known");
         }
     }
 
@@ -286,7 +279,9 @@ impl Link {
                 self.unfollow(self.waiting.session_of(number), &uri());
                 Ok(())
             }
-            _ if !pending.is_sessionless && is_forged(params) => Err(LocalRejection::Continuation),
+            _ if !pending.is_sessionless && is_forged(params) => {
+                Err(LocalRejection::Continuation)
+            }
             _ => return Ok(None),
         };
         let Some(Waiter::Agent(waiting)) = self.waiting.take(number) else {
@@ -294,11 +289,12 @@ impl Link {
         };
         let (answer, ended) = match answer {
             Ok(()) => {
-                (write::result(&waiting.id, "{}"), Ended::answered(Payload::Result("{}"), None))
+                let answer = write::result(waiting.reply.id(), "{}");
+                (answer, Ended::answered(Payload::Result("{}"), None))
             }
             Err(why) => {
-                let answer =
-                    write::error(Some(&waiting.id), code::INVALID_PARAMS, &why.to_string(), None);
+                let id = Some(waiting.reply.id());
+                let answer = write::error(id, code::INVALID_PARAMS, &why, None);
                 let mut ended = Ended::answered(Payload::Error("{}"), None);
                 if why == LocalRejection::Continuation {
                     // Nothing of it was sent.
@@ -308,7 +304,7 @@ impl Link {
             }
         };
         self.server.metrics.answered.inc();
-        waiting.buffer.answer(answer, None);
+        waiting.reply.answer(answer);
         Ok(Some(ended))
     }
 }

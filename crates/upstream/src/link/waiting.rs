@@ -14,14 +14,15 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use toolgate_admission::access::Grant;
-use toolgate_admission::expects::Expects;
+use toolgate_admission::ended::Ended;
 use toolgate_admission::list_kind::Kind;
-use toolgate_audit::{CallId, Effect};
+use toolgate_audit::Effect;
 
-use super::ended::Ended;
+use super::input_required::Settled;
 use super::server::Server;
 use crate::event_buffer::EventBuffer;
 use crate::failure::Failure;
+use crate::reply::Reply;
 use crate::tasks::Role;
 
 #[cfg(test)]
@@ -46,13 +47,10 @@ pub(super) enum Waiter {
 pub(super) struct AgentWaiter {
     /// Key of the agent session.
     pub(super) session: u64,
-    pub(super) buffer: Arc<EventBuffer>,
-    /// The id and the progress token as the agent wrote them.
-    pub(super) id: Box<str>,
+    /// The answer that it is owed.
+    pub(super) reply: Reply,
+    /// The progress token as the agent spelled it.
     pub(super) token: Option<Box<str>>,
-    pub(super) expects: Expects,
-    /// Its id in the audit, if it has one.
-    pub(super) call_id: Option<CallId>,
     /// Whether URIs in the answer are shown as on `/mcp`.
     pub(super) mapped: bool,
     /// Whether the answer must be recorded before the agent may see it.
@@ -69,7 +67,7 @@ pub(super) struct AgentWaiter {
     pub(super) cancelled: bool,
     /// If the server is sessionless: how its answer reaches the agent.
     pub(super) bridge: Option<Bridge>,
-    pub(super) answered: oneshot::Sender<Ended>,
+    pub(super) answered: oneshot::Sender<Settled>,
 }
 
 /// How answers of a sessionless server reach an agent.
@@ -164,8 +162,7 @@ impl Waiters {
 
     /// Whether any request of the agent session waits.
     pub(super) fn waits_for(&self, session: u64) -> bool {
-        let is_its =
-            |waiting: &Waiter| matches!(waiting, Waiter::Agent(agent) if agent.session == session);
+        let is_its = |waiting: &Waiter| matches!(waiting, Waiter::Agent(agent) if agent.session == session);
         self.all.lock().values().any(is_its)
     }
 
@@ -185,7 +182,7 @@ impl Waiters {
     pub(super) fn withdraw(&self, session: u64, id: &str) -> Option<u64> {
         let mut all = self.all.lock();
         let (number, sent) = all.iter_mut().find_map(|(number, waiting)| match waiting {
-            Waiter::Agent(agent) if agent.session == session && *agent.id == *id => {
+            Waiter::Agent(agent) if agent.session == session && agent.reply.id() == id => {
                 agent.cancelled = true;
                 Some((*number, agent.epoch.is_some()))
             }
@@ -195,9 +192,9 @@ impl Waiters {
             return Some(number);
         }
         if let Some(Waiter::Agent(waiting)) = all.remove(&number) {
-            waiting.buffer.skip_answer();
             let effect = waiting.effect_unsent();
-            drop(waiting.answered.send(Ended::cancelled(effect)));
+            waiting.reply.skip_answer();
+            drop(waiting.answered.send(Ok(Ended::cancelled(effect))));
         }
         None
     }
@@ -205,8 +202,8 @@ impl Waiters {
     /// Drops the request `number` without an answer. Returns false if it did not wait any more.
     pub(super) fn give_up(&self, number: u64) -> bool {
         let Some(Waiter::Agent(waiting)) = self.take(number) else { return false };
-        waiting.buffer.skip_answer();
-        drop(waiting.answered.send(Ended::cancelled(Effect::Unknown)));
+        waiting.reply.skip_answer();
+        drop(waiting.answered.send(Ok(Ended::cancelled(Effect::Unknown))));
         true
     }
 
@@ -240,7 +237,9 @@ impl Waiters {
     /// The event buffer of the request `number`, and its progress token as the agent wrote it.
     pub(super) fn progress_of(&self, number: u64) -> Option<(Arc<EventBuffer>, Box<str>)> {
         match self.all.lock().get(&number) {
-            Some(Waiter::Agent(agent)) => Some((Arc::clone(&agent.buffer), agent.token.clone()?)),
+            Some(Waiter::Agent(agent)) => {
+                Some((Arc::clone(agent.reply.buffer()), agent.token.clone()?))
+            }
             _ => None,
         }
     }
@@ -248,7 +247,7 @@ impl Waiters {
     /// The event buffer of the request `number`.
     pub(super) fn buffer_of(&self, number: u64) -> Option<Arc<EventBuffer>> {
         match self.all.lock().get(&number) {
-            Some(Waiter::Agent(agent)) => Some(Arc::clone(&agent.buffer)),
+            Some(Waiter::Agent(agent)) => Some(Arc::clone(agent.reply.buffer())),
             _ => None,
         }
     }
@@ -257,7 +256,7 @@ impl Waiters {
     pub(super) fn passes(&self, number: u64) -> Option<(Arc<EventBuffer>, Box<str>)> {
         match self.all.lock().get(&number) {
             Some(Waiter::Agent(agent)) if agent.sees_list_as_it_is() => {
-                Some((Arc::clone(&agent.buffer), agent.id.clone()))
+                Some((Arc::clone(agent.reply.buffer()), agent.reply.id().into()))
             }
             _ => None,
         }
@@ -276,14 +275,14 @@ impl Waiters {
         let all = self.all.lock();
         let mut running = all.values().filter_map(Waiter::running);
         let only = running.next().filter(|_| running.next().is_none());
-        only.map(|agent| Arc::clone(&agent.buffer))
+        only.map(|agent| Arc::clone(agent.reply.buffer()))
     }
 
     /// The event buffer of the newest running request.
     pub(super) fn newest_buffer(&self) -> Option<Arc<EventBuffer>> {
         let all = self.all.lock();
         let newest = all.values().rev().find_map(Waiter::running);
-        newest.map(|agent| Arc::clone(&agent.buffer))
+        newest.map(|agent| Arc::clone(agent.reply.buffer()))
     }
 
     fn fail_where(&self, whom: impl Fn(&Waiter) -> bool, failure: &Failure, server: &Server) {
@@ -318,17 +317,16 @@ impl Waiter {
         match self {
             Self::Agent(waiting) if waiting.cancelled => {
                 server.metrics.cancelled.inc();
-                waiting.buffer.skip_answer();
                 let sent = waiting.epoch.is_some();
                 let effect = if sent { Effect::Unknown } else { waiting.effect_unsent() };
-                drop(waiting.answered.send(Ended::cancelled(effect)));
+                waiting.reply.skip_answer();
+                drop(waiting.answered.send(Ok(Ended::cancelled(effect))));
             }
             Self::Agent(waiting) => {
                 let failure = match failure {
                     // A request that was not sent cannot have had an effect.
                     Failure::Lost { why }
-                        if waiting.epoch.is_none()
-                            && waiting.bridge != Some(Bridge::AskingAgent) =>
+                        if waiting.epoch.is_none() && waiting.bridge != Some(Bridge::AskingAgent) =>
                     {
                         &Failure::unavailable(why.clone())
                     }
@@ -339,10 +337,11 @@ impl Waiter {
                     Failure::Lost { .. } => server.metrics.lost.inc(),
                     _ => server.metrics.unavailable.inc(),
                 };
-                let answer =
-                    failure.answer(server.name(), &waiting.id, waiting.expects, waiting.call_id);
-                waiting.buffer.answer(answer, None);
-                drop(waiting.answered.send(Ended::failed(failure)));
+                let reply = waiting.reply;
+                let (expects, call_id) = (reply.expects(), reply.call_id());
+                let answer = failure.answer(server.name(), reply.id(), expects, call_id);
+                reply.answer(answer);
+                drop(waiting.answered.send(Ok(failure.ended())));
             }
             Self::Own(waiting, _) => drop(waiting.send(Err(failure.clone()))),
         }

@@ -7,10 +7,9 @@ use toolgate_admission::access::Grant;
 use toolgate_admission::admit::{Admission, Sender};
 use toolgate_admission::caller::Caller;
 use toolgate_admission::list_kind::Kind;
-use toolgate_admission::multi_round::{Newer, Steps};
 use toolgate_mcp::Notification;
 use toolgate_upstream::event_buffer::EventBuffer;
-use toolgate_upstream::link::{Agent, Link, Server, ServerRequest};
+use toolgate_upstream::link::{Agent, ServerRequest, Link, Server};
 use toolgate_upstream::list_cache::Watcher;
 use toolgate_upstream::resubscribe::ServerSubscriptions;
 
@@ -44,7 +43,7 @@ impl Agent for AgentSession {
     }
 
     fn is_standing(&self) -> bool {
-        self.standing().is_some()
+        self.is_standing()
     }
 
     fn general(&self) -> &Arc<EventBuffer> {
@@ -63,11 +62,7 @@ impl Agent for AgentSession {
         self.drop_server_request(number)
     }
 
-    fn withdraw_server_request(
-        &self,
-        link: &Weak<Link>,
-        id: &str,
-    ) -> Option<(u64, Arc<EventBuffer>)> {
+    fn withdraw_server_request(&self, link: &Weak<Link>, id: &str) -> Option<(u64, Arc<EventBuffer>)> {
         self.withdraw_server_request(link, id)
     }
 
@@ -77,10 +72,6 @@ impl Agent for AgentSession {
 
     fn receive_general(&self, server: &Server, notification: &Notification<'_>, body: &Bytes) {
         self.receive_general(server, notification, body);
-    }
-
-    fn take_steps(&self, buffer: u64) -> Option<(Steps, Newer)> {
-        self.standing()?.take_steps(buffer)
     }
 }
 

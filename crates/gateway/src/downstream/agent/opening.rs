@@ -16,7 +16,7 @@ use toolgate_json::{peek, text};
 use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::resubscribe::ServerSubscriptions;
 
-use super::{AgentSession, Aggregate, ClientState};
+use super::{AgentSession, Aggregate};
 use crate::dial_in::DialIn;
 use crate::downstream::change_tracking::Sight;
 use crate::downstream::coarse_timer::Pace;
@@ -32,8 +32,9 @@ pub(crate) struct Opening {
     pub(crate) params: Bytes,
     pub(crate) grant: Arc<Grant>,
     pub(crate) dial_in: Option<Arc<DialIn>>,
-    /// If it is to stand for clients of protocol 2026-07-28.
-    pub(crate) standing: Option<Box<dyn ClientState>>,
+    /// What the audit and policies know its clients by, if it stands for clients of protocol
+    /// 2026-07-28.
+    pub(crate) standing: Option<Arc<str>>,
     /// What serves it where all servers are shown.
     pub(crate) aggregate: &'static dyn Aggregate,
 }
@@ -50,10 +51,8 @@ impl AgentSession {
             Some(text(peek(params, &["clientInfo", "name"]).ok()??)?.as_ref().into())
         });
         let via = endpoint.via();
-        let agent_session = match &standing {
-            Some(standing) => Arc::clone(standing.known_as()),
-            None => public(&id),
-        };
+        let is_standing = standing.is_some();
+        let agent_session = standing.unwrap_or_else(|| public(&id));
         Arc::new(Self {
             id,
             key,
@@ -74,7 +73,7 @@ impl AgentSession {
             next_asked: AtomicU64::new(1),
             server_subscriptions: ServerSubscriptions::default(),
             aggregate,
-            standing,
+            is_standing,
             sight: Sight::default(),
             listening: AtomicBool::new(false),
             readers: AtomicUsize::new(0),

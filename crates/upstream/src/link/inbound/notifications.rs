@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
+use tokio::time::Instant;
 use toolgate_admission::list_kind::Kind;
 use toolgate_json::{peek, text};
 use toolgate_mcp::{Incoming, Limits, Message, Notification, method, parse_server, write};
@@ -12,7 +13,7 @@ use crate::link::agent::Agent;
 use crate::link::changes::without_tag;
 use crate::link::{Link, Parties};
 use crate::rewrite::push;
-use crate::tasks::TaskMessage;
+use crate::tasks::Named;
 
 /// How many bytes of an unattributed notification are logged.
 const MAX_LOGGED: usize = 512;
@@ -28,7 +29,7 @@ impl Link {
             return;
         }
         if notification.method != method::PROGRESS
-            && let Some(named) = TaskMessage::of(&notification.method, notification.params)
+            && let Some(named) = Named::of(&notification.method, notification.params)
         {
             return self.receive_task_notification(notification, &named, call);
         }
@@ -55,12 +56,7 @@ impl Link {
     }
 
     /// Delivers a notification about a task to the grants that own the task.
-    fn receive_task_notification(
-        &self,
-        notification: &Notification<'_>,
-        named: &TaskMessage<'_>,
-        call: Option<u64>,
-    ) {
+    fn receive_task_notification(&self, notification: &Notification<'_>, named: &Named<'_>, call: Option<u64>) {
         let sessions = match &self.parties {
             Parties::One(session) => session.upgrade().into_iter().collect(),
             // On a shared server: the agent session that created the task, or asked for it last.
@@ -91,7 +87,7 @@ impl Link {
         }
         if !told && let Some(forgotten) = self.early.keep(&named.own, notification.raw, call) {
             self.server.metrics.dropped.inc_by(forgotten);
-            tracing::debug!(server, "notification about an unknown task dropped");
+            tracing::debug!(server, "dropped a notification about a task that no agent here has");
         }
     }
 
@@ -99,7 +95,7 @@ impl Link {
     fn note_change(&self, method: &str) {
         let changed = Kind::changed_by(method);
         if !changed.is_empty()
-            && self.keeps_lists.load(Ordering::Relaxed)
+            && self.surveyed.load(Ordering::Relaxed)
             && let Some(me) = self.me.upgrade()
         {
             me.refresh_lists(changed);
@@ -170,20 +166,15 @@ impl Link {
     /// about any of its agents.
     fn log_unattributed(&self, notification: &Notification<'_>) {
         self.server.metrics.dropped.inc();
-        if self.may_log() {
-            let params = notification.params.unwrap_or_default();
-            let params = params.get(..params.floor_char_boundary(MAX_LOGGED)).unwrap_or_default();
+        if self.log_limit.lock().allows(Instant::now()) {
+            let said = notification.params.unwrap_or_default();
+            let said = said.get(..said.floor_char_boundary(MAX_LOGGED)).unwrap_or_default();
             let (server, method) = (self.server.name(), &*notification.method);
-            tracing::info!(
-                server,
-                method,
-                params,
-                "notification of a shared server matches no agent"
-            );
+            tracing::info!(server, method, said, "a shared server spoke to no agent in particular");
         }
     }
 
-    fn tell_untagged(&self, body: &Bytes) {
+    pub(super) fn tell_untagged(&self, body: &Bytes) {
         if let Ok(Incoming::One(Message::Notification(notification))) =
             parse_server(body, &Limits::default())
         {
@@ -193,6 +184,6 @@ impl Link {
 }
 
 /// Notifications about a server's lists, which never belong to one request.
-fn is_general(method: &str) -> bool {
+pub(in crate::link) fn is_general(method: &str) -> bool {
     method.ends_with("/list_changed") || method == method::RESOURCES_UPDATED
 }

@@ -1,6 +1,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use toolgate_admission::expects::Expects;
+
 use super::*;
 use crate::channel::{BoxFuture, Channel, Connector, Inbox, SendError};
 use crate::event_buffer::First;
@@ -36,11 +38,8 @@ fn wait(room: &Waiters, session: u64, id: &str) -> (u64, Arc<EventBuffer>) {
     let buffer = Arc::new(EventBuffer::expecting(number, 1));
     let waiting = AgentWaiter {
         session,
-        buffer: Arc::clone(&buffer),
-        id: id.into(),
+        reply: Reply::new(&buffer, id, Expects::Other),
         token: Some("\"t\"".into()),
-        call_id: None,
-        expects: Expects::Other,
         mapped: false,
         held: false,
         role: Role::Call,

@@ -1,11 +1,11 @@
-//! Secrets that stand in an entry itself. The database keeps entries as they are, so an entry that
-//! is added must name its secrets: `env:NAME`, `file:PATH` or `${NAME}`.
+//! Literal secrets in a server's entry. The database stores entries unchanged, so an entry that is
+//! added must refer to its secrets: `env:NAME`, `file:PATH` or `${NAME}`.
 //!
-//! Invariant: what is said names the place, never the value.
+//! Invariant: results name the place, never the value.
 
 use serde_json::{Map, Value};
 
-/// Parts of names that secrets have.
+/// Parts of names of secrets.
 const NAMES: [&str; 16] = [
     "key",
     "token",
@@ -24,7 +24,7 @@ const NAMES: [&str; 16] = [
     "dsn",
     "connection_string",
 ];
-/// What well-known secrets begin with.
+/// Prefixes of well-known secrets.
 const BEGINNINGS: [&str; 17] = [
     "sk-",
     "sk_",
@@ -44,11 +44,11 @@ const BEGINNINGS: [&str; 17] = [
     "bearer ",
     "-----begin",
 ];
-/// A text at least so long, of letters and digits without words, is taken for a secret.
+/// A value of at least this length, of letters and digits without words, is taken for a secret.
 const LONG: usize = 20;
 
-/// The places of an entry (`env.NAME`, `headers.NAME`, `args[2]`, `url`) that hold a secret itself.
-pub(crate) fn literals(entry: &str) -> Vec<String> {
+/// The places of an entry (`env.NAME`, `headers.NAME`, `args[2]`, `url`) that hold a literal secret.
+pub(crate) fn literal_secrets(entry: &str) -> Vec<String> {
     let Ok(entry) = serde_json::from_str::<Map<String, Value>>(entry) else { return Vec::new() };
     let text = |value: &Value| value.as_str().map(str::to_owned);
     let map = |key: &str| entry.get(key).and_then(Value::as_object).into_iter().flatten();
@@ -125,7 +125,7 @@ fn is_secret_url(url: &str) -> bool {
         .any(|(name, value)| !is_reference(value) && is_secret(name, value))
 }
 
-/// Bits a character.
+/// Bits per character.
 fn entropy(text: &str) -> f64 {
     let mut counts = [0_u32; 256];
     for byte in text.bytes() {
@@ -175,7 +175,7 @@ mod tests {
             (json!({"url": "https://x/mcp?api_key=${KEY}&lang=de"}), vec![]),
         ];
         for (entry, expected) in cases {
-            let mut found = literals(&entry.to_string());
+            let mut found = literal_secrets(&entry.to_string());
             found.sort();
             assert_eq!(found, expected, "{entry}");
         }

@@ -1,14 +1,14 @@
-//! Where the configuration comes from.
+//! The configuration file: where it is, and reading it with or without the secrets of `serve`.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
-use toolgate_config::{Config, Problem, Process, Surroundings, render};
+use toolgate_config::{Config, Problem, Severity, Surroundings, TlsFault, render};
+use toolgate_control::{FileState, Inputs, PolicyFiles, Recording, ThisProcess, trusted, visible};
+use toolgate_edge::tls::{Certificate, Unusable};
 
-use super::certificate::Here;
-use crate::policy::visible;
-use crate::{print, trusted};
+use crate::print;
 
 const USUAL: &str = "toolgate.yaml";
 /// Where v8-session-manager is told its configuration.
@@ -35,11 +35,6 @@ impl Source {
         self.file.as_deref()
     }
 
-    /// What the file holds now.
-    pub(crate) fn text(&self) -> Option<Vec<u8>> {
-        std::fs::read(self.file()?).ok()
-    }
-
     /// The configuration for a verb that only asks where things are: it may be run where the
     /// secrets of `serve` are not.
     pub(crate) fn load_without_secrets(&self) -> anyhow::Result<Config> {
@@ -51,13 +46,19 @@ impl Source {
         }
     }
 
-    /// What is wrong with the file, but for secrets that are not here.
-    pub(crate) fn problems(&self) -> Vec<Problem> {
+    /// What the file says; it may be read where the secrets of `serve` are not.
+    pub(crate) fn file_state(&self) -> anyhow::Result<FileState> {
+        let config = self.load_without_secrets()?;
+        let policies = PolicyFiles::read(&config, None, &mut Inputs::default());
+        Ok(FileState { config, policies, local_policy: None })
+    }
+
+    /// How many errors the file has, apart from secrets that are not here.
+    pub(crate) fn errors(&self) -> usize {
         let loaded = self.file().map(|file| Config::load(file, &Elsewhere { file }));
-        match loaded {
-            Some(Err(problems)) => problems,
-            _ => Vec::new(),
-        }
+        let problems = loaded.and_then(Result::err).unwrap_or_default();
+        let is_error = |problem: &&Problem| problem.severity == Severity::Error;
+        problems.iter().filter(is_error).count()
     }
 
     /// The data folder that the file names. A verb that needs no more works with a file that has
@@ -76,11 +77,17 @@ impl Source {
 
     /// Reads the configuration; problems are shown and end the start.
     pub(crate) fn load(&self) -> anyhow::Result<Config> {
-        let Some(file) = &self.file else { return Ok(Config::default()) };
-        match Config::load(file, &Here) {
+        self.load_with_inputs().map(|(config, _)| config)
+    }
+
+    /// The same, with the files that the configuration was read from.
+    pub(crate) fn load_with_inputs(&self) -> anyhow::Result<(Config, Inputs)> {
+        let Some(file) = &self.file else { return Ok((Config::default(), Inputs::default())) };
+        let recording = Recording::new(&Here);
+        match Config::load(file, &recording) {
             Ok(loaded) => {
                 print::err(&render(&loaded.warnings));
-                Ok(loaded.config)
+                Ok((loaded.config, recording.into_inputs()))
             }
             Err(problems) => {
                 print::err(&render(&problems));
@@ -90,7 +97,29 @@ impl Source {
     }
 }
 
-/// Surroundings in which every secret is there, each with a value of its own that opens nothing.
+/// This process, its trusted files, and the check of certificates.
+pub(crate) struct Here;
+
+impl Surroundings for Here {
+    fn env(&self, name: &str) -> Option<String> {
+        ThisProcess.env(name)
+    }
+
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        ThisProcess.read(path)
+    }
+
+    fn check_tls(&self, cert: &[u8], key: &[u8]) -> Result<(), TlsFault> {
+        let Err(fault) = Certificate::from_pem(cert, key) else { return Ok(()) };
+        let why = fault.to_string();
+        Err(match fault {
+            Unusable::Certificate(_) => TlsFault::Cert(why),
+            Unusable::Key(_) | Unusable::NotAPair => TlsFault::Key(why),
+        })
+    }
+}
+
+/// Surroundings in which every secret exists, each with a value of its own that opens nothing.
 struct Elsewhere<'a> {
     /// The configuration itself.
     file: &'a Path,
@@ -98,7 +127,7 @@ struct Elsewhere<'a> {
 
 impl Surroundings for Elsewhere<'_> {
     fn env(&self, name: &str) -> Option<String> {
-        Process.env(name).or_else(|| Some(format!("the-variable-{name}-is-not-set-here")))
+        ThisProcess.env(name).or_else(|| Some(format!("the-variable-{name}-is-not-set-here")))
     }
 
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {

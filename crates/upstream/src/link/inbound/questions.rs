@@ -1,4 +1,4 @@
-//! Requests of a server to an agent.
+//! Requests of a server to agents, such as elicitation and sampling.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -12,11 +12,11 @@ use toolgate_mcp::{Incoming, Limits, Message, Request, code, method, parse_serve
 use super::QUESTION;
 use crate::label;
 use crate::link::agent::Agent;
+use crate::link::server_request::{ServerRequest, Requester};
 use crate::link::missing_capability::answer_at_once;
-use crate::link::server_request::{Requester, ServerRequest};
 use crate::link::{Link, Parties};
 use crate::rewrite::{push, rewrite};
-use crate::tasks::TaskMessage;
+use crate::tasks::Named;
 
 impl Link {
     pub(super) fn receive_request(&self, request: &Request<'_>, epoch: u64, call: Option<u64>) {
@@ -51,7 +51,7 @@ impl Link {
         }
         let buffer = of_call.unwrap_or_else(|| Arc::clone(session.general()));
         let server = self.server.name();
-        let task = TaskMessage::of(&request.method, request.params);
+        let task = Named::of(&request.method, request.params);
         if task.as_ref().is_some_and(|task| task.is_of_others(session, server)) {
             return self.refuse_server(request.id, "the task belongs to another agent");
         }
@@ -67,7 +67,7 @@ impl Link {
             buffer: Arc::clone(&buffer),
             until: Instant::now() + QUESTION,
         };
-        self.server_requests.fetch_add(1, Ordering::Relaxed);
+        self.asked.fetch_add(1, Ordering::Relaxed);
         let Some(number) = session.ask(asked) else {
             self.server_request_done();
             let why = "the agent has too many requests to answer already";
@@ -93,7 +93,7 @@ impl Link {
             (Ok(Some(named)), Some(params)) => (named, params),
             (Ok(_), _) => return self.ask_agent(session, request, epoch, call),
             (Err(label::CannotLabel), _) => {
-                return self.refuse_server(request.id, "the request cannot be parsed");
+                return self.refuse_server(request.id, "the question cannot be read");
             }
         };
         let Ok(body) = rewrite(request.raw, &[(params, &named)]) else { return };
@@ -112,7 +112,7 @@ impl Link {
     /// The agent has not answered the server's request `id` in time.
     pub fn answer_late(&self, id: &str) {
         let minutes = QUESTION.as_secs() / 60;
-        self.refuse_server(id, &format!("the agent did not answer within {minutes} minutes"));
+        self.refuse_server(id, &format!("the agent gave no answer within {minutes} minutes"));
     }
 
     /// On a shared link, a request of the server cannot be attributed to one agent.

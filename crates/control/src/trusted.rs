@@ -1,12 +1,16 @@
 //! Files that decide or open something (configuration, policies, tokens, keys, the data folder):
 //! read only if no other user can have written them.
 //!
-//! A file is opened first and judged by its descriptor, so that what was judged is what is read.
-//! Its owner must be this process's user or root, and others must not be able to write to it. A
-//! group that can write to it is worth a warning. Links are followed one by one, and only those
-//! that this user or root has made.
+//! A file is opened first, without waiting, and judged by its descriptor, so that what was judged is
+//! what is read. It must be a regular file: a pipe could delay the reader, a device has no end. Its
+//! owner must be this process's user or root, and others must not be able to write to it. A group
+//! that can write to it is worth a warning. Links are followed one by one, and only those that this
+//! user or root has created.
 //!
-//! Invariant: nothing is made or replaced through a link.
+//! Invariant: nothing is created or replaced through a link.
+//! Invariant: a file is read whole or not at all; one above the limit is an error that names it.
+//!
+//! Start at [`read`].
 
 use std::collections::HashSet;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -18,10 +22,11 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use rustix::fs::{OFlags, fcntl_setfl};
 use rustix::io::Errno;
 
-use crate::policy::visible;
+use crate::visible::visible;
 
-/// More than any file that is read here, so that `/dev/zero` ends too.
-const MAX_READ: u64 = 8 * 1024 * 1024;
+/// The largest file that is read.
+const MAX_READ: u64 = 8 * MIB;
+const MIB: u64 = 1024 * 1024;
 /// How many links may lead to a file, as the system has it.
 const LINKS: usize = 40;
 /// The bit that lets others write.
@@ -31,45 +36,80 @@ const STICKY: u32 = 0o1000;
 /// The bit that lets the group write.
 const GROUP: u32 = 0o020;
 
-/// What a file holds.
-pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open(path)?.take(MAX_READ).read_to_end(&mut bytes)?;
-    Ok(bytes)
+/// The content of a configuration, policy, secret or data file.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let (file, found) = open(path)?;
+    if found.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if !found.is_file() {
+        return Err(refused(format!("{} is not a regular file; name one", shown(path))));
+    }
+    if found.len() > MAX_READ {
+        return Err(too_large(path));
+    }
+    bounded(file, path)
 }
 
 /// The same as text.
-pub(crate) fn read_text(path: &Path) -> io::Result<String> {
-    String::from_utf8(read(path)?).map_err(|_| io::Error::other("it is not UTF-8"))
+pub fn read_text(path: &Path) -> io::Result<String> {
+    text(read(path)?)
+}
+
+/// The text of a file that was named on the command line for one read: it may also be a pipe, such
+/// as a shell's `<(command)`.
+pub fn read_named(path: &Path) -> io::Result<String> {
+    let (file, _) = open(path)?;
+    // The writer of a pipe may take a while.
+    fcntl_setfl(&file, OFlags::empty())?;
+    text(bounded(file, path)?)
+}
+
+fn bounded(file: File, path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = file.take(MAX_READ + 1).read_to_end(&mut bytes)?;
+    // It may have grown since it was judged.
+    let fits = u64::try_from(read).is_ok_and(|read| read <= MAX_READ);
+    if fits { Ok(bytes) } else { Err(too_large(path)) }
+}
+
+fn text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
+}
+
+fn too_large(path: &Path) -> io::Error {
+    let (shown, limit) = (shown(path), MAX_READ / MIB);
+    let why = format!("{shown} is larger than {limit} MiB, the limit for such a file");
+    io::Error::new(io::ErrorKind::FileTooLarge, why)
 }
 
 /// Whether a file or folder may be trusted, without opening it.
-pub(crate) fn check(path: &Path) -> io::Result<()> {
+pub fn check(path: &Path) -> io::Result<()> {
     let path = follow(path)?;
     judge(&path, &fs::symlink_metadata(&path)?)
 }
 
-/// Opens a file to read it.
-fn open(path: &Path) -> io::Result<File> {
+/// Opens a file to read it, without waiting for a writer, and judges it. The standard library adds
+/// `O_CLOEXEC`.
+fn open(path: &Path) -> io::Result<(File, Metadata)> {
     let path = follow(path)?;
     let mut flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     flags.set(OFlags::NOFOLLOW, !is_the_systems(&path));
     let file =
         OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(&path)?;
-    judge(&path, &file.metadata()?)?;
-    // Whoever writes to a pipe may take a while.
-    fcntl_setfl(&file, OFlags::empty())?;
-    Ok(file)
+    let found = file.metadata()?;
+    judge(&path, &found)?;
+    Ok((file, found))
 }
 
 /// Makes a file for its owner alone. There must be none of this name, and no link.
-pub(crate) fn create(path: &Path) -> io::Result<File> {
+pub fn create(path: &Path) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW.bits().cast_signed();
     OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(flags).open(path)
 }
 
 /// Puts a file in the place of what is there, whole or not at all; a link there is replaced.
-pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut new = path.as_os_str().to_owned();
     new.push(".new");
     let new = PathBuf::from(new);
@@ -85,7 +125,7 @@ pub(crate) fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Opens a file to append to it, or makes it for its owner alone.
-pub(crate) fn append(path: &Path) -> io::Result<File> {
+pub fn append(path: &Path) -> io::Result<File> {
     let path = match follow(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
         followed => followed?,
@@ -104,7 +144,7 @@ pub(crate) fn append(path: &Path) -> io::Result<File> {
 }
 
 /// Where a path leads: links at its end are followed, if this user or root has made them.
-pub(crate) fn follow(path: &Path) -> io::Result<PathBuf> {
+pub fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS {
         let before = fs::symlink_metadata(&path)?;
@@ -200,77 +240,4 @@ fn quoted(path: &Path) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::os::unix::fs::{PermissionsExt as _, symlink};
-
-    use super::*;
-
-    fn mode(path: &Path, mode: u32) {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    }
-
-    #[test]
-    fn who_can_write_decides() {
-        let temp = tempfile::tempdir().unwrap();
-        let file = temp.path().join("it's.yaml");
-        fs::write(&file, "text").unwrap();
-        for (bits, fine) in
-            [(0o600, true), (0o644, true), (0o664, true), (0o666, false), (0o602, false)]
-        {
-            mode(&file, bits);
-            assert_eq!(read(&file).is_ok(), fine, "{bits:o}");
-            assert_eq!(check(&file).is_ok(), fine, "{bits:o}");
-            assert_eq!(append(&file).is_ok(), fine, "{bits:o}");
-        }
-        let why = read(&file).unwrap_err().to_string();
-        assert!(
-            why.ends_with(&format!("chmod o-w '{}/it'\\''s.yaml'", temp.path().display())),
-            "{why}"
-        );
-        mode(&file, 0o600);
-        let link = temp.path().join("link");
-        symlink("it's.yaml", &link).unwrap();
-        assert_eq!(read(&link).unwrap(), b"text");
-        mode(&file, 0o666);
-        assert!(read(&link).is_err(), "the target is judged");
-        mode(temp.path(), 0o777);
-        assert!(check(temp.path()).is_err());
-        mode(temp.path(), 0o1777);
-        assert!(check(temp.path()).is_err(), "others can plant files there");
-    }
-
-    #[test]
-    fn nothing_is_made_through_a_link() {
-        let temp = tempfile::tempdir().unwrap();
-        let at = |name: &str| temp.path().join(name);
-        fs::write(at("theirs"), "theirs").unwrap();
-        for name in ["made", "put", "put.new"] {
-            symlink("theirs", at(name)).unwrap();
-        }
-        symlink("nowhere", at("dangling")).unwrap();
-        assert!(create(&at("made")).is_err());
-        assert!(create(&at("dangling")).is_err());
-        put(&at("put"), b"ours").unwrap();
-        assert!(append(&at("dangling")).is_err());
-        assert_eq!(fs::read_to_string(at("theirs")).unwrap(), "theirs");
-        assert_eq!(fs::read_to_string(at("put")).unwrap(), "ours");
-        assert!(!fs::symlink_metadata(at("put")).unwrap().is_symlink());
-        assert!(!at("nowhere").exists());
-        let mode = fs::metadata(at("put")).unwrap().mode() & 0o777;
-        assert_eq!(mode, 0o600);
-    }
-
-    #[test]
-    fn pipes_and_devices_are_read() {
-        assert_eq!(read(Path::new("/dev/null")).unwrap(), b"");
-        let endless = temp_loop();
-        assert_eq!(read(&endless.path().join("a")).unwrap_err().raw_os_error(), Some(40));
-    }
-
-    fn temp_loop() -> tempfile::TempDir {
-        let temp = tempfile::tempdir().unwrap();
-        symlink("b", temp.path().join("a")).unwrap();
-        symlink("a", temp.path().join("b")).unwrap();
-        temp
-    }
-}
+mod tests;

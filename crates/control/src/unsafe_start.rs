@@ -1,36 +1,45 @@
-//! What toolgate refuses to start with, or to reload: doors that would stand open.
+//! Safety checks of a start and of a reload: listeners that would be open to other machines without
+//! the protection they need.
 
 use std::net::SocketAddr;
 
 use toolgate_config::{Config, Listen};
 
-/// Every reason not to serve like that, each with what to do. `listen` is where toolgate listens, or
-/// is about to: while it runs, the addresses that are bound, whatever the file names by then.
-/// `kept_grants`: there are, or may be, grants that were made at run time.
-pub(crate) fn reasons(config: &Config, listen: &Listen, kept_grants: bool) -> Vec<String> {
-    let mut reasons = Vec::new();
-    let granted = kept_grants || !config.grants.is_empty();
-    if let Some(address) = open(listen.mcp).filter(|_| !granted) {
-        reasons.push(format!(
-            "`listen.mcp` is {address}, which other machines can reach, and there is no grant: \
-             anybody could call every tool. Listen on 127.0.0.1, or configure `grants`"
-        ));
-    }
-    if let Some(address) = open(listen.sessions).filter(|_| config.sessions.tokens.is_empty()) {
-        reasons.push(format!(
-            "`listen.sessions` is {address}, which other machines can reach, and there are no \
-             session tokens: anybody could publish tools. Listen on 127.0.0.1, or configure \
-             `sessions.tokens`"
-        ));
-    }
-    let shielded = config.tls.is_some() || !config.behind_proxy.is_empty();
-    if let Some(address) = open(listen.admin).filter(|_| !shielded) {
-        reasons.push(format!(
-            "`listen.admin` is {address}, which other machines can reach, without TLS: tokens \
-             would travel in the clear. Listen on 127.0.0.1, or configure `tls` or `behind_proxy`"
-        ));
-    }
-    reasons
+/// A listener that would be open. Its text says what to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unsafe {
+    /// Agents from other machines, without any grant.
+    #[error(
+        "`listen.mcp` is {0}, which other machines can reach, and there is no grant: \
+         anybody could call every tool. Listen on 127.0.0.1, or configure `grants`"
+    )]
+    Agents(SocketAddr),
+    /// Programs from other machines, without session tokens.
+    #[error(
+        "`listen.sessions` is {0}, which other machines can reach, and there are no \
+         session tokens: anybody could publish tools. Listen on 127.0.0.1, or configure \
+         `sessions.tokens`"
+    )]
+    Sessions(SocketAddr),
+    /// People from other machines, without TLS.
+    #[error(
+        "`listen.admin` is {0}, which other machines can reach, without TLS: tokens \
+         would travel in the clear. Listen on 127.0.0.1, or configure `tls` or `behind_proxy`"
+    )]
+    Admin(SocketAddr),
+}
+
+/// Every reason not to serve like that. `listen` is where toolgate listens, or is about to: while it
+/// runs, the addresses that are bound, whatever the file names by then. `has_stored_grants`: there
+/// are, or may be, grants that were created at run time.
+pub fn reasons(config: &Config, listen: &Listen, has_stored_grants: bool) -> Vec<Unsafe> {
+    let has_grants = has_stored_grants || !config.grants.is_empty();
+    let has_tokens = !config.sessions.tokens.is_empty();
+    let is_shielded = config.tls.is_some() || !config.behind_proxy.is_empty();
+    let agents = open(listen.mcp).filter(|_| !has_grants).map(Unsafe::Agents);
+    let sessions = open(listen.sessions).filter(|_| !has_tokens).map(Unsafe::Sessions);
+    let admin = open(listen.admin).filter(|_| !is_shielded).map(Unsafe::Admin);
+    [agents, sessions, admin].into_iter().flatten().collect()
 }
 
 fn open(address: Option<SocketAddr>) -> Option<SocketAddr> {
@@ -39,26 +48,11 @@ fn open(address: Option<SocketAddr>) -> Option<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-    use std::path::Path;
-
-    use toolgate_config::Surroundings;
-
     use super::*;
-
-    struct Nothing;
-
-    impl Surroundings for Nothing {
-        fn env(&self, _: &str) -> Option<String> {
-            Some("a-token-of-more-than-20-characters".to_owned())
-        }
-        fn read(&self, _: &Path) -> io::Result<Vec<u8>> {
-            Ok(b"a file".to_vec())
-        }
-    }
+    use crate::test_config::config as parse;
 
     #[test]
-    fn doors_that_would_stand_open() {
+    fn listeners_that_would_be_open() {
         let cases: &[(&str, &[&str])] = &[
             ("", &[]),
             ("listen: { mcp: 127.0.0.1:0, sessions: '[::1]:0', admin: localhost:0 }", &[]),
@@ -96,36 +90,30 @@ mod tests {
             ),
         ];
         for (text, expected) in cases {
-            let text = format!("version: 1\n{text}\n");
-            let config = Config::parse(&text, Path::new("t.yaml"), &Nothing).unwrap().config;
+            let config = parse(text);
             let reasons = reasons(&config, &config.listen, false);
             assert_eq!(reasons.len(), expected.len(), "{text}: {reasons:?}");
             for (reason, expected) in reasons.iter().zip(*expected) {
-                assert!(reason.starts_with(expected), "{reason}");
+                assert!(reason.to_string().starts_with(expected), "{reason}");
             }
         }
     }
 
     #[test]
-    fn a_kept_grant_is_a_grant() {
-        let text = "version: 1\nlisten: { mcp: 0.0.0.0:4001 }\n";
-        let config = Config::parse(text, Path::new("t.yaml"), &Nothing).unwrap().config;
-        assert_eq!(reasons(&config, &config.listen, true), Vec::<String>::new());
+    fn a_stored_grant_is_a_grant() {
+        let config = parse("listen: { mcp: 0.0.0.0:4001 }");
+        assert_eq!(reasons(&config, &config.listen, true), []);
     }
 
     #[test]
     fn the_addresses_that_are_bound_are_judged() {
-        let parse = |text: &str| {
-            let text = format!("version: 1\n{text}\n");
-            Config::parse(&text, Path::new("t.yaml"), &Nothing).unwrap().config
-        };
         let public = "{ mcp: 0.0.0.0:1, sessions: 0.0.0.0:2, admin: 0.0.0.0:3 }";
         let bound = parse(&format!("listen: {public}")).listen;
         let loopback = parse("").listen;
         for listen in ["{}", "{ mcp: off, sessions: off, admin: off }", public] {
             let file = parse(&format!("listen: {listen}"));
             assert_eq!(reasons(&file, &bound, false).len(), 3, "{listen}");
-            assert_eq!(reasons(&file, &loopback, false), Vec::<String>::new(), "{listen}");
+            assert_eq!(reasons(&file, &loopback, false), [], "{listen}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is active, as people see it: built from the file and the store, swapped as a whole.
+//! The read model of the admin API: what is active, made of file and store, replaced as a whole.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -26,10 +26,11 @@ pub struct View {
     pub local: bool,
 }
 
-/// Where something is defined, which decides who may change it.
+/// Where something is defined, which decides how it can be changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Place {
+#[schemars(rename = "Place")]
+pub enum Origin {
     /// In `toolgate.yaml`: changed only there.
     File,
     /// In the store: changed by API and CLI.
@@ -48,7 +49,7 @@ pub struct ServerItem {
     /// Its name.
     pub name: String,
     /// Where it is defined.
-    pub source: Place,
+    pub source: Origin,
     /// `stdio` or `http`.
     pub transport: &'static str,
     /// The program, or the address without its query.
@@ -66,7 +67,7 @@ pub struct GrantItem {
     /// Its label; unique.
     pub label: String,
     /// Where it is defined.
-    pub source: Place,
+    pub source: Origin,
     /// The identity on whose behalf the agent acts.
     pub identity: Option<String>,
     /// Groups of that identity.
@@ -96,7 +97,7 @@ pub struct PersonItem {
     /// Their name; unique.
     pub name: String,
     /// Where they are defined.
-    pub source: Place,
+    pub source: Origin,
     /// Their roles.
     pub roles: Vec<String>,
     /// Groups they are in.
@@ -116,13 +117,13 @@ pub struct PolicyItem {
     /// Its name.
     pub name: String,
     /// Where it is defined.
-    pub source: Place,
+    pub source: Origin,
     /// Its version in the store; null for policies of the file.
     pub version: Option<u64>,
     /// SHA-256 of its meaning; null if it is not active.
     pub hash: Option<String>,
     /// Whether it is active; a policy that can no longer be parsed denies everything.
-    pub state: Stands,
+    pub state: PolicyState,
     /// When this version was created; null for policies of the file.
     pub created: Option<String>,
 }
@@ -130,7 +131,8 @@ pub struct PolicyItem {
 /// Whether a policy is active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Stands {
+#[schemars(rename = "Stands")]
+pub enum PolicyState {
     /// It is active.
     InForce,
     /// It cannot be parsed, so its grants are denied everything.

@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use rustix::fs::{FlockOperation, flock};
 use toolgate_audit::Hash;
+use toolgate_config::Config;
+use toolgate_control::trusted;
 use toolgate_edge::remote::Client;
 
-use crate::trusted;
+use crate::config_source::Source;
 
 /// The data folder while this process serves from it.
 pub(crate) struct DataFolder {
@@ -204,12 +206,29 @@ fn lock(folder: &Path) -> anyhow::Result<File> {
     Ok(file)
 }
 
-/// Where the data folder is if nobody says: `$XDG_DATA_HOME/toolgate` or
-/// `~/.local/share/toolgate`.
-pub(crate) fn default_path(
-    xdg_data_home: Option<PathBuf>,
-    home: Option<PathBuf>,
-) -> anyhow::Result<PathBuf> {
+/// The data folder as `serve` with the same flags would find it.
+pub(crate) fn find_data(data: Option<&Path>, config: Option<&Path>) -> anyhow::Result<PathBuf> {
+    match data {
+        Some(data) => Ok(data.to_owned()),
+        None => data_or_default(Source::find(config).data()?),
+    }
+}
+
+/// The data folder that the flag or the configuration names, else the default one.
+pub(crate) fn data_path(data: Option<&Path>, config: &Config) -> anyhow::Result<PathBuf> {
+    data_or_default(data.map(Path::to_owned).or_else(|| config.data.clone()))
+}
+
+fn data_or_default(named: Option<PathBuf>) -> anyhow::Result<PathBuf> {
+    if let Some(path) = named {
+        return Ok(path);
+    }
+    let path = |name| std::env::var_os(name).map(PathBuf::from);
+    default_path(path("XDG_DATA_HOME"), path("HOME"))
+}
+
+/// The default data folder: `$XDG_DATA_HOME/toolgate` or `~/.local/share/toolgate`.
+fn default_path(xdg_data_home: Option<PathBuf>, home: Option<PathBuf>) -> anyhow::Result<PathBuf> {
     if let Some(xdg) = xdg_data_home.filter(|path| path.is_absolute()) {
         return Ok(xdg.join("toolgate"));
     }

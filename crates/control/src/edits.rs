@@ -1,10 +1,9 @@
-//! What an edit of the file changes, as rows of the audit: written before it takes effect, also if
-//! the edit was made while nobody served.
+//! The audit rows of an edit of the file. They are recorded before the edit takes effect, also if
+//! the file was edited while toolgate was stopped.
 //!
-//! Which policies were last written down is kept in the store, so that a start writes only what is
-//! new. Who edited the file is for the system to know, so these rows name no person.
+//! The store keeps which policies were last recorded, so that a start records only what is new.
+//! toolgate does not know who edited the file, so these rows name no person.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -12,31 +11,30 @@ use toolgate_audit::{Draft, Hash, Kind};
 use toolgate_config::Config;
 use toolgate_store::{Change, Kept};
 
-/// Policies of the file, and of the command line, by name: the hash of what each means.
-pub(super) type Meanings = BTreeMap<String, String>;
+use crate::policies::Meanings;
 
-/// Where it is kept which meaning of a policy was last written down.
-pub(super) const SPACE: &str = "file_policies";
+/// The space of the store with the last recorded meaning of each policy.
+pub(crate) const SPACE: &str = "file_policies";
 
-/// A row, and what is to be kept with it.
-pub(super) type Edit = (Option<Change>, Draft);
+/// A row, and the change of the store that belongs to it.
+pub(crate) type Edit = (Option<Change>, Draft);
 
-/// What was last written down.
-pub(super) fn written(kept: &[Kept]) -> Meanings {
+/// The policies that were last recorded.
+pub(crate) fn recorded(kept: &[Kept]) -> Meanings {
     let meaning =
         |kept: &Kept| (kept.key.as_ref().to_owned(), kept.json.trim_matches('"').to_owned());
     kept.iter().map(meaning).collect()
 }
 
-/// One row for each policy of the file that is not what was last written down.
-pub(super) fn since_last_start(
-    written: &Meanings,
-    now_in_force: &Meanings,
+/// One row for each policy of the file that differs from what was last recorded.
+pub(crate) fn since_last_start(
+    recorded: &Meanings,
+    active: &Meanings,
     now: Timestamp,
 ) -> Vec<Edit> {
     let mut edits = Vec::new();
-    for (name, meaning) in now_in_force {
-        match written.get(name) {
+    for (name, meaning) in active {
+        match recorded.get(name) {
             None => edits.push(policy(name, Some(meaning), "has a new policy", now)),
             Some(other) if other != meaning => {
                 edits.push(policy(name, Some(meaning), "has another text for the policy", now));
@@ -44,28 +42,28 @@ pub(super) fn since_last_start(
             Some(_) => {}
         }
     }
-    let gone = written.keys().filter(|name| !now_in_force.contains_key(*name));
+    let gone = recorded.keys().filter(|name| !active.contains_key(*name));
     edits.extend(gone.map(|name| policy(name, None, "no longer has the policy", now)));
     edits
 }
 
-/// One row for each policy that means something else, and one for all the rest.
-pub(super) fn rows(
+/// One row for each policy whose meaning changed, and one for everything else.
+pub(crate) fn rows(
     (old, before): (&Config, &Meanings),
     (new, after): (&Config, &Meanings),
     now: Timestamp,
 ) -> Vec<Edit> {
-    // The policy of local mode comes and goes with that, and not by an edit.
+    // The policy of local mode comes and goes with local mode, not by an edit.
     let comes_or_goes = |name: &str| {
         let has = |config: &Config| config.policies.iter().any(|it| it.name == name);
         !(has(old) || has(new)) && before.contains_key(name) != after.contains_key(name)
     };
     let mut edits = since_last_start(before, after, now);
     edits.retain(|(_, row)| !row.policy.as_deref().is_some_and(comes_or_goes));
-    let said = rest(old, new);
-    if !said.is_empty() {
+    let changes = rest(old, new);
+    if !changes.is_empty() {
         let mut row = Draft::new(Kind::Admin, now);
-        row.message = Some(format!("toolgate.yaml was edited: {}", said.join(", ")).into());
+        row.message = Some(format!("toolgate.yaml was edited: {}", changes.join(", ")).into());
         edits.push((None, row));
     }
     edits
@@ -84,12 +82,12 @@ fn policy(name: &str, meaning: Option<&String>, what: &str, now: Timestamp) -> E
     (Some(change), row)
 }
 
-/// Everything that is not the text of a policy.
+/// The changes of everything but policies.
 fn rest(old: &Config, new: &Config) -> Vec<String> {
-    let mut said = Vec::new();
-    compare("grant", &old.grants, &new.grants, |grant| &grant.label, &mut said);
-    compare("person", &old.people, &new.people, |person| &person.name, &mut said);
-    compare("server", &old.servers, &new.servers, |server| &server.name, &mut said);
+    let mut changes = Vec::new();
+    compare("grant", &old.grants, &new.grants, |grant| &grant.label, &mut changes);
+    compare("person", &old.people, &new.people, |person| &person.name, &mut changes);
+    compare("server", &old.servers, &new.servers, |server| &server.name, &mut changes);
     let others = |config: &Config| Config {
         grants: Vec::new(),
         people: Vec::new(),
@@ -98,9 +96,9 @@ fn rest(old: &Config, new: &Config) -> Vec<String> {
         ..config.clone()
     };
     if others(old) != others(new) {
-        said.push("other settings changed".to_owned());
+        changes.push("other settings changed".to_owned());
     }
-    said
+    changes
 }
 
 fn compare<T: PartialEq>(
@@ -108,43 +106,23 @@ fn compare<T: PartialEq>(
     old: &[T],
     new: &[T],
     name: impl Fn(&T) -> &str,
-    said: &mut Vec<String>,
+    changes: &mut Vec<String>,
 ) {
     for one in new {
         match old.iter().find(|other| name(other) == name(one)) {
-            None => said.push(format!("{what} `{}` added", name(one))),
-            Some(other) if other != one => said.push(format!("{what} `{}` changed", name(one))),
+            None => changes.push(format!("{what} `{}` added", name(one))),
+            Some(other) if other != one => changes.push(format!("{what} `{}` changed", name(one))),
             Some(_) => {}
         }
     }
     let gone = old.iter().filter(|one| !new.iter().any(|other| name(other) == name(one)));
-    said.extend(gone.map(|one| format!("{what} `{}` removed", name(one))));
+    changes.extend(gone.map(|one| format!("{what} `{}` removed", name(one))));
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-    use std::path::Path;
-
-    use toolgate_config::Surroundings;
-
     use super::*;
-
-    struct Secrets;
-
-    impl Surroundings for Secrets {
-        fn env(&self, name: &str) -> Option<String> {
-            Some(format!("a-token-of-more-than-20-characters-{name}"))
-        }
-        fn read(&self, _: &Path) -> io::Result<Vec<u8>> {
-            Err(io::ErrorKind::NotFound.into())
-        }
-    }
-
-    fn config(text: &str) -> Config {
-        let text = format!("version: 1\n{text}\n");
-        Config::parse(&text, Path::new("t.yaml"), &Secrets).unwrap().config
-    }
+    use crate::test_config::config;
 
     fn meanings(all: &[(&str, u8)]) -> Meanings {
         let hash = |byte: u8| Hash([byte; 32]).to_string();
@@ -152,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_is_told_by_what_it_changes() {
+    fn an_edit_is_recorded_by_what_it_changes() {
         let old = "policies: { same: { file: s }, other: { file: o }, gone: { file: g } }\n\
                    grants: [{ label: a, token: env:A }, { label: b, token: env:B }]\n\
                    servers: { s: { url: 'http://127.0.0.1:1/' } }";
@@ -163,7 +141,7 @@ mod tests {
         let before = meanings(&[("same", 1), ("other", 2), ("gone", 3), ("local", 6)]);
         let after = meanings(&[("same", 1), ("other", 4), ("new", 5)]);
         let rows = rows((&old, &before), (&new, &after), Timestamp::UNIX_EPOCH);
-        let said: Vec<_> = rows
+        let changes: Vec<_> = rows
             .iter()
             .map(|(change, row)| {
                 assert_eq!(change.is_some(), row.kind == Kind::Policy);
@@ -172,7 +150,7 @@ mod tests {
             })
             .collect();
         assert_eq!(
-            said,
+            changes,
             [
                 (Kind::Policy, Some("new"), Some(5), "the configuration has a new policy `new`"),
                 (
@@ -201,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_tells_what_was_not_told_before() {
+    fn a_start_records_what_is_new() {
         let written = meanings(&[("same", 1), ("other", 2), ("gone", 3)]);
         let in_force = meanings(&[("same", 1), ("other", 4), ("new", 5)]);
         let edits = since_last_start(&written, &in_force, Timestamp::UNIX_EPOCH);
@@ -209,7 +187,7 @@ mod tests {
         for (change, row) in edits {
             let name = row.policy.as_deref().unwrap().to_owned();
             match change.unwrap() {
-                Change::Keep(new) => kept.extend(super::written(&[new])),
+                Change::Keep(new) => kept.extend(super::recorded(&[new])),
                 Change::Rewrite { forget, .. } => drop(kept.remove(&*forget[0])),
                 other => panic!("{name}: {other:?}"),
             }

@@ -1,29 +1,26 @@
-//! What people see of the file and the store, and who the people are.
-
-use std::collections::HashSet;
-use std::sync::Arc;
+//! Builds the read model of the admin API from file and store.
+//!
+//! Something that both sides define is shown once, as that of the file; a revocation in the store is
+//! shown on it.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
-use toolgate_admin::{
-    FreezeItem, GrantItem, People, Person, PersonItem, Place, PolicyItem, PolicyText, Role,
-    ServerItem, Stands, View,
-};
-use toolgate_audit::Hash;
-use toolgate_config::{
-    Config, Glob, GrantConfig, PersonConfig, ServerConfig, SessionFilter, Transport,
-};
+use toolgate_config::{Config, Glob, GrantConfig, ServerConfig, SessionFilter, Transport};
 use toolgate_policy::RECOMMENDED;
 use toolgate_store::{self as store, Frozen, Snapshot};
 
-use super::access::{BUILT_IN, FileSide, Policies};
+use crate::policies::{BUILT_IN, FileState, Policies};
+use crate::view::{
+    FreezeItem, GrantItem, Origin, PersonItem, PolicyItem, PolicyState, PolicyText, ServerItem,
+    View,
+};
 
-/// What ids of things of the file begin with, in the store's rows about their revocation too.
+/// The prefix of ids of what the file defines, also in the store's rows about a revocation.
 const OF_FILE: &str = "file:";
 
-/// Everything people may look at.
-pub(crate) fn view(
-    file: &FileSide,
+/// The read model of this file and store.
+pub(crate) fn read_model(
+    file: &FileState,
     snapshot: &Snapshot,
     servers: &[ServerConfig],
     policies: &Policies,
@@ -40,47 +37,6 @@ pub(crate) fn view(
     }
 }
 
-/// Everybody with a token: `admin`, those of the file, those of the store.
-pub(crate) fn people(admin: Hash, config: &Config, snapshot: &Snapshot) -> People {
-    let revoked: HashSet<&str> = snapshot
-        .people
-        .iter()
-        .filter(|person| person.revoked.is_some())
-        .map(|person| &*person.name)
-        .collect();
-    let data = Person {
-        name: "admin".into(),
-        roles: vec![Role::Admin],
-        groups: Vec::new(),
-        expires: None,
-    };
-    let in_file = config.people.iter().filter(|person| !revoked.contains(&*person.name));
-    let in_file = in_file.map(|person| (Hash(*person.token.as_bytes()), of_file(person)));
-    let in_store = snapshot.people.iter().filter(|person| person.revoked.is_none());
-    let in_store = in_store.map(|person| (person.token, of_store(person)));
-    People::new(in_store.chain(in_file).chain([(admin, data)]).map(|(t, p)| (t, Arc::new(p))))
-}
-
-fn of_file(person: &PersonConfig) -> Person {
-    let roles = person.roles.iter().filter_map(|role| Role::parse(role.as_str())).collect();
-    Person {
-        name: person.name.as_str().into(),
-        roles,
-        groups: person.groups.clone(),
-        expires: person.expires,
-    }
-}
-
-fn of_store(person: &store::Person) -> Person {
-    let roles = person.roles.iter().filter_map(|role| Role::parse(role)).collect();
-    Person {
-        name: Arc::clone(&person.name),
-        roles,
-        groups: person.groups.clone(),
-        expires: person.expires,
-    }
-}
-
 fn server_item(server: &ServerConfig, config: &Config) -> ServerItem {
     let in_file = config.servers.iter().any(|other| other.name == server.name);
     let (transport, address) = match &server.transport {
@@ -89,7 +45,7 @@ fn server_item(server: &ServerConfig, config: &Config) -> ServerItem {
     };
     ServerItem {
         name: server.name.clone(),
-        source: if in_file { Place::File } else { Place::Store },
+        source: if in_file { Origin::File } else { Origin::Store },
         transport,
         address,
         tools: None,
@@ -104,14 +60,14 @@ fn grants(config: &Config, snapshot: &Snapshot) -> Vec<GrantItem> {
     let in_file = config.grants.iter().map(|grant| of_file_grant(grant, revoked(&grant.label)));
     let is_in_file = |label: &str| config.grants.iter().any(|grant| grant.label == label);
     let in_store = snapshot.grants.iter().filter(|grant| !is_in_file(&grant.label));
-    in_file.chain(in_store.map(kept_grant)).collect()
+    in_file.chain(in_store.map(of_stored_grant)).collect()
 }
 
 fn of_file_grant(grant: &GrantConfig, revoked: Option<Timestamp>) -> GrantItem {
     GrantItem {
         id: format!("{OF_FILE}{}", grant.label),
         label: grant.label.clone(),
-        source: Place::File,
+        source: Origin::File,
         identity: grant.identity.clone(),
         groups: grant.groups.clone(),
         servers: grant.servers.clone(),
@@ -124,11 +80,11 @@ fn of_file_grant(grant: &GrantConfig, revoked: Option<Timestamp>) -> GrantItem {
     }
 }
 
-fn kept_grant(grant: &store::Grant) -> GrantItem {
+fn of_stored_grant(grant: &store::Grant) -> GrantItem {
     GrantItem {
         id: grant.id.to_string(),
         label: grant.label.to_string(),
-        source: Place::Store,
+        source: Origin::Store,
         identity: grant.identity.as_deref().map(str::to_owned),
         groups: grant.groups.clone(),
         servers: grant.servers.clone(),
@@ -159,7 +115,7 @@ fn people_items(config: &Config, snapshot: &Snapshot) -> Vec<PersonItem> {
     let admin = PersonItem {
         id: "admin".to_owned(),
         name: "admin".to_owned(),
-        source: Place::Data,
+        source: Origin::Data,
         roles: vec!["admin".to_owned()],
         groups: Vec::new(),
         created: None,
@@ -173,7 +129,7 @@ fn people_items(config: &Config, snapshot: &Snapshot) -> Vec<PersonItem> {
     let in_file = config.people.iter().map(|person| PersonItem {
         id: format!("{OF_FILE}{}", person.name),
         name: person.name.clone(),
-        source: Place::File,
+        source: Origin::File,
         roles: person.roles.iter().map(|role| role.as_str().to_owned()).collect(),
         groups: person.groups.clone(),
         created: None,
@@ -185,7 +141,7 @@ fn people_items(config: &Config, snapshot: &Snapshot) -> Vec<PersonItem> {
     let in_store = in_store.map(|person| PersonItem {
         id: person.id.to_string(),
         name: person.name.to_string(),
-        source: Place::Store,
+        source: Origin::Store,
         roles: person.roles.clone(),
         groups: person.groups.clone(),
         created: Some(person.created.to_string()),
@@ -203,24 +159,24 @@ fn policy_texts(snapshot: &Snapshot, policies: &Policies) -> Vec<PolicyText> {
             source,
             version,
             hash: in_force.map(|in_force| in_force.policy.hash().to_owned()),
-            state: if in_force.is_some() { Stands::InForce } else { Stands::Broken },
+            state: if in_force.is_some() { PolicyState::InForce } else { PolicyState::Broken },
             created,
         }
     };
     let in_file = policies.of_file.iter().map(|(name, document)| PolicyText {
-        item: item(name, Place::File, None, None),
+        item: item(name, Origin::File, None, None),
         document: document.clone(),
     });
     let is_in_file = |name: &str| policies.of_file.iter().any(|(other, _)| other == name);
     let in_store = snapshot.policies.iter().filter(|kept| !is_in_file(&kept.name));
     let in_store = in_store.map(|kept| PolicyText {
-        item: item(&kept.name, Place::Store, Some(kept.version), Some(kept.created.to_string())),
+        item: item(&kept.name, Origin::Store, Some(kept.version), Some(kept.created.to_string())),
         document: kept.document.to_string(),
     });
     let mut texts: Vec<_> = in_file.chain(in_store).collect();
     if !texts.iter().any(|text| text.item.name == BUILT_IN) {
         texts.push(PolicyText {
-            item: item(BUILT_IN, Place::BuiltIn, None, None),
+            item: item(BUILT_IN, Origin::BuiltIn, None, None),
             document: RECOMMENDED.to_owned(),
         });
     }
@@ -237,4 +193,73 @@ fn freeze_item(freeze: &store::Freeze) -> FreezeItem {
     }
     let created = freeze.created.to_string();
     FreezeItem { id: freeze.id.to_string(), grant, server, session, all, created }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policies::PolicyFiles;
+    use crate::test_config::{config, stored_grant, stored_person};
+
+    fn model(text: &str, snapshot: &Snapshot) -> View {
+        let (config, policies) = (config(text), PolicyFiles::default());
+        let servers = config.servers.clone();
+        let file = FileState { config, policies, local_policy: None };
+        read_model(&file, snapshot, &servers, &Policies::default(), false)
+    }
+
+    #[test]
+    fn a_revoked_grant_of_the_file_is_shown_once() {
+        let grants = vec![stored_grant("a", None, true), stored_grant("s", None, false)];
+        let snapshot = Snapshot { grants, ..Snapshot::default() };
+        let view = model("grants: [{ label: a, token: env:A }]", &snapshot);
+        let shown: Vec<_> = view
+            .grants
+            .iter()
+            .map(|grant| (&*grant.id, grant.source, grant.revoked.is_some()))
+            .collect();
+        assert_eq!(shown, [("file:a", Origin::File, true), ("g-s", Origin::Store, false)]);
+    }
+
+    #[test]
+    fn a_revoked_person_of_the_file_is_shown_once() {
+        let people = vec![stored_person("duty", toolgate_audit::Hash::default(), true)];
+        let snapshot = Snapshot { people, ..Snapshot::default() };
+        let view = model("people: [{ name: duty, token: env:A, roles: [viewer] }]", &snapshot);
+        let shown: Vec<_> = view
+            .people
+            .iter()
+            .map(|person| (&*person.id, person.source, person.revoked.is_some()))
+            .collect();
+        assert_eq!(shown, [("admin", Origin::Data, false), ("file:duty", Origin::File, true)]);
+    }
+
+    #[test]
+    fn a_policy_that_is_not_active_is_broken_and_the_built_in_one_is_listed() {
+        let stored = store::PolicyVersion {
+            name: "bad".into(),
+            version: 3,
+            document: "?".into(),
+            created: Timestamp::UNIX_EPOCH,
+        };
+        let snapshot = Snapshot { policies: vec![stored], ..Snapshot::default() };
+        let view = model("", &snapshot);
+        let shown: Vec<_> = view
+            .policies
+            .iter()
+            .map(|policy| (&*policy.item.name, policy.item.source, policy.item.state))
+            .collect();
+        let expected = [
+            ("bad", Origin::Store, PolicyState::Broken),
+            (BUILT_IN, Origin::BuiltIn, PolicyState::Broken),
+        ];
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn an_address_is_shown_as_the_file_has_it() {
+        let view = model("servers: { s: { url: 'http://127.0.0.1:1/' } }", &Snapshot::default());
+        let server = view.servers.first().unwrap();
+        assert_eq!((server.source, server.transport), (Origin::File, "http"));
+    }
 }
