@@ -90,7 +90,8 @@ impl Admin {
     }
 
     pub(crate) fn random(&self) -> Result<[u8; 32], Fault> {
-        (self.given.random)().ok_or_else(|| Fault::unavailable("the system provides no random bytes"))
+        (self.given.random)()
+            .ok_or_else(|| Fault::unavailable("the system provides no random bytes"))
     }
 
     /// Whether this person has not been revoked since.

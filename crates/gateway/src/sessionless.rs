@@ -24,6 +24,7 @@ use toolgate_json::peek;
 use toolgate_mcp::modern::Claims;
 use toolgate_mcp::{OwnedRequest, Refusal, method};
 use toolgate_upstream::event_buffer::EventBuffer;
+use toolgate_upstream::event_buffer::Rejection;
 use toolgate_upstream::log_level::Level;
 
 use crate::downstream::agent::AgentSession;

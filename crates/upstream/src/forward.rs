@@ -46,7 +46,7 @@ pub fn forward(
     let server = link.server();
     let wanted = wanted(session, server.name(), &request, ask.own, |tool| server.class(tool))?;
     let unchecked = match &request.rounds {
-        Some(rounds) => check_client(link, &wanted, &rounds.sessionless.heads)?,
+        Some(rounds) => check_client(link, &wanted, &rounds.newer.heads)?,
         None => None,
     };
     let task = ask.task.and_then(|own| Task::watched(&**session, link, own));
@@ -57,7 +57,9 @@ pub fn forward(
     };
     let pending = link.pending(&request, ask, &owner, buffer)?;
     let (pending, rounds) = match request.rounds {
-        Some(MultiRound { rounds, sessionless }) => (pending.with_sessionless(sessionless), Some(rounds)),
+        Some(MultiRound { rounds, newer: sessionless }) => {
+            (pending.with_sessionless(sessionless), Some(rounds))
+        }
         None => (pending, None),
     };
     let (session, link) = (Arc::clone(session), Arc::clone(link));
@@ -93,8 +95,8 @@ fn forward_closed(
 
 /// Whose the requests of an agent session are.
 fn owner(session: &impl Agent) -> Owner {
-    let (session, is_newer) = (session.key(), session.is_standing());
-    Owner { session, is_newer, held: false, call_id: None }
+    let (session, is_sessionless) = (session.key(), session.is_standing());
+    Owner { session, is_sessionless, held: false, call_id: None }
 }
 
 /// Whether the server is told that this agent session ends a subscription: the session must have
@@ -223,7 +225,7 @@ impl<S: Agent> Delivery for ToServer<S> {
         }
         let pending = pending.with_recheck(Arc::new(recheck));
         let ended = pending.run(Clearance::Permit(permit)).await;
-        if let (Some(task), Some(held)) = (&task, &ended.held) {
+        if let (Some(task), Some(held)) = (&task, &ended.withheld) {
             let is_result = &*wanted.method == method::TASKS_RESULT;
             task.record(admission, &held.result, is_result).await;
         }

@@ -31,7 +31,6 @@ use crate::list_cache::ClientProfile;
 use crate::log_limit::LogLimit;
 
 mod agent;
-mod server_request;
 mod barred;
 mod changes;
 mod discover;
@@ -46,11 +45,11 @@ mod pending;
 mod present;
 mod relay;
 mod server;
+mod server_request;
 mod sessionless;
 mod waiting;
 
 pub use agent::Agent;
-pub use server_request::{ServerRequest, Requester};
 use changes::Changes;
 pub use changes::TaskStream;
 use early::Early;
@@ -61,6 +60,7 @@ use list_refresh::ListRefresh;
 pub use pending::AgentRequest;
 pub(crate) use pending::{Owner, Pending};
 pub use server::{Instances, Server, ServerSettings};
+pub use server_request::{Requester, ServerRequest};
 use waiting::Waiters;
 
 /// How many messages without sense of one link are logged in a minute.
@@ -246,7 +246,12 @@ impl Link {
     }
 
     /// Sends a request of toolgate's own whose answer is ignored.
-    pub fn request_detached(self: &Arc<Self>, method: &'static str, params: String, closed: Closed) {
+    pub fn request_detached(
+        self: &Arc<Self>,
+        method: &'static str,
+        params: String,
+        closed: Closed,
+    ) {
         let me = Arc::clone(self);
         tokio::spawn(async move {
             if let Err(failure) = me.ask(method, Some(&params), Clearance::Closed(closed)).await {
@@ -265,7 +270,8 @@ impl Link {
     /// the server, and dropping the exchange cancels.
     pub(crate) fn has_exchanges(&self) -> bool {
         let up = self.up.load();
-        up.as_ref().is_some_and(|up| up.era == Era::Sessionless && up.channel.hangs_up())
+        up.as_ref()
+            .is_some_and(|up| up.era == Era::Sessionless && up.channel.exchange_per_request())
     }
 
     /// Whether the link is connected.
@@ -315,7 +321,8 @@ impl Link {
         }
         let sessions = self.sessions();
         let follows = |other: &Arc<dyn Agent>| {
-            other.key() != session && other.server_subscriptions().follows_alike(self.server.name(), uri)
+            other.key() != session
+                && other.server_subscriptions().follows_alike(self.server.name(), uri)
         };
         let left = sessions.iter().any(follows);
         if left {
@@ -371,7 +378,8 @@ impl Link {
             self.up.compare_and_swap(&up, None);
         }
         if let Parties::One(session) = &self.parties {
-            let forgotten = session.upgrade().map_or(0, |s| s.forget_server_requests(&self.me, epoch));
+            let forgotten =
+                session.upgrade().map_or(0, |s| s.forget_server_requests(&self.me, epoch));
             self.server_requests.fetch_sub(forgotten, Ordering::Relaxed);
         }
     }

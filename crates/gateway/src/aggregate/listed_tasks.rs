@@ -22,7 +22,7 @@ use toolgate_audit::{Effect, Outcome};
 use toolgate_json::{items, members, peek};
 use toolgate_mcp::{OwnedRequest, Request, code, method, write};
 use toolgate_policy::Class;
-use toolgate_upstream::event_buffer::{First, EventBuffer};
+use toolgate_upstream::event_buffer::{EventBuffer, First};
 use toolgate_upstream::forward::forward;
 use toolgate_upstream::link::{AgentRequest, Link};
 use toolgate_upstream::reply::Reply;

@@ -235,7 +235,9 @@ impl<'a> Look<'a> {
 
     fn server_tools(&self, link: &Arc<Link>) -> Vec<Listed> {
         let server = link.server();
-        let Some(advertised) = server.list_cache.of(link.client_profile()) else { return Vec::new() };
+        let Some(advertised) = server.list_cache.of(link.client_profile()) else {
+            return Vec::new();
+        };
         let own = advertised.list(self.kind).entries().map(|(own, _)| own);
         let listed = own.filter(|own| self.shows(link, own)).map(|own| Listed {
             shown: server.naming.shown(self.kind, own),

@@ -11,7 +11,7 @@ use toolgate_admission::admit::{Admission, Called, Wanted, What};
 use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::caller::Caller;
 use toolgate_admission::contained::Work;
-use toolgate_admission::ended::{Ended, HeldAnswer};
+use toolgate_admission::ended::{Ended, Withheld};
 use toolgate_admission::expects::Expects;
 use toolgate_admission::pipeline::{self, Delivery, Sending};
 use toolgate_admission::refused::Refused;
@@ -160,7 +160,7 @@ impl Delivery for ToSession {
             None => reply.skip_answer(),
             Some(result) if ended.effect == Effect::Done && wanted.watches_result() => {
                 let answer = write::result(reply.id(), &result);
-                ended.held = Some(HeldAnswer::new(result, || reply.answer(answer)));
+                ended.withheld = Some(Withheld::new(result, || reply.answer(answer)));
             }
             Some(result) => reply.result(&result),
         }

@@ -22,7 +22,7 @@ use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::list_kind::Kind;
 use toolgate_mcp::{Message, Notification, Refusal, Request, Version};
 use toolgate_upstream::event_buffer::{EventBuffer, Reader};
-use toolgate_upstream::link::{ServerRequest, Link, Server};
+use toolgate_upstream::link::{Link, Server, ServerRequest};
 use toolgate_upstream::resubscribe::ServerSubscriptions;
 use toolgate_upstream::rewrite::refused;
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 use toolgate_admission::contained::Work;
-use toolgate_upstream::event_buffer::{Begun, First, EventBuffer};
+use toolgate_upstream::event_buffer::{Begun, EventBuffer, First};
 
 use crate::downstream::coarse_timer::Pace;
 

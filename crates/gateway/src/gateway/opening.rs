@@ -14,7 +14,7 @@ use toolgate_admission::list_kind::Kind;
 use toolgate_json::{peek, text};
 use toolgate_mcp::{Incoming, Limits, Message, Payload, Request, Version, parse_server};
 use toolgate_upstream::era::Era;
-use toolgate_upstream::link::{Instances, Link, HandshakeOutcome, Parties, Server};
+use toolgate_upstream::link::{HandshakeOutcome, Instances, Link, Parties, Server};
 use toolgate_upstream::rewrite::{refused, rewrite, with_error};
 
 use super::{Gateway, NotOpened};
@@ -71,8 +71,12 @@ impl Gateway {
             Instances::Shared => link.opened(since).await,
         };
         match opened {
-            Ok(HandshakeOutcome::Accepted(answer)) => Ok(welcome(session, request, &answer, &server)),
-            Ok(HandshakeOutcome::Rejected(answer)) => Err(NotOpened::Answer(with_id(&answer, request.id))),
+            Ok(HandshakeOutcome::Accepted(answer)) => {
+                Ok(welcome(session, request, &answer, &server))
+            }
+            Ok(HandshakeOutcome::Rejected(answer)) => {
+                Err(NotOpened::Answer(with_id(&answer, request.id)))
+            }
             Err(failure) => {
                 let answer = failure.answer(server.name(), request.id, Expects::Other, None);
                 Err(NotOpened::Answer(answer))

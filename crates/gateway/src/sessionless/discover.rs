@@ -83,10 +83,12 @@ async fn welcome_of_one(
     };
     match link.opened(since).await {
         Ok(HandshakeOutcome::Accepted(welcome)) => Ok(welcome),
-        Ok(HandshakeOutcome::Rejected(refusal)) => Err(match response(&refusal).map(|it| it.payload) {
-            Some(Payload::Error(error)) => with_error(id, error),
-            _ => no_handshake(id),
-        }),
+        Ok(HandshakeOutcome::Rejected(refusal)) => {
+            Err(match response(&refusal).map(|it| it.payload) {
+                Some(Payload::Error(error)) => with_error(id, error),
+                _ => no_handshake(id),
+            })
+        }
         Err(failure) => Err(failure.answer(link.server().name(), id, Expects::Other, None)),
     }
 }

@@ -23,8 +23,8 @@ use toolgate_mcp::{
     Incoming, Limits, Message, Notification, OwnedRequest, Refusal, code, method, parse_server,
     write,
 };
-use toolgate_upstream::event_buffer::{First, Next, EventBuffer};
-use toolgate_upstream::link::{TaskStream, HandshakeOutcome};
+use toolgate_upstream::event_buffer::{EventBuffer, First, Next};
+use toolgate_upstream::link::{HandshakeOutcome, TaskStream};
 use toolgate_upstream::tasks;
 
 use super::call::{Calling, Interest, ModernCall};
@@ -295,7 +295,9 @@ async fn can_tell(
     let links = session.links();
     if let (Endpoint::Server(_), Some(link)) = (session.endpoint(), links.first()) {
         let welcome = match link.opened(since).await {
-            Ok(HandshakeOutcome::Accepted(welcome) | HandshakeOutcome::Rejected(welcome)) => welcome,
+            Ok(HandshakeOutcome::Accepted(welcome) | HandshakeOutcome::Rejected(welcome)) => {
+                welcome
+            }
             Err(failure) => {
                 return Err(failure.answer(link.server().name(), id, Expects::Other, None));
             }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use toolgate_admission::caller::Caller;
 use toolgate_mcp::Notification;
 
-use super::server_request::{ServerRequest;
+use super::server_request::ServerRequest;
 use super::{Link, Server};
 use crate::event_buffer::EventBuffer;
 use crate::resubscribe::ServerSubscriptions;
@@ -39,7 +39,11 @@ pub trait Agent: Caller + 'static {
 
     /// The server cancels its request `id`; returns the number and stream under which the agent
     /// received it.
-    fn withdraw_server_request(&self, link: &Weak<Link>, id: &str) -> Option<(u64, Arc<EventBuffer>)>;
+    fn withdraw_server_request(
+        &self,
+        link: &Weak<Link>,
+        id: &str,
+    ) -> Option<(u64, Arc<EventBuffer>)>;
 
     /// Forgets the requests that the server made over `link` in `epoch`; returns how many.
     fn forget_server_requests(&self, link: &Weak<Link>, epoch: u64) -> usize;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::Instant;
-use toolgate_admission::ended::{Ended, HeldAnswer};
+use toolgate_admission::ended::{Ended, Withheld};
 use toolgate_admission::task_call::Made;
 use toolgate_mcp::{
     Incoming, Limits, Message, Payload, Pieces, Response, code, parse_server, write,
@@ -114,7 +114,12 @@ impl Link {
         Progress::Expecting
     }
 
-    fn receive_response(&self, response: &Response<'_>, body: &Bytes, call: Option<u64>) -> Progress {
+    fn receive_response(
+        &self,
+        response: &Response<'_>,
+        body: &Bytes,
+        call: Option<u64>,
+    ) -> Progress {
         let number = match (response.id.and_then(|id| id.parse().ok()), response.payload) {
             (Some(number), _) => Some(number),
             // Some servers do not name the request that they reject; within an exchange it is
@@ -143,7 +148,8 @@ impl Link {
                 waiting.reply.buffer().mark_sessionless();
             }
         }
-        let missing_capability_answer = missing_capability_answer(waiting.reply.buffer(), waiting.reply.id(), response.payload);
+        let missing_capability_answer =
+            missing_capability_answer(waiting.reply.buffer(), waiting.reply.id(), response.payload);
         let (answer, task) = match missing_capability_answer {
             Some(missing_capability_answer) => (missing_capability_answer.into(), None),
             None => self.answer_for(&waiting, response, body),
@@ -153,7 +159,7 @@ impl Link {
         ended.task = task;
         let reply = waiting.reply;
         if let (true, Payload::Result(result)) = (waiting.held, response.payload) {
-            ended.held = Some(HeldAnswer::new(result.to_owned(), || reply.answer(answer)));
+            ended.withheld = Some(Withheld::new(result.to_owned(), || reply.answer(answer)));
         } else {
             reply.answer(answer);
         }

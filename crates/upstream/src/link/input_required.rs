@@ -25,10 +25,10 @@ use toolgate_store::Permit;
 
 use super::Link;
 use super::agent::Agent;
-use super::server_request::{ServerRequest, Requester};
 use super::inbound::QUESTION;
 use super::missing_capability::can_answer;
 use super::pending::Pending;
+use super::server_request::{Requester, ServerRequest};
 use super::waiting::{AgentWaiter, Bridge, Waiter};
 use crate::event_buffer::EventBuffer;
 use crate::failure::Failure;
@@ -122,14 +122,17 @@ impl Link {
         };
         let state = peek(&result, &["requestState"]).ok().flatten();
         let leg = continued(&pending.body, number, &answers, state);
-        leg.map(|leg| Next::Round(leg, None)).map_err(|refusal| Failure::unavailable(refusal.message))
+        leg.map(|leg| Next::Round(leg, None))
+            .map_err(|refusal| Failure::unavailable(refusal.message))
     }
 
     /// Waits for the client's next request.
     async fn wait_for_retry(&self, pending: &mut Pending, result: &str) -> Result<Next, Failure> {
         let number = pending.unanswered.number;
         let _asked = Waits::new(self);
-        let Some(sessionless) = &mut pending.sessionless else { return Ok(Next::Over(over(Err(())))) };
+        let Some(sessionless) = &mut pending.sessionless else {
+            return Ok(Next::Over(over(Err(()))));
+        };
         let retry = tokio::select! {
             biased;
             ended = &mut pending.answer => return Ok(Next::Over(over(ended))),

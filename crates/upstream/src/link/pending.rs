@@ -31,10 +31,8 @@ use super::handshake::LiveChannel;
 use super::input_required::{Settled, over};
 use super::sessionless::Delivered;
 use super::waiting::{AgentWaiter, ListFilter, Waiter};
-use super::{Link, FailOnDrop};
-use crate::channel::{
-    Heads, LastLook, Outbound, RefusedStatus, SendError, StatusClass, Uncleared,
-};
+use super::{FailOnDrop, Link};
+use crate::channel::{Heads, LastLook, Outbound, RefusedStatus, SendError, StatusClass, Uncleared};
 use crate::era::Era;
 use crate::event_buffer::{EventBuffer, Rejection};
 use crate::failure::Failure;
@@ -266,12 +264,19 @@ impl Link {
     }
 
     /// A rejection that is a JSON-RPC error is the server's answer.
-    pub(super) fn refused(&self, number: u64, status: RefusedStatus, body: &Bytes) -> Result<Ended, Failure> {
+    pub(super) fn refused(
+        &self,
+        number: u64,
+        status: RefusedStatus,
+        body: &Bytes,
+    ) -> Result<Ended, Failure> {
         let Some(error) = error_in(body) else { return Err(Failure::Refused { status }) };
         if let Some(Waiter::Agent(waiting)) = self.waiting.take(number) {
             let error = waiting.error_for_agent(error);
             let answer = with_error(waiting.reply.id(), &error);
-            waiting.reply.answer_with(answer, (status == 400).then_some(status));
+            let is_invalid = status.class == StatusClass::BadRequest;
+            let rejection = is_invalid.then_some(Rejection::InvalidRequest);
+            waiting.reply.answer_with(answer, rejection);
             self.server.metrics.answered.inc();
         }
         Ok(Ended::answered(Payload::Error(error), None))
@@ -317,7 +322,7 @@ impl Pending {
         if let Some(Waiter::Agent(waiting)) = link.waiting.take(*number) {
             let id = Some(waiting.reply.id());
             let answer = write::error(id, refusal.code, &refusal.message, None);
-            waiting.reply.answer_with(answer, Some(400));
+            waiting.reply.answer_with(answer, Some(Rejection::InvalidRequest));
         }
     }
 

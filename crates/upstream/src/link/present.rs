@@ -17,7 +17,7 @@ use super::waiting::{AgentWaiter, Bridge, ListFilter};
 use crate::label;
 use crate::lists::{Unreadable, without_hidden};
 use crate::shown_uris::{may_show_uris, show_uris};
-use crate::tasks::{TaskAnswer, Role, may_name};
+use crate::tasks::{Role, TaskAnswer, may_name};
 
 /// Members of a result that sessionful protocols do not have.
 const SESSIONLESS_MEMBERS: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
@@ -101,7 +101,8 @@ impl Link {
             self.deliver_early(&made.own);
             let up = self.up.load_full().filter(|up| Some(up.epoch) == waiting.epoch);
             // Tasks end with a process; an HTTP server may keep them.
-            let gone = up.and_then(|up| (!up.channel.hangs_up()).then(|| up.gone.clone()));
+            let gone =
+                up.and_then(|up| (!up.channel.exchange_per_request()).then(|| up.gone.clone()));
             Box::new(Made { gone, shortest: self.server.timeout(None), ..made })
         });
         if !waiting.held
@@ -157,7 +158,8 @@ impl AgentWaiter {
 
 /// The result without the members of sessionless protocols; `None` if it has none.
 fn for_sessionful(result: &str) -> Option<String> {
-    let is_newer = |raw: &str| text(raw).is_some_and(|key| SESSIONLESS_MEMBERS.contains(&key.as_ref()));
+    let is_newer =
+        |raw: &str| text(raw).is_some_and(|key| SESSIONLESS_MEMBERS.contains(&key.as_ref()));
     let all = entries(result).ok().flatten()?;
     if !all.iter().any(|(key, _)| is_newer(key)) {
         return None;

@@ -18,6 +18,7 @@ use toolgate_mcp::modern::{About, described, heads_of};
 use toolgate_mcp::{Incoming, Limits, Message, Payload, code, method, parse_server, write};
 
 use super::agent::Agent;
+use super::changes::FollowError;
 use super::handshake::LiveChannel;
 use super::input_required::{Next, over};
 use super::pending::Pending;
@@ -54,7 +55,7 @@ pub(super) fn notification(up: &LiveChannel, body: Bytes, closed: Closed) -> Opt
         };
         match word.method.as_ref() {
             method::INITIALIZED | method::ROOTS_LIST_CHANGED | method::PROGRESS => return None,
-            method::CANCELLED if up.channel.hangs_up() => return None,
+            method::CANCELLED if up.channel.exchange_per_request() => return None,
             _ => heads_of(word.raw),
         }
     };
@@ -170,8 +171,10 @@ impl Link {
         let mut heads = heads_of(&raw);
         match &pending.sessionless {
             // The client's headers agree with the arguments; this was checked before.
-            Some(_) if up.channel.hangs_up() => heads.extend(self.known_parameters(&raw)),
-            None if !pending.is_sessionless && up.channel.hangs_up() => {
+            Some(_) if up.channel.exchange_per_request() => {
+                heads.extend(self.known_parameters(&raw))
+            }
+            None if !pending.is_sessionless && up.channel.exchange_per_request() => {
                 heads.extend(self.parameters(&raw).await);
             }
             _ => {}
@@ -279,9 +282,7 @@ impl Link {
                 self.unfollow(self.waiting.session_of(number), &uri());
                 Ok(())
             }
-            _ if !pending.is_sessionless && is_forged(params) => {
-                Err(LocalRejection::Continuation)
-            }
+            _ if !pending.is_sessionless && is_forged(params) => Err(LocalRejection::Continuation),
             _ => return Ok(None),
         };
         let Some(Waiter::Agent(waiting)) = self.waiting.take(number) else {
@@ -294,7 +295,7 @@ impl Link {
             }
             Err(why) => {
                 let id = Some(waiting.reply.id());
-                let answer = write::error(id, code::INVALID_PARAMS, &why, None);
+                let answer = write::error(id, code::INVALID_PARAMS, &why.to_string(), None);
                 let mut ended = Ended::answered(Payload::Error("{}"), None);
                 if why == LocalRejection::Continuation {
                     // Nothing of it was sent.

@@ -162,7 +162,8 @@ impl Waiters {
 
     /// Whether any request of the agent session waits.
     pub(super) fn waits_for(&self, session: u64) -> bool {
-        let is_its = |waiting: &Waiter| matches!(waiting, Waiter::Agent(agent) if agent.session == session);
+        let is_its =
+            |waiting: &Waiter| matches!(waiting, Waiter::Agent(agent) if agent.session == session);
         self.all.lock().values().any(is_its)
     }
 
@@ -326,7 +327,8 @@ impl Waiter {
                 let failure = match failure {
                     // A request that was not sent cannot have had an effect.
                     Failure::Lost { why }
-                        if waiting.epoch.is_none() && waiting.bridge != Some(Bridge::AskingAgent) =>
+                        if waiting.epoch.is_none()
+                            && waiting.bridge != Some(Bridge::AskingAgent) =>
                     {
                         &Failure::unavailable(why.clone())
                     }

@@ -9,7 +9,7 @@ use toolgate_admission::caller::Caller;
 use toolgate_admission::list_kind::Kind;
 use toolgate_mcp::Notification;
 use toolgate_upstream::event_buffer::EventBuffer;
-use toolgate_upstream::link::{Agent, ServerRequest, Link, Server};
+use toolgate_upstream::link::{Agent, Link, Server, ServerRequest};
 use toolgate_upstream::list_cache::Watcher;
 use toolgate_upstream::resubscribe::ServerSubscriptions;
 
@@ -62,7 +62,11 @@ impl Agent for AgentSession {
         self.drop_server_request(number)
     }
 
-    fn withdraw_server_request(&self, link: &Weak<Link>, id: &str) -> Option<(u64, Arc<EventBuffer>)> {
+    fn withdraw_server_request(
+        &self,
+        link: &Weak<Link>,
+        id: &str,
+    ) -> Option<(u64, Arc<EventBuffer>)> {
         self.withdraw_server_request(link, id)
     }
 

@@ -13,7 +13,7 @@ use crate::link::agent::Agent;
 use crate::link::changes::without_tag;
 use crate::link::{Link, Parties};
 use crate::rewrite::push;
-use crate::tasks::Named;
+use crate::tasks::TaskMessage;
 
 /// How many bytes of an unattributed notification are logged.
 const MAX_LOGGED: usize = 512;
@@ -29,7 +29,7 @@ impl Link {
             return;
         }
         if notification.method != method::PROGRESS
-            && let Some(named) = Named::of(&notification.method, notification.params)
+            && let Some(named) = TaskMessage::of(&notification.method, notification.params)
         {
             return self.receive_task_notification(notification, &named, call);
         }
@@ -56,7 +56,12 @@ impl Link {
     }
 
     /// Delivers a notification about a task to the grants that own the task.
-    fn receive_task_notification(&self, notification: &Notification<'_>, named: &Named<'_>, call: Option<u64>) {
+    fn receive_task_notification(
+        &self,
+        notification: &Notification<'_>,
+        named: &TaskMessage<'_>,
+        call: Option<u64>,
+    ) {
         let sessions = match &self.parties {
             Parties::One(session) => session.upgrade().into_iter().collect(),
             // On a shared server: the agent session that created the task, or asked for it last.
@@ -95,7 +100,7 @@ impl Link {
     fn note_change(&self, method: &str) {
         let changed = Kind::changed_by(method);
         if !changed.is_empty()
-            && self.surveyed.load(Ordering::Relaxed)
+            && self.keeps_lists.load(Ordering::Relaxed)
             && let Some(me) = self.me.upgrade()
         {
             me.refresh_lists(changed);

@@ -12,11 +12,11 @@ use toolgate_mcp::{Incoming, Limits, Message, Request, code, method, parse_serve
 use super::QUESTION;
 use crate::label;
 use crate::link::agent::Agent;
-use crate::link::server_request::{ServerRequest, Requester};
 use crate::link::missing_capability::answer_at_once;
+use crate::link::server_request::{Requester, ServerRequest};
 use crate::link::{Link, Parties};
 use crate::rewrite::{push, rewrite};
-use crate::tasks::Named;
+use crate::tasks::TaskMessage;
 
 impl Link {
     pub(super) fn receive_request(&self, request: &Request<'_>, epoch: u64, call: Option<u64>) {
@@ -51,7 +51,7 @@ impl Link {
         }
         let buffer = of_call.unwrap_or_else(|| Arc::clone(session.general()));
         let server = self.server.name();
-        let task = Named::of(&request.method, request.params);
+        let task = TaskMessage::of(&request.method, request.params);
         if task.as_ref().is_some_and(|task| task.is_of_others(session, server)) {
             return self.refuse_server(request.id, "the task belongs to another agent");
         }
@@ -67,7 +67,7 @@ impl Link {
             buffer: Arc::clone(&buffer),
             until: Instant::now() + QUESTION,
         };
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.server_requests.fetch_add(1, Ordering::Relaxed);
         let Some(number) = session.ask(asked) else {
             self.server_request_done();
             let why = "the agent has too many requests to answer already";
