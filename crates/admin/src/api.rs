@@ -94,11 +94,6 @@ impl Admin {
             .ok_or_else(|| Fault::unavailable("the system provides no random bytes"))
     }
 
-    /// Whether this person has not been revoked since.
-    pub(crate) fn still_knows(&self, who: &Person) -> bool {
-        self.given.control.people().has(&who.name, self.now())
-    }
-
     pub(crate) fn person(&self, headers: &HeaderMap) -> Option<Arc<Person>> {
         let mut values = headers.get_all(header::AUTHORIZATION).iter();
         let (Some(value), None) = (values.next(), values.next()) else { return None };
@@ -124,6 +119,14 @@ impl Ask {
         found.map(|(_, value)| value.as_str()).unwrap_or_default()
     }
 
+    /// Fails if the token was revoked, replaced or given other roles since the request arrived: its
+    /// body may take a minute, and it may wait for its turn.
+    pub(crate) fn check_person(&self) -> Result<(), Fault> {
+        let current = self.admin.person(&self.headers);
+        let is_same = current.is_some_and(|current| current == self.who);
+        if is_same { Ok(()) } else { Err(Fault::unauthorized()) }
+    }
+
     /// The body, parsed as JSON.
     pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Fault> {
         serde_json::from_slice(&self.body)
@@ -140,6 +143,7 @@ impl Ask {
 
     /// Makes a change together with its row, and makes it active.
     pub(crate) async fn change(&self, change: Change, row: Draft) -> Result<(), Fault> {
+        self.check_person()?;
         Ok(self.admin.given.control.change(change, row).await?)
     }
 }

@@ -85,7 +85,13 @@ async fn answer(
         None => Bytes::new(),
     };
     let headers = parts.headers;
-    (route.handle)(Ask { admin, who, params, query, body, headers }).await
+    let ask = Ask { admin, who, params, query, body, headers };
+    if let Err(fault) = ask.check_person() {
+        let strangers = ask.admin.gateway().admission().strangers();
+        strangers.refused(Listener::Admin, Stranger::BadToken, parts.extensions.get().copied());
+        return Err(fault);
+    }
+    (route.handle)(ask).await
 }
 
 /// Reads the body within [`BODY_READ`].

@@ -211,16 +211,39 @@ impl Admission {
         self.access.load().of_label(label).cloned()
     }
 
+    /// Whether the token with which this grant was looked up is valid now.
+    pub fn is_valid(&self, held: &Grant) -> bool {
+        let (access, now) = (self.access.load(), self.clock.now());
+        let current = access.current(held);
+        current.is_some_and(|grant| grant.token == held.token && !grant.has_expired(now))
+    }
+
     /// Whether a subscription that was admitted once would be so now.
-    pub fn may_follow(&self, label: &str, server: &str, uri: &str) -> bool {
+    pub fn may_follow(&self, held: &Grant, server: &str, uri: &str) -> bool {
         let access = self.access.load();
-        let Some(grant) = access.of_label(label) else { return false };
+        access.frozen.stops(&held.label, server).is_none() && self.may_know_of(held, server, uri)
+    }
+
+    /// Whether the policy lets this grant, looked up as it is now, know of changes of a resource.
+    pub fn may_know_of(&self, held: &Grant, server: &str, uri: &str) -> bool {
+        let access = self.access.load();
         let allows = |in_force: &Arc<InForce>| {
             in_force.policy.decide_resource(uri, self.clock.now()).effect == Effect::Allow
         };
-        access.frozen.stops(label, server).is_none()
-            && grant.may_reach(server)
-            && grant.policy.as_ref().is_some_and(allows)
+        let may =
+            |grant: &Grant| grant.may_reach(server) && grant.policy.as_ref().is_some_and(allows);
+        access.current(held).is_some_and(may)
+    }
+
+    /// Why the answer of this grant to a question of a server must not be sent: it is frozen, or
+    /// the server is out of its reach now.
+    pub fn may_not_answer(&self, held: &Grant, server: &str) -> Option<String> {
+        let access = self.access.load();
+        let out_of_reach = || {
+            let reaches = access.current(held).is_some_and(|grant| grant.may_reach(server));
+            (!reaches).then(|| "the agent may not use this server any more".to_owned())
+        };
+        access.frozen.stops(&held.label, server).or_else(out_of_reach)
     }
 
     /// Why no process of a server may be started for this grant, which is looked up as it is now.

@@ -107,8 +107,8 @@ impl Heard {
 
 impl Book {
     /// A call of `grant` has created a task. What is heard of it from now on; none if the task
-    /// belongs to a call of another grant which is still open. That is asked only where the server
-    /// is `shared`: others number the tasks of each agent session anew.
+    /// belongs to a call of another grant which is still open. That is asked only where one number
+    /// space is `shared` by all: other servers number the tasks of each agent session anew.
     pub fn create(
         &self,
         grant: &Arc<str>,
@@ -137,10 +137,17 @@ impl Book {
         Some(heard)
     }
 
-    /// A grant has named a task that it was shown before.
-    pub fn remember(&self, grant: &Arc<str>, server: &str, own: &str, session: u64) {
+    /// A grant has named a task that it was shown before. False if only other grants have a task of
+    /// that id now: the server has used the id again since.
+    pub fn remember(&self, grant: &Arc<str>, server: &str, own: &str, session: u64) -> bool {
         let task: Task = (server.into(), own.into());
-        self.state.lock().with_entry(grant, task, session, |_| {});
+        let mut state = self.state.lock();
+        let holders = state.all.get(&task).filter(|all| !all.is_empty());
+        if holders.is_some_and(|all| all.iter().all(|entry| entry.grant != *grant)) {
+            return false;
+        }
+        state.with_entry(grant, task, session, |_| {});
+        true
     }
 
     /// Whose a task is, as seen by `grant`.

@@ -70,6 +70,8 @@ mod heavy;
 mod hostile;
 #[path = "e2e/isolation.rs"]
 mod isolation;
+#[path = "e2e/late_bodies.rs"]
+mod late_bodies;
 #[path = "e2e/legacy.rs"]
 mod legacy;
 #[path = "e2e/listeners.rs"]

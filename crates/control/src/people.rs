@@ -87,12 +87,6 @@ impl People {
         let person = self.0.get(&Hash::of(token.as_bytes()))?;
         person.expires.is_none_or(|end| now < end).then(|| Arc::clone(person))
     }
-
-    /// Whether a person of this name has a valid token.
-    pub fn has(&self, name: &str, now: Timestamp) -> bool {
-        let valid = |person: &&Arc<Person>| person.expires.is_none_or(|end| now < end);
-        self.0.values().filter(valid).any(|person| *person.name == *name)
-    }
 }
 
 /// The people of the data folder (`admin`), the file and the store.

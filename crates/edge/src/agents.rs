@@ -250,6 +250,15 @@ impl Inner {
             Ok(body) => body,
             Err(why) => return body_error(&why, limits.body),
         };
+        // The token may have been revoked or replaced while the body arrived.
+        let caller = match self.caller(&parts.headers) {
+            Ok(caller) => caller,
+            Err(why) => {
+                self.refused(why, parts.extensions.get().copied());
+                return reply::unauthorized();
+            }
+        };
+        let to = &Target { endpoint: to.endpoint.clone(), caller };
         let limits = Limits { depth: limits.depth, ..Limits::default() };
         let message = match parse_agent(&body, &limits) {
             Ok(message) => message,

@@ -105,6 +105,12 @@ pub fn is_notification(method: &str) -> bool {
     method.starts_with(NOTIFICATIONS)
 }
 
+/// Whether a request of this method is about one task. This includes methods that the protocol does
+/// not define: a server may have its own.
+pub fn is_about_task(method: &str) -> bool {
+    method.starts_with("tasks/") && method != TASKS_LIST
+}
+
 /// What protocol 2026-07-28 no longer has.
 pub const REMOVED: [&str; 7] = [
     INITIALIZE,
@@ -186,9 +192,7 @@ pub fn strict_keys(method: &str) -> Option<&'static [&'static str]> {
         }
         RESOURCES_SUBSCRIBE | RESOURCES_UNSUBSCRIBE => &["uri", "_meta"],
         COMPLETION_COMPLETE => &["ref", "argument", "context", "_meta"],
-        TASKS_GET | TASKS_RESULT | TASKS_UPDATE | TASKS_CANCEL => {
-            &["taskId", "requestState", "inputResponses", "_meta"]
-        }
+        method if is_about_task(method) => &["taskId", "requestState", "inputResponses", "_meta"],
         TASKS_LIST | TOOLS_LIST | PROMPTS_LIST | RESOURCES_LIST | RESOURCES_TEMPLATES_LIST => {
             &["cursor", "_meta"]
         }

@@ -13,6 +13,7 @@ mod answer;
 mod call;
 mod join;
 mod part;
+mod room;
 mod session;
 mod socket;
 #[cfg(test)]

@@ -58,14 +58,6 @@ impl Role {
     }
 }
 
-/// Whether the request is about one task.
-pub fn is_about_one(method: &str) -> bool {
-    matches!(
-        method,
-        method::TASKS_GET | method::TASKS_RESULT | method::TASKS_UPDATE | method::TASKS_CANCEL
-    )
-}
-
 /// A part of a request that names a task, and the server's own id of it.
 pub type Part<'a> = (&'a str, String);
 
@@ -104,7 +96,7 @@ pub fn related_if_known<'a>(session: &dyn Caller, server: &str, json: &'a str) -
 
 /// The answer for a task that the grant does not own.
 pub fn no_such_task() -> Refusal {
-    refusal("there is no such task")
+    refusal("no such task")
 }
 
 fn refusal(message: &str) -> Refusal {
@@ -119,8 +111,8 @@ pub fn own_id(session: &dyn Caller, shown: &str) -> Option<(String, String)> {
     if **label != *grant {
         return None;
     }
-    session.admission().tasks.remember(label, &server, &own, session.key());
-    Some((server, own))
+    let is_own = session.admission().tasks.remember(label, &server, &own, session.key());
+    is_own.then_some((server, own))
 }
 
 /// The id under which this grant knows the task with the own id `raw`, both raw JSON; `None` if the

@@ -59,12 +59,12 @@ async fn next(mut state: State) -> Option<(Bytes, State)> {
     if state.over {
         return None;
     }
-    let stream = state.attached.reader.number();
+    let stream = state.attached.number();
     if std::mem::take(&mut state.prime) {
         let beginning = EventId { stream, event: 0 };
         return Some((sse::prime(&beginning.to_string(), None), state));
     }
-    let event = match timeout(KEEP_ALIVE, state.attached.reader.next()).await {
+    let event = match timeout(KEEP_ALIVE, state.attached.next()).await {
         Err(_) => sse::comment("alive"),
         Ok(Next::Event(event, body)) => {
             let id = EventId { stream, event };

@@ -21,7 +21,7 @@ use toolgate_admission::admit::{Admission, Sender};
 use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::list_kind::Kind;
 use toolgate_mcp::{Message, Notification, Refusal, Request, Version};
-use toolgate_upstream::event_buffer::{EventBuffer, Reader};
+use toolgate_upstream::event_buffer::{EventBuffer, Next, Reader};
 use toolgate_upstream::link::{Link, Server, ServerRequest};
 use toolgate_upstream::resubscribe::ServerSubscriptions;
 use toolgate_upstream::rewrite::refused;
@@ -77,6 +77,8 @@ pub struct AgentSession {
     pub(crate) sight: Sight,
     /// Whether the agent has listened to its general stream.
     listening: AtomicBool,
+    /// Whether its token is no longer valid: its streams deliver nothing more.
+    cut_off: AtomicBool,
     /// Connections that read one of its streams now.
     readers: AtomicUsize,
     last_use: Mutex<Instant>,
@@ -87,7 +89,7 @@ pub struct AgentSession {
 /// A connection that reads a stream; counts as use of the agent session while it lives.
 pub struct Attached {
     /// What it reads.
-    pub reader: Reader,
+    pub(crate) reader: Reader,
     session: Arc<AgentSession>,
 }
 
@@ -293,6 +295,11 @@ impl AgentSession {
         }
     }
 
+    /// Has its streams deliver nothing more, also those of calls that still run.
+    pub(crate) fn cut_off(&self) {
+        self.cut_off.store(true, Ordering::Relaxed);
+    }
+
     /// Ends its general stream; the streams of running calls end with their answers, and those of
     /// calls that the agent has cancelled end now.
     pub(crate) fn hang_up(&self) {
@@ -323,6 +330,19 @@ impl AgentSession {
 }
 
 // === impl Attached ===
+
+impl Attached {
+    /// The next message. May be dropped and called again.
+    pub async fn next(&mut self) -> Next {
+        let next = self.reader.next().await;
+        if self.session.cut_off.load(Ordering::Relaxed) { Next::End } else { next }
+    }
+
+    /// The number of the stream.
+    pub fn number(&self) -> u64 {
+        self.reader.number()
+    }
+}
 
 impl Drop for Attached {
     fn drop(&mut self) {

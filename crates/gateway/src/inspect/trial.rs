@@ -113,7 +113,7 @@ async fn answer(session: &Arc<AgentSession>, request: &Request<'_>) -> Result<St
     let mut attached = session.stream(&call);
     drop(call);
     loop {
-        match attached.reader.next().await {
+        match attached.next().await {
             Next::Event(_, body) => {
                 if let Some(result) = result(&body) {
                     return result;

@@ -122,7 +122,7 @@ impl ModernStream {
                 }
             }
             let going = self.going.as_mut()?;
-            match going.attached.reader.next().await {
+            match going.attached.next().await {
                 Next::Event(_, body) => {
                     let sessionless = going.attached.reader.is_sessionless();
                     let wish = sessionless.then(|| Question::of_result(&body)).flatten();

@@ -273,7 +273,7 @@ async fn read(clients: Arc<Clients>, mut general: Attached, over: CancellationTo
         let next = tokio::select! {
             biased;
             () = over.cancelled() => return,
-            next = general.reader.next() => next,
+            next = general.next() => next,
         };
         match next {
             Next::Event(_, body) => clients.subscriptions.tell(&body),

@@ -380,7 +380,7 @@ async fn pass(mut relay_reader: RelayReader, events: mpsc::UnboundedSender<Seen>
 async fn read(mut attached: Attached, events: mpsc::UnboundedSender<Seen>) {
     loop {
         let seen = tokio::select! {
-            next = attached.reader.next() => match next {
+            next = attached.next() => match next {
                 Next::Event(_, body) => Seen::Event(string(&body)),
                 Next::Pause(retry) => Seen::Pause(retry),
                 Next::Gap => panic!("messages were lost"),

@@ -124,7 +124,7 @@ impl Storm {
         let mut general = session.listen();
         tokio::select! {
             biased;
-            next = general.reader.next() => panic!("agent {agent} was told {next:?}"),
+            next = general.next() => panic!("agent {agent} was told {next:?}"),
             () = std::future::ready(()) => {}
         }
         tally
@@ -170,7 +170,7 @@ async fn request(session: Arc<AgentSession>, agent: u64, number: u64, fate: Fate
             let mut attached = session.stream(&call);
             drop(call);
             loop {
-                match attached.reader.next().await {
+                match attached.next().await {
                     Next::Event(_, body) => tally.take(&body, number, &mark),
                     Next::End => break,
                     other => panic!("{other:?}"),

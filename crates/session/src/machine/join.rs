@@ -1,6 +1,6 @@
 //! Sessions begin, come back, are taken over and change their tools.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use serde_json::json;
 use toolgate_mcp::{code, write};
 
 use super::Sessions;
+use super::room::definitions_len;
 use super::session::{Phase, Session};
 use super::socket::Bond;
 use crate::io::{SocketId, What};
@@ -22,8 +23,6 @@ use crate::tool::Tools;
 const UID_IN_USE: i32 = -32010;
 /// The sessions of this token have no room for another list of tools.
 const NO_ROOM: i32 = -32011;
-/// A list of fewer bytes always has room.
-const SMALL_LIST: usize = 64 * 1024;
 
 impl Sessions {
     pub(super) fn register(
@@ -75,57 +74,6 @@ impl Sessions {
         self.bind(&uid, id, true);
         self.greet(id, request, &uid, back);
         self.pump(&uid);
-    }
-
-    /// Why a new session may not begin: those of its token that have left, and are kept until their
-    /// grace is over, take all the room there is for them. A program that registers and leaves in a
-    /// loop, under ever new uids, stops here. One that comes back is always let in.
-    fn too_many_away(
-        &self,
-        uid: &Arc<str>,
-        token: Option<u32>,
-        new: &Arc<Tools>,
-    ) -> Option<String> {
-        if self.by_uid.contains_key(uid) {
-            return None;
-        }
-        let room = self.settings.away;
-        let (mut count, mut bytes, mut known) = (0, 0, HashSet::from([Arc::as_ptr(new)]));
-        let of_token = |session: &&Session| session.socket.is_none() && session.token == token;
-        for session in self.by_uid.values().filter(of_token) {
-            count += 1;
-            if known.insert(Arc::as_ptr(&session.tools)) {
-                bytes += session.bytes;
-            }
-        }
-        let full = count >= room.entries || bytes >= room.bytes;
-        let grace = self.settings.grace.as_secs();
-        full.then(|| {
-            format!(
-                "{count} sessions of this token have left within {grace} s and are kept; come back \
-                 under the same `client_uid`, say `session.bye` before leaving, or retry later"
-            )
-        })
-    }
-
-    /// Why a large list of tools is rejected: the different lists of the other sessions of its token
-    /// take all the room that there is.
-    fn lists_full(&self, uid: &Arc<str>, token: Option<u32>, new: &Arc<Tools>) -> Option<String> {
-        let (bytes, room) = (definitions_len(new), self.settings.lists);
-        if bytes < SMALL_LIST {
-            return None;
-        }
-        let mut known = HashSet::from([Arc::as_ptr(new)]);
-        let others = self.by_uid.iter().filter(|(other, session)| {
-            *other != uid && session.token == token && known.insert(Arc::as_ptr(&session.tools))
-        });
-        let held: usize = others.map(|(_, session)| session.bytes).sum();
-        (held + bytes > room).then(|| {
-            format!(
-                "`tools` has {bytes} bytes, and the lists of the other sessions of this token have \
-                 {held}; {room} are the limit for all of them"
-            )
-        })
     }
 
     /// Clears the uid for a socket that registers it; false if somebody else lives there.
@@ -322,10 +270,6 @@ impl Sessions {
         }
         self.lists_may_differ();
     }
-}
-
-fn definitions_len(tools: &Tools) -> usize {
-    tools.values().map(|tool| tool.raw.get().len()).sum()
 }
 
 fn host(card: &Card) -> String {

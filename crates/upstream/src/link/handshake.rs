@@ -180,9 +180,9 @@ impl Link {
         let logs = self.advertised().can("logging");
         for session in self.sessions() {
             levels.extend(session.server_subscriptions().level().filter(|_| logs));
-            let label = Arc::clone(&session.grant().label);
+            let grant = session.grant();
             for uri in session.server_subscriptions().followed(self.server.name()) {
-                if session.admission().may_follow(&label, self.server.name(), &uri) {
+                if session.admission().may_follow(&grant, self.server.name(), &uri) {
                     followed.entry(uri).or_insert_with(|| Arc::clone(&session));
                 }
             }

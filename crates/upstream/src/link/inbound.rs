@@ -90,7 +90,7 @@ impl Link {
                 // A server that sends only invalid messages must not fill the log.
                 if self.log_limit.lock().allows(Instant::now()) {
                     let (server, why) = (self.server.name(), refusal.message);
-                    tracing::warn!(server, why, "the server sent no MCP message");
+                    tracing::warn!(server, why, "server sent an invalid message");
                 }
                 Progress::Expecting
             }
@@ -132,7 +132,7 @@ impl Link {
             Some(Waiter::Agent(waiting)) => self.answer(waiting, response, body),
             Some(Waiter::Own(waiting, _)) => drop(waiting.send(Ok(body.clone()))),
             None => {
-                tracing::debug!(server = self.server.name(), "an answer that nobody waits for");
+                tracing::debug!(server = self.server.name(), "response matches no pending request");
                 self.server.metrics.dropped.inc();
             }
         }
@@ -164,7 +164,7 @@ impl Link {
             reply.answer(answer);
         }
         if waiting.answered.send(Ok(ended)).is_err() {
-            tracing::trace!("the request's own future was gone before its answer");
+            tracing::trace!("request was dropped before its answer");
         }
     }
 
@@ -205,7 +205,7 @@ impl Link {
             (Err(why), _) => {
                 let server = self.server.name();
                 let why = why.why(server);
-                tracing::warn!(server, why, "an answer of the server is not shown");
+                tracing::warn!(server, why, "answer of the server rejected");
                 let id = Some(waiting.reply.id());
                 (write::error(id, code::INTERNAL_ERROR, &why, None).into(), None)
             }

@@ -93,7 +93,8 @@ impl Link {
             session: &session,
             server: self.server.name(),
             role: &waiting.role,
-            shared: self.is_shared(),
+            // An HTTP server of protocol 2026-07-28 has no sessions: one number space for all.
+            shared: self.is_shared() || self.has_exchanges(),
             watched: waiting.held,
         };
         let shown = answer.show(result).map_err(|_| NotShown::Task)?;

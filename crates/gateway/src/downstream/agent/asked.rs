@@ -1,6 +1,7 @@
 //! What an agent is asked, and who wants its answer.
 //!
-//! Invariant: an answer reaches whoever asked, once; what nobody asked goes nowhere.
+//! Invariant: an answer reaches the server that asked, once, and an answer to nothing reaches no
+//! server. A server that is frozen for the agent, or out of its reach, receives an error instead.
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Weak};
@@ -40,10 +41,12 @@ impl AgentSession {
                 drop(tell.send((key, result)));
             }
             Requester::Server { id: theirs, .. } => {
+                let server = link.server().name();
+                if let Some(why) = self.admission.may_not_answer(&self.grant(), server) {
+                    return link.refuse_server(&theirs, &why);
+                }
                 let task = match response.payload {
-                    Payload::Result(result) => {
-                        tasks::related_if_known(self, link.server().name(), result)
-                    }
+                    Payload::Result(result) => tasks::related_if_known(self, server, result),
                     Payload::Error(_) => None,
                 };
                 let task = task.map(|(part, own)| (part, quote(&own)));

@@ -76,6 +76,7 @@ impl AgentSession {
             is_standing,
             sight: Sight::default(),
             listening: AtomicBool::new(false),
+            cut_off: AtomicBool::new(false),
             readers: AtomicUsize::new(0),
             last_use: Mutex::new(Instant::now()),
             tasks,

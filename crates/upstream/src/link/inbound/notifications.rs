@@ -92,7 +92,7 @@ impl Link {
         }
         if !told && let Some(forgotten) = self.early.keep(&named.own, notification.raw, call) {
             self.server.metrics.dropped.inc_by(forgotten);
-            tracing::debug!(server, "dropped a notification about a task that no agent here has");
+            tracing::debug!(server, "notification about an unknown task dropped");
         }
     }
 
@@ -135,34 +135,39 @@ impl Link {
 
     /// Delivers a notification that belongs to no request to all agents that it concerns.
     fn tell_all(&self, notification: &Notification<'_>, body: &Bytes) {
+        if notification.method == method::RESOURCES_UPDATED {
+            return self.tell_of_update(notification, body);
+        }
         match &self.parties {
             Parties::One(session) => {
                 if let Some(session) = session.upgrade() {
                     session.receive_general(&self.server, notification, body);
                 }
             }
-            Parties::Many(sessions) => {
-                let sessions = sessions.lock().clone();
-                let sessions = sessions.iter().filter_map(Weak::upgrade);
-                if notification.method == method::RESOURCES_UPDATED {
-                    let params = notification.params.unwrap_or("{}");
-                    let uri = peek(params, &["uri"]).ok().flatten().and_then(text);
-                    let uri = uri.unwrap_or_default();
-                    let follows = |session: &Arc<dyn Agent>| {
-                        session.server_subscriptions().subscribed(self.server.name(), &uri)
-                    };
-                    for session in sessions.filter(follows) {
-                        session.receive_general(&self.server, notification, body);
-                    }
-                } else if Kind::changed_by(&notification.method).is_empty() {
-                    self.log_unattributed(notification);
-                } else {
-                    // Its parameters may be about only one of the agents.
-                    let bare = write::notification(&notification.method, None);
-                    for session in sessions {
-                        session.receive_general(&self.server, notification, &bare);
-                    }
+            Parties::Many(_) if Kind::changed_by(&notification.method).is_empty() => {
+                self.log_unattributed(notification);
+            }
+            Parties::Many(_) => {
+                // Its parameters may be about one of them.
+                let bare = write::notification(&notification.method, None);
+                for session in self.sessions() {
+                    session.receive_general(&self.server, notification, &bare);
                 }
+            }
+        }
+    }
+
+    /// Tells of a changed resource the agents whose policy lets them know of it; on a shared link,
+    /// those of them that subscribed to it.
+    fn tell_of_update(&self, notification: &Notification<'_>, body: &Bytes) {
+        let params = notification.params.unwrap_or("{}");
+        let uri = peek(params, &["uri"]).ok().flatten().and_then(text).unwrap_or_default();
+        let server = self.server.name();
+        for session in self.sessions() {
+            let follows =
+                !self.is_shared() || session.server_subscriptions().subscribed(server, &uri);
+            if follows && session.admission().may_know_of(&session.grant(), server, &uri) {
+                session.receive_general(&self.server, notification, body);
             }
         }
     }
@@ -172,10 +177,15 @@ impl Link {
     fn log_unattributed(&self, notification: &Notification<'_>) {
         self.server.metrics.dropped.inc();
         if self.log_limit.lock().allows(Instant::now()) {
-            let said = notification.params.unwrap_or_default();
-            let said = said.get(..said.floor_char_boundary(MAX_LOGGED)).unwrap_or_default();
+            let params = notification.params.unwrap_or_default();
+            let params = params.get(..params.floor_char_boundary(MAX_LOGGED)).unwrap_or_default();
             let (server, method) = (self.server.name(), &*notification.method);
-            tracing::info!(server, method, said, "a shared server spoke to no agent in particular");
+            tracing::info!(
+                server,
+                method,
+                params,
+                "notification of a shared server matches no agent"
+            );
         }
     }
 

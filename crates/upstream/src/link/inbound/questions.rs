@@ -93,7 +93,7 @@ impl Link {
             (Ok(Some(named)), Some(params)) => (named, params),
             (Ok(_), _) => return self.ask_agent(session, request, epoch, call),
             (Err(label::CannotLabel), _) => {
-                return self.refuse_server(request.id, "the question cannot be read");
+                return self.refuse_server(request.id, "the request cannot be parsed");
             }
         };
         let Ok(body) = rewrite(request.raw, &[(params, &named)]) else { return };
@@ -105,14 +105,14 @@ impl Link {
     }
 
     /// Rejects a request of the server.
-    fn refuse_server(&self, id: &str, why: &str) {
+    pub fn refuse_server(&self, id: &str, why: &str) {
         self.answer_server(write::error(Some(id), code::INTERNAL_ERROR, why, None));
     }
 
     /// The agent has not answered the server's request `id` in time.
     pub fn answer_late(&self, id: &str) {
         let minutes = QUESTION.as_secs() / 60;
-        self.refuse_server(id, &format!("the agent gave no answer within {minutes} minutes"));
+        self.refuse_server(id, &format!("the agent did not answer within {minutes} minutes"));
     }
 
     /// On a shared link, a request of the server cannot be attributed to one agent.
