@@ -1,12 +1,11 @@
-//! The guard: who may reach a listener, judged by the Host and Origin of the request, and whether its
-//! head can be read in one way only.
+//! The guard: decides by Host and Origin which requests a listener accepts, and rejects a head that
+//! readers could parse in different ways.
 //!
-//! A page in a browser must not be able to talk to a gateway on the same machine, neither from its
-//! own origin nor by rebinding its own name to a loopback address. So the name a request was sent
-//! to must be one that only this machine (or its operator) can mean, and an Origin, which only
-//! browsers send, must be loopback or listed.
+//! A web page must not be able to reach a gateway on the same machine, neither from its own origin
+//! nor by DNS rebinding to a loopback address. So the Host must be a name that only this machine or
+//! its operator uses, and an Origin, which only browsers send, must be loopback or configured.
 //!
-//! Invariant: pure; a request that is not plainly allowed is refused.
+//! Invariant: pure; a request that is not explicitly allowed is rejected.
 //! Start at [`Guard::check`]; the table of cases is in `guard/tests.rs`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -21,37 +20,37 @@ use toolgate_gateway::Stranger;
 #[cfg(test)]
 mod tests;
 
-/// The rules of one listener.
+/// The guard of one listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guard {
-    /// Where the listener is bound.
+    /// The address of the listener.
     pub bound_to: IpAddr,
-    /// Names that the operator has listed, lower case.
+    /// Configured host names, lower case.
     pub hosts: Vec<String>,
-    /// Origins that the operator has listed, as `scheme://host[:port]`, lower case.
+    /// Configured origins, as `scheme://host[:port]`, lower case.
     pub origins: Vec<String>,
-    /// Which Origin a browser may have.
+    /// Which origins browsers may have.
     pub browsers: Browsers,
-    /// Whether the listener's own pages come over `https` alone.
+    /// Whether the listener's own pages use `https` only.
     pub https: bool,
 }
 
-/// Which Origin a browser may have.
+/// Which origins browsers may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Browsers {
-    /// Any loopback origin, and the listed ones.
+    /// Any loopback origin, and the configured ones.
     Local,
     /// Only pages of this listener itself.
     OwnPages,
 }
 
-/// Why a request may not come in.
+/// Why a request is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
     /// No Host, or several.
     #[error("the request must have exactly one Host header")]
     HostCount,
-    /// A name that is not ours.
+    /// The host name is not accepted.
     #[error("this host name is not accepted here; add it to `hosts` in toolgate.yaml")]
     Host,
     /// The target names one host and the Host header another.
@@ -60,7 +59,7 @@ pub enum Denied {
     /// Several Origin headers.
     #[error("the request must have at most one Origin header")]
     OriginCount,
-    /// A page that may not.
+    /// The origin is not accepted.
     #[error("pages of this origin are not accepted here; add it to `origins` in toolgate.yaml")]
     Origin,
     /// A header of which readers may see different values.
@@ -72,7 +71,7 @@ pub enum Denied {
 }
 
 impl Denied {
-    /// What those who were not let in are counted under; `None` if the request is only malformed.
+    /// The reason under which rejected accesses are counted; `None` if the request is only malformed.
     pub(crate) fn stranger(&self) -> Option<Stranger> {
         match self {
             Self::HostCount | Self::Host | Self::TwoHosts => Some(Stranger::Host),
@@ -112,7 +111,7 @@ impl Guard {
         if !self.accepts(name_of(host).ok_or(Denied::Host)?) {
             return Err(Denied::Host);
         }
-        // A target in absolute form (`GET http://host/path`) counts more than the Host header.
+        // A target in absolute form (`GET http://host/path`) takes precedence over the Host header.
         if let Some(authority) = uri.authority()
             && !authority.as_str().eq_ignore_ascii_case(host)
         {
@@ -162,7 +161,7 @@ enum Name<'a> {
     Word(&'a str),
 }
 
-/// Reads `host[:port]` as strictly as a URL's; anything unusual is no name.
+/// Parses `host[:port]` as strictly as in a URL; `None` for anything unusual.
 fn name_of(host: &str) -> Option<Name<'_>> {
     if let Some(rest) = host.strip_prefix('[') {
         let (address, port) = rest.split_once(']')?;

@@ -163,7 +163,7 @@ impl Gateway {
             match after.iter().find(|new| new.name() == old.name()) {
                 Some(new) if Arc::ptr_eq(new, old) => continue,
                 Some(new) => {
-                    new.offers.inherit(&old.offers);
+                    new.list_cache.inherit(&old.list_cache);
                     self.move_sessions(old.name(), new);
                 }
                 None => self.drop_sessions(old.name()),
@@ -272,7 +272,7 @@ impl Gateway {
         }
         self.watch_dial_in();
         for server in self.servers.load().iter() {
-            server.close_deserted(&self.tasks, now, limits.idle);
+            server.close_idle(&self.tasks, now, limits.idle);
         }
     }
 

@@ -24,7 +24,7 @@ const CALL_AIM: f64 = 1.1;
 const LIST_AIM: f64 = 1.5;
 /// The slowest calls may take so much longer beside the zoo.
 const ZOO_AIM: f64 = 1.5;
-/// The first surveys need so long; what is measured is what comes after them.
+/// The first list refreshes take this long; the measurement starts after them.
 const SETTLING: Duration = Duration::from_secs(5);
 
 /// Both measurements, as far as they are wanted.

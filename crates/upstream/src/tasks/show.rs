@@ -1,6 +1,6 @@
-//! What a server says of tasks, as an agent is to see it.
+//! Task ids in a server's messages, as an agent sees them.
 //!
-//! Invariant: of a message only the ids of tasks change, and lists keep only the tasks of the grant.
+//! Invariant: in a message only task ids change, and lists keep only the tasks of the grant.
 
 use memchr::memmem;
 use toolgate_admission::caller::Caller;
@@ -12,8 +12,8 @@ use toolgate_mcp::method;
 use super::creation::{CallResult, Creation, made};
 use super::{RELATED, Role, shown_id};
 
-/// An answer of a server in which tasks are looked for.
-pub(crate) struct Answer<'a> {
+/// An answer of a server that may refer to tasks.
+pub(crate) struct TaskAnswer<'a> {
     pub(crate) session: &'a dyn Caller,
     pub(crate) server: &'a str,
     pub(crate) role: &'a Role,
@@ -24,12 +24,12 @@ pub(crate) struct Answer<'a> {
     pub(crate) call: CallResult,
 }
 
-/// What of an answer the agent is to see.
+/// An answer as the agent sees it.
 #[derive(Default)]
-pub(crate) struct Shown {
-    /// None if that is as it came.
+pub(crate) struct ShownResult {
+    /// `None` if it is unchanged.
     pub(crate) result: Option<String>,
-    /// The task that it creates; its time and whereabouts are for the caller to fill in.
+    /// The task that it creates; the caller fills in its times and its channel.
     pub(crate) made: Option<Made>,
 }
 
@@ -53,17 +53,21 @@ pub(crate) enum WhyNot {
     TooMany,
 }
 
-impl Answer<'_> {
+impl TaskAnswer<'_> {
     /// The result as the agent is to see it.
-    pub(crate) fn show(&self, result: &str) -> Result<Shown, NotShown> {
+    pub(crate) fn show(&self, result: &str) -> Result<ShownResult, NotShown> {
         match self.role {
-            Role::List => self.list(result).map(|list| Shown { result: Some(list), made: None }),
+            Role::List => {
+                self.list(result).map(|list| ShownResult { result: Some(list), made: None })
+            }
             Role::Call => self.created(result),
-            Role::Task { own, .. } => Ok(Shown { result: self.about(own, result)?, made: None }),
+            Role::Task { own, .. } => {
+                Ok(ShownResult { result: self.about(own, result)?, made: None })
+            }
         }
     }
 
-    /// What an answer about a task tells of its call.
+    /// What an answer about a task reports of its call.
     pub(crate) fn heard(&self, answer: &str) -> Option<Heard> {
         let Role::Task { own, result } = self.role else { return None };
         Heard::of_answer(own, answer, *result)
@@ -76,9 +80,11 @@ impl Answer<'_> {
 
     /// The result of a call, and the task that it creates. A task that the agent cannot be shown
     /// keeps its call in flight all the same.
-    fn created(&self, result: &str) -> Result<Shown, NotShown> {
+    fn created(&self, result: &str) -> Result<ShownResult, NotShown> {
         let named = match Creation::of(result, self.call) {
-            None => return Ok(Shown { result: edited(result, self.related(result)), made: None }),
+            None => {
+                return Ok(ShownResult { result: edited(result, self.related(result)), made: None });
+            }
             Some(Creation { task, id }) => id.map(|(raw, own)| (raw, own, task)).ok_or(task),
         };
         let (raw, own, task) = named.map_err(|task| NotShown::unfollowed(WhyNot::NoId, task))?;
@@ -94,7 +100,7 @@ impl Answer<'_> {
             return Err(NotShown { why: WhyNot::NotYours, made });
         };
         let ids = raw.into_iter().map(|raw| (raw, shown.clone()));
-        Ok(Shown { result: edited(result, ids.chain(self.related(result))), made })
+        Ok(ShownResult { result: edited(result, ids.chain(self.related(result))), made })
     }
 
     /// What is said of the task `own`; none if that is as it came.
@@ -151,16 +157,16 @@ impl NotShown {
 }
 
 /// A message of a server that names a task, and is no answer.
-pub(crate) struct Named<'a> {
+pub(crate) struct TaskMessage<'a> {
     /// The id as it stands in the message.
     raw: &'a str,
     pub(crate) own: String,
-    /// What it tells of the task.
+    /// The reported state of the task.
     pub(crate) heard: Option<Heard>,
 }
 
-impl<'a> Named<'a> {
-    /// None if the message names no task.
+impl<'a> TaskMessage<'a> {
+    /// `None` if the message refers to no task.
     pub(crate) fn of(method: &str, params: Option<&'a str>) -> Option<Self> {
         let params = params?;
         let tells = matches!(method, method::TASKS_STATUS | method::TASKS_CHANGED);
@@ -170,17 +176,17 @@ impl<'a> Named<'a> {
         Some(Self { raw, own, heard: tells.then(|| Heard::of(params)) })
     }
 
-    /// Whose the task is, as seen by the grant of `session`.
+    /// Whether the grant of `session` owns the task.
     pub(crate) fn is_of(&self, session: &dyn Caller, server: &str) -> bool {
         self.whose(session, server) == Whose::Mine
     }
 
-    /// Whether the task belongs to other grants alone.
+    /// Whether only other grants own the task.
     pub(crate) fn is_of_others(&self, session: &dyn Caller, server: &str) -> bool {
         self.whose(session, server) == Whose::Another
     }
 
-    /// The id as it stands in the message, and as `session` knows it.
+    /// The raw id in the message, and the id that `session` knows.
     pub(crate) fn change(&self, session: &dyn Caller, server: &str) -> Option<(&'a str, String)> {
         Some((self.raw, shown_id(session, server, &self.own)?))
     }

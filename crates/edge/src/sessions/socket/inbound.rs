@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use toolgate_gateway::{SessionDriver, SocketCommand};
 use toolgate_session::{Ear, Fault, Heard, SocketId, What};
 
-use crate::sessions::intake::Share;
+use crate::sessions::intake::IntakeShare;
 use crate::sessions::rate_limit::RateLimit;
 use crate::tls::Stream;
 
@@ -30,7 +30,7 @@ pub(super) struct Inbound<'a> {
     driver: &'a SessionDriver,
     socket: SocketId,
     ear: Ear,
-    share: Share,
+    share: IntakeShare,
     limit: RateLimit,
     warned: bool,
     /// Bytes that were read and not yet parsed.
@@ -58,7 +58,7 @@ impl<'a> Inbound<'a> {
         driver: &'a SessionDriver,
         socket: SocketId,
         frame: usize,
-        share: Share,
+        share: IntakeShare,
     ) -> Self {
         let (ear, limit) = (Ear::new(frame), RateLimit::new(Instant::now()));
         Self { driver, socket, ear, share, limit, warned: false, rest: Vec::new() }
@@ -74,7 +74,7 @@ impl<'a> Inbound<'a> {
                 Ok(()) if chunk.filled().is_empty() => Next::Lost,
                 Ok(()) => self.receive(chunk.filled()),
                 Err(error) => {
-                    tracing::debug!(%error, "a session's socket has ended");
+                    tracing::debug!(%error, "session socket closed");
                     Next::Lost
                 }
             })
@@ -146,7 +146,7 @@ impl<'a> Inbound<'a> {
         };
         let pause = self.limit.charge(bytes, Instant::now())?;
         if !std::mem::replace(&mut self.warned, true) {
-            let what = "says more than it is asked, and is heard more slowly".to_owned();
+            let what = "rate limit exceeded; its frames are delayed".to_owned();
             driver.record(What::Flooding, Some(socket), what);
         }
         Some(pause)
