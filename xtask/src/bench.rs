@@ -94,12 +94,12 @@ const ROWS: &str = "rows";
 const MEMORY: &str = "memory";
 const START: &str = "start";
 const ALL: &str = "all";
-const ZOO: &str = "zoo";
+const FAULTY: &str = "faulty";
 const SESSION_CALL: &str = "session-call";
-const CROWD: &str = "sessions";
+const FLEET: &str = "sessions";
 const STORM: &str = "storm";
 /// What is measured besides the scenarios.
-const OTHERS: [&str; 9] = [MEMORY, START, DISK, ROWS, ALL, ZOO, SESSION_CALL, CROWD, STORM];
+const OTHERS: [&str; 9] = [MEMORY, START, DISK, ROWS, ALL, FAULTY, SESSION_CALL, FLEET, STORM];
 const MEMORY_AIM_MIB: f64 = 15.0;
 const START_AIM_MS: f64 = 50.0;
 const DISK_AIM_BYTES: f64 = 1_000.0;

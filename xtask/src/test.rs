@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn needs_stand_before_the_parts_that_need_them() {
+    fn needs_precede_the_parts_that_need_them() {
         for (place, part) in PARTS.iter().enumerate() {
             for need in part.needs {
                 let before = PARTS.iter().take(place).any(|earlier| earlier.name == *need);

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use tokio::sync::{Mutex, Semaphore};
 use tokio_util::sync::CancellationToken;
-use toolgate_audit::{Draft, Kind};
+use toolgate_audit::{Draft, RowKind};
 use toolgate_gateway::{Clock, Gateway};
 use toolgate_store::{Change, Store};
 
@@ -153,7 +153,7 @@ impl Ask {
 
     /// The row of what this person does.
     pub(crate) fn row(&self, message: &str) -> Draft {
-        let mut row = Draft::new(Kind::Admin, self.admin.now());
+        let mut row = Draft::new(RowKind::Admin, self.admin.now());
         row.person = Some(Arc::clone(&self.who.name));
         row.message = Some(message.into());
         row

@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use toolgate_audit::{Effect, Outcome};
 use toolgate_mcp::peek;
-use toolgate_store::{Ending, Ticket};
+use toolgate_store::{Completion, Ticket};
 
 use crate::admit::{Admission, Wanted};
 use crate::store_timeout::finish_in_time;
@@ -130,7 +130,7 @@ impl Open {
     }
 
     async fn finish(self, outcome: Outcome, effect: Effect, news: Heard, began: Instant) {
-        let mut ending = Ending::new(outcome, effect, self.admission.now());
+        let mut ending = Completion::new(outcome, effect, self.admission.now());
         ending.total_ms = u64::try_from(began.elapsed().as_millis()).ok();
         ending.upstream_ms = ending.total_ms;
         match &news.result {

@@ -36,7 +36,7 @@ pub enum ArgumentMode {
 
 /// The key of the `hashed` mode.
 #[derive(Clone)]
-pub struct Secret(pub [u8; 32]);
+pub struct ArgumentHashKey(pub [u8; 32]);
 
 /// A path of the policy language below `args`: `args.a.b`, `args.items[0].x`, `args."a.b"`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -55,7 +55,7 @@ enum Step {
 
 /// What is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Arguments {
+pub struct RecordedArguments {
     /// For `argument_keys`: a JSON list of names, sorted.
     pub keys: Option<Arc<str>>,
     /// For `arguments`: JSON, by mode.
@@ -136,10 +136,10 @@ pub fn record_arguments(
     mode: ArgumentMode,
     arguments: &str,
     paths: &[FactPath],
-    secret: &Secret,
-) -> Arguments {
+    secret: &ArgumentHashKey,
+) -> RecordedArguments {
     let Ok(members) = serde_json::from_str::<Members<'_>>(arguments) else {
-        return Arguments::default();
+        return RecordedArguments::default();
     };
     let values = match mode {
         ArgumentMode::Keys => None,
@@ -147,7 +147,7 @@ pub fn record_arguments(
         ArgumentMode::Hashed => Some(hashed(&members, secret)),
         ArgumentMode::Full => canonical_json(arguments).ok(),
     };
-    Arguments { keys: Some(names(&members).into()), values: values.map(Into::into) }
+    RecordedArguments { keys: Some(names(&members).into()), values: values.map(Into::into) }
 }
 
 fn names(members: &Members<'_>) -> String {
@@ -239,7 +239,7 @@ fn at(raw: &str, steps: &[Step], out: &mut Vec<String>) {
     }
 }
 
-fn hashed(members: &Members<'_>, secret: &Secret) -> String {
+fn hashed(members: &Members<'_>, secret: &ArgumentHashKey) -> String {
     let mut out = String::from("{");
     for (place, (name, value)) in members.first.iter().enumerate() {
         if place > 0 {
@@ -254,7 +254,7 @@ fn hashed(members: &Members<'_>, secret: &Secret) -> String {
     out
 }
 
-impl Secret {
+impl ArgumentHashKey {
     /// HMAC-SHA-256 over the name, a zero byte and the value as canonical JSON; to look for a
     /// known value.
     pub fn digest(&self, name: &str, value: &str) -> [u8; 32] {
@@ -269,9 +269,9 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for ArgumentHashKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
+        f.write_str("ArgumentHashKey")
     }
 }
 

@@ -8,14 +8,14 @@ use crate::{CounterChange, Draft, Hash, Row, canonical};
 
 /// The end of the chain: where the next row goes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Head {
+pub struct ChainHead {
     /// Place of the last row; 0 before the first.
     pub seq: u64,
     /// Its hash; zeros before the first.
     pub hash: Hash,
 }
 
-impl Head {
+impl ChainHead {
     /// Gives a draft the next place and moves on.
     pub fn seal(&mut self, mut draft: Draft) -> Row {
         draft.time = whole_microseconds(draft.time);
@@ -64,7 +64,7 @@ impl Draft {
         });
         let counters = changes.collect::<Option<Vec<_>>>()?;
         // One spelling only: an edit that means the same is still an edit.
-        let mut again = Draft::new(crate::Kind::Intent, Timestamp::UNIX_EPOCH);
+        let mut again = Draft::new(crate::RowKind::Intent, Timestamp::UNIX_EPOCH);
         again.counters = counters;
         (!again.counters.is_empty() && canonical::counters(&again) == text)
             .then_some(again.counters)

@@ -17,7 +17,7 @@ use std::fmt;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use jiff::Timestamp;
 
-use crate::{Hash, Head};
+use crate::{ChainHead, Hash};
 
 /// A signed statement about the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,9 +74,9 @@ impl Signer {
     }
 
     /// Signs the end of the chain.
-    pub fn sign(&self, head: Head, time: Timestamp) -> Checkpoint {
+    pub fn sign(&self, head: ChainHead, time: Timestamp) -> Checkpoint {
         let time = Timestamp::from_microsecond(time.as_microsecond()).unwrap_or(time);
-        let Head { seq, hash } = head;
+        let ChainHead { seq, hash } = head;
         let signature = self.0.sign(text(seq, &hash, time).as_bytes()).to_bytes();
         Checkpoint { seq, hash, time, signature }
     }
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_line_comes_back() {
         let signer = Signer::new(&[7; 32]);
-        let head = Head { seq: 12, hash: Hash::of(b"row") };
+        let head = ChainHead { seq: 12, hash: Hash::of(b"row") };
         let checkpoint =
             signer.sign(head, Timestamp::from_microsecond(1_700_000_000_123_456).unwrap());
         let line = checkpoint.to_json();

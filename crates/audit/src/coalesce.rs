@@ -27,31 +27,31 @@ const ROWS_OF_GRANT: u64 = 1_000;
 pub struct Coalescer {
     minute: i64,
     hasher: RandomState,
-    grants: HashMap<Option<Arc<str>>, OfGrant>,
+    grants: HashMap<Option<Arc<str>>, GrantTally>,
     /// How many rows wait for the end of the minute; their order of coming.
     order: usize,
 }
 
 /// The denials of one grant.
 #[derive(Debug, Default)]
-struct OfGrant {
+struct GrantTally {
     /// Rows that were written or are to be.
     rows: u64,
     /// By the hash of (method, tool, rule).
     kinds: HashMap<u128, Tally>,
     /// What is beyond a thousand rows.
-    beyond: Option<Waiting>,
+    beyond: Option<PendingRow>,
 }
 
 #[derive(Debug, Default)]
 struct Tally {
     denials: u64,
-    waiting: Option<Waiting>,
+    waiting: Option<PendingRow>,
 }
 
 /// The row that will stand for denials that were counted.
 #[derive(Debug)]
-struct Waiting {
+struct PendingRow {
     row: Box<Draft>,
     count: u64,
     order: usize,
@@ -115,14 +115,14 @@ impl Coalescer {
     /// The rows of the current minute, before its end: at a stop.
     pub fn flush(&mut self, now: Timestamp) -> Vec<Draft> {
         let grants = self.grants.drain().map(|(_, of_grant)| of_grant);
-        let mut waiting: Vec<Waiting> = grants
-            .flat_map(|OfGrant { kinds, beyond, .. }| {
+        let mut waiting: Vec<PendingRow> = grants
+            .flat_map(|GrantTally { kinds, beyond, .. }| {
                 kinds.into_values().filter_map(|tally| tally.waiting).chain(beyond)
             })
             .collect();
         self.order = 0;
         waiting.sort_by_key(|waiting| waiting.order);
-        let row = |Waiting { row, count, .. }| Draft { time: now, count: Some(count), ..*row };
+        let row = |PendingRow { row, count, .. }| Draft { time: now, count: Some(count), ..*row };
         waiting.into_iter().map(row).collect()
     }
 
@@ -136,7 +136,7 @@ impl Coalescer {
 }
 
 /// One more of what a row will stand for. The calls differ, so what tells them apart is left out.
-fn count(waiting: &mut Option<Waiting>, mut draft: Draft, order: &mut usize) {
+fn count(waiting: &mut Option<PendingRow>, mut draft: Draft, order: &mut usize) {
     if let Some(waiting) = waiting {
         waiting.count += 1;
         return;
@@ -145,6 +145,6 @@ fn count(waiting: &mut Option<Waiting>, mut draft: Draft, order: &mut usize) {
     draft.agent_session = None;
     draft.argument_keys = None;
     draft.arguments = None;
-    *waiting = Some(Waiting { row: Box::new(draft), count: 1, order: *order });
+    *waiting = Some(PendingRow { row: Box::new(draft), count: 1, order: *order });
     *order += 1;
 }

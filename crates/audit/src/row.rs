@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use toolgate_policy::Amount;
 
-use crate::{CallId, Decision, Effect, Hash, Kind, Outcome};
+use crate::{CallId, Decision, Effect, Hash, Outcome, RowKind};
 
 /// Everything of a row but its place in the chain. What does not apply is absent.
 ///
@@ -15,7 +15,7 @@ pub struct Draft {
     /// When it happened, by the wall clock. Order is told by `seq`, never by this.
     pub time: Timestamp,
     /// What the row tells of.
-    pub kind: Kind,
+    pub kind: RowKind,
     /// The call it belongs to.
     pub call_id: Option<CallId>,
     /// The MCP method, if it is not `tools/call`.
@@ -100,7 +100,7 @@ pub struct Row {
 
 impl Draft {
     /// A row of a kind at a time; everything else is absent and can be set.
-    pub fn new(kind: Kind, time: Timestamp) -> Self {
+    pub fn new(kind: RowKind, time: Timestamp) -> Self {
         Self {
             time,
             kind,

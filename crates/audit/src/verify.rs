@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::{Checkpoint, Draft, Hash, Head, PublicKey, canonical::embeddable, chain};
+use crate::{ChainHead, Checkpoint, Draft, Hash, PublicKey, canonical::embeddable, chain};
 
 /// The columns of a stored row do not make a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Undecodable;
 
 /// What is wrong with a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum Defect {
     /// Another row than this one stands here.
     Gap,
     /// It cannot be read.
@@ -32,22 +32,22 @@ pub enum Found {
 
 /// The first bad row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bad {
+pub struct BadRow {
     /// Its place.
     pub seq: u64,
     /// What is wrong.
-    pub found: Found,
+    pub found: Defect,
 }
 
 /// What a verification found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Report {
+pub struct VerifyReport {
     /// Rows that were read, up to and with the first bad one.
     pub rows: u64,
     /// The first bad row; none if all is well.
-    pub first_bad: Option<Bad>,
+    pub first_bad: Option<BadRow>,
     /// The last good row.
-    pub head: Head,
+    pub head: ChainHead,
     /// Up to which row a checkpoint is signed; 0 if there is none. What comes after it can be
     /// written anew without the key.
     pub signed: u64,
@@ -56,12 +56,12 @@ pub struct Report {
 /// Verifies rows one after the other, in ascending order of `seq`.
 #[derive(Debug)]
 pub struct Verifier {
-    head: Head,
+    head: ChainHead,
     rows: u64,
     checkpoints: BTreeMap<u64, Vec<Hash>>,
     /// The first checkpoint that is not signed.
     forged: Option<u64>,
-    bad: Option<Bad>,
+    bad: Option<BadRow>,
 }
 
 impl Verifier {
@@ -77,7 +77,7 @@ impl Verifier {
                 forged = Some(first.min(checkpoint.seq));
             }
         }
-        Self { head: Head::default(), rows: 0, checkpoints: signed, forged, bad: None }
+        Self { head: ChainHead::default(), rows: 0, checkpoints: signed, forged, bad: None }
     }
 
     /// The place of the next row.
@@ -91,7 +91,7 @@ impl Verifier {
         seq: i64,
         hash: &[u8],
         draft: Result<&Draft, Undecodable>,
-    ) -> Result<(), Bad> {
+    ) -> Result<(), BadRow> {
         if let Some(bad) = self.bad {
             return Err(bad);
         }
@@ -99,12 +99,12 @@ impl Verifier {
         let place = self.next();
         let found = match self.judge(place, seq, hash, draft) {
             Ok(hash) => {
-                self.head = Head { seq: place, hash };
+                self.head = ChainHead { seq: place, hash };
                 return Ok(());
             }
             Err(found) => found,
         };
-        let bad = Bad { seq: place, found };
+        let bad = BadRow { seq: place, found };
         self.bad = Some(bad);
         Err(bad)
     }
@@ -115,36 +115,36 @@ impl Verifier {
         seq: i64,
         hash: &[u8],
         draft: Result<&Draft, Undecodable>,
-    ) -> Result<Hash, Found> {
+    ) -> Result<Hash, Defect> {
         if u64::try_from(seq) != Ok(place) {
-            return Err(Found::Gap);
+            return Err(Defect::Gap);
         }
-        let draft = draft.map_err(|Undecodable| Found::Undecodable)?;
+        let draft = draft.map_err(|Undecodable| Defect::Undecodable)?;
         let json = [&draft.argument_keys, &draft.arguments];
         if json.into_iter().flatten().any(|text| !embeddable(text)) {
-            return Err(Found::Undecodable);
+            return Err(Defect::Undecodable);
         }
         let expected = chain::hash(&self.head.hash, place, draft);
         if expected.0.as_slice() != hash {
-            return Err(Found::Hash);
+            return Err(Defect::Hash);
         }
         if self.forged == Some(place) {
-            return Err(Found::Signature);
+            return Err(Defect::Signature);
         }
         match self.checkpoints.get(&place) {
-            Some(signed) if signed.iter().any(|hash| *hash != expected) => Err(Found::Checkpoint),
+            Some(signed) if signed.iter().any(|hash| *hash != expected) => Err(Defect::Checkpoint),
             _ => Ok(expected),
         }
     }
 
     /// No more rows.
-    pub fn finish(self) -> Report {
+    pub fn finish(self) -> VerifyReport {
         let next = self.next();
         let last = self.checkpoints.keys().next_back().copied().max(self.forged);
         let truncated = last.filter(|last| *last >= next);
         let first_bad =
-            self.bad.or_else(|| truncated.map(|_| Bad { seq: next, found: Found::Truncated }));
+            self.bad.or_else(|| truncated.map(|_| BadRow { seq: next, found: Defect::Truncated }));
         let signed = self.checkpoints.range(..next).next_back().map_or(0, |(seq, _)| *seq);
-        Report { rows: self.rows, first_bad, head: self.head, signed }
+        VerifyReport { rows: self.rows, first_bad, head: self.head, signed }
     }
 }

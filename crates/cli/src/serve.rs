@@ -17,11 +17,11 @@ use jiff::Timestamp;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolgate_audit::{Draft, Kind};
+use toolgate_audit::{Draft, RowKind};
 use toolgate_config::{Config, Listen};
 use toolgate_edge::listen::Front;
 use toolgate_edge::tls::Tls;
-use toolgate_session::Entry;
+use toolgate_session::ShowcaseEntry;
 use toolgate_store::Change;
 
 mod access;
@@ -228,7 +228,7 @@ async fn serve(
 pub(crate) fn take_over(
     data: Option<&Path>,
     config: &Config,
-    entries: &[Entry],
+    entries: &[ShowcaseEntry],
 ) -> anyhow::Result<(PathBuf, usize, usize)> {
     let data = DataFolder::open(data_path(data, config)?, &random::token)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -257,7 +257,7 @@ pub(crate) fn accept_clock(folder: PathBuf) -> anyhow::Result<()> {
     runtime.block_on(async {
         let (store, _) = store::open(data.path(), &Config::default().audit)?;
         let (before, now) = (store.status().await?.mark, Timestamp::now());
-        let mut row = Draft::new(Kind::Admin, now);
+        let mut row = Draft::new(RowKind::Admin, now);
         // Whoever can write to the folder has the token of this person.
         row.person = Some("admin".into());
         let why = if before > now {

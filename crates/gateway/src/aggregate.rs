@@ -21,7 +21,7 @@ use toolgate_admission::list_kind::Kind;
 use toolgate_admission::wanted::{BOTH, wanted};
 use toolgate_mcp::{Notification, Refusal, Request, code, members, method, peek, text, write};
 use toolgate_policy::Class;
-use toolgate_session::Known;
+use toolgate_session::KnownSessionTool;
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::forward::{forward, refuse_task};
 use toolgate_upstream::link::{Ask, Link, Server};
@@ -200,7 +200,7 @@ enum Routed<'a> {
     /// To toolgate itself.
     ToBuiltIn(&'static BuiltIn),
     /// To one of the sessions that have this tool.
-    ToSession { desk: Arc<dial_in::Desk>, shown: String, known: Known },
+    ToSession { desk: Arc<dial_in::Desk>, shown: String, known: KnownSessionTool },
     /// Nowhere: there is no tool that is shown as this.
     UnknownTool(String),
     /// Nowhere; this is the answer.

@@ -1,7 +1,7 @@
 //! Sessions: programs that dial in and publish tools, as the gateway sees them.
 //!
-//! Whoever drives their sockets implements [`Sessions`]. A call takes two steps: where it goes is
-//! found first ([`Sessions::resolve`]), so that it can be decided and counted; then it is sent
+//! Whoever drives their sockets implements [`SessionMachine`]. A call takes two steps: where it goes is
+//! found first ([`SessionMachine::resolve`]), so that it can be decided and counted; then it is sent
 //! with the permit that came of that ([`Sending`]).
 //!
 //! Invariant: everything that is shown or named to an agent is within its grant's reach; the
@@ -10,7 +10,7 @@
 //! Invariant: a call waits for its turn, and perhaps for its session; whoever writes it asks its
 //! [`Gate`] immediately before.
 //!
-//! Start at [`Sessions`], then `dial_in/call.rs`.
+//! Start at [`SessionMachine`], then `dial_in/call.rs`.
 
 mod call;
 mod class;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::sync::oneshot;
-use toolgate_session::{Answer, Failure, Known, Reach, Target};
+use toolgate_session::{CallAnswer, CallTarget, KnownSessionTool, Reach, SessionFailure};
 use toolgate_store::Permit;
 
 pub(crate) use self::call::start;
@@ -42,7 +42,7 @@ pub trait Sessions: Send + Sync + 'static {
     fn showing(&self, reach: &Arc<Reach>) -> Arc<Showing>;
 
     /// The tool that a grant knows by this name; none if it knows none such.
-    fn known(&self, name: &str, reach: &Reach) -> Option<Known>;
+    fn known(&self, name: &str, reach: &Reach) -> Option<KnownSessionTool>;
 
     /// Where a call goes. Changes nothing.
     fn resolve(
@@ -50,10 +50,10 @@ pub trait Sessions: Send + Sync + 'static {
         name: &str,
         arguments: Option<&str>,
         reach: &Reach,
-    ) -> Result<Target, Unresolved>;
+    ) -> Result<CallTarget, Unresolved>;
 
     /// Sends a call; its end comes by the receiver, exactly once.
-    fn call(&self, sending: Sending) -> Result<Sent, Failure>;
+    fn call(&self, sending: Sending) -> Result<Sent, SessionFailure>;
 
     /// Whoever called takes the call back. Its end is still told.
     fn cancel(&self, call: u64);
@@ -66,7 +66,7 @@ pub trait Sessions: Send + Sync + 'static {
     fn operator_list(&self) -> Value;
 
     /// The result of `tools_cache_reset`.
-    fn reset(&self, arguments: Option<&str>, reach: &Reach) -> Result<Value, Failure>;
+    fn reset(&self, arguments: Option<&str>, reach: &Reach) -> Result<Value, SessionFailure>;
 
     /// From now on changes of what these see are told, and of nothing else.
     fn watch(&self, reaches: Vec<Arc<Reach>>);
@@ -82,7 +82,7 @@ pub trait Sessions: Send + Sync + 'static {
 #[derive(Debug)]
 pub struct Unresolved {
     /// What the agent is told.
-    pub failure: Failure,
+    pub failure: SessionFailure,
     /// Whether the tool promises a shape for its results.
     pub has_output_schema: bool,
 }
@@ -90,7 +90,7 @@ pub struct Unresolved {
 /// A call that was let in: where it goes, and the right to send it.
 #[derive(Debug)]
 pub struct Sending {
-    target: Target,
+    target: CallTarget,
     permit: Permit,
     gate: Arc<Gate>,
 }
@@ -98,20 +98,20 @@ pub struct Sending {
 /// A call on its way.
 #[derive(Debug)]
 pub struct Sent {
-    /// Its number, for [`Sessions::cancel`].
+    /// Its number, for [`SessionMachine::cancel`].
     pub call: u64,
     /// Its end.
-    pub answer: oneshot::Receiver<Answer>,
+    pub answer: oneshot::Receiver<CallAnswer>,
 }
 
 impl Sending {
-    pub(crate) fn new(target: Target, permit: Permit, gate: Arc<Gate>) -> Self {
+    pub(crate) fn new(target: CallTarget, permit: Permit, gate: Arc<Gate>) -> Self {
         Self { target, permit, gate }
     }
 
     /// Where it goes, and what to ask immediately before it is written; with this the permit is
     /// used up.
-    pub fn spend(self) -> (Target, Arc<Gate>) {
+    pub fn spend(self) -> (CallTarget, Arc<Gate>) {
         tracing::trace!(call = %self.permit.call_id(), "sent");
         (self.target, self.gate)
     }

@@ -10,12 +10,12 @@
 //!    has finished meanwhile it says on the new socket.
 //! 4. A server channel drops its socket every so often and comes back with the same uid; now and
 //!    then it opens a socket on which it says nothing.
-//! 5. A queue inside it loses calls ([`Options::lose_every`]).
+//! 5. A queue inside it loses calls ([`ClientOptions::lose_every`]).
 //!
 //! It runs one call at a time, in order of arrival, and ignores `tool.cancel`, as real ones do.
-//! Start at [`OneC::start`].
+//! Start at [`SimulatedClient::start`].
 
-mod life;
+mod client;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -32,7 +32,7 @@ use tokio::task::JoinHandle;
 
 /// What kind of program it plays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Profile {
+pub enum ClientProfile {
     /// A person's 1C window.
     Thin,
     /// A window that a test drives: the `ui_*` tools.
@@ -43,7 +43,7 @@ pub enum Profile {
 
 /// How it plays.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ClientOptions {
     /// Where it dials: `ws://HOST:PORT/sessions`, with `/<token>` if one is needed.
     pub url: String,
     /// Its `client_uid`.
@@ -55,7 +55,7 @@ pub struct Options {
     /// Its `config_id`, if it sends one.
     pub config_id: Option<String>,
     /// What kind of program it is.
-    pub profile: Profile,
+    pub profile: ClientProfile,
     /// How long after a loss it first tries again, and at most.
     pub backoff: (Duration, Duration),
     /// How often it drops its socket and comes back.
@@ -66,13 +66,13 @@ pub struct Options {
     pub work: Duration,
 }
 
-impl Options {
+impl ClientOptions {
     /// A program of that profile as it is in the field.
-    pub fn new(url: impl Into<String>, uid: &str, profile: Profile, base: &str) -> Self {
+    pub fn new(url: impl Into<String>, uid: &str, profile: ClientProfile, base: &str) -> Self {
         let kind = match profile {
-            Profile::Thin => "client",
-            Profile::Test => "test",
-            Profile::Server => "server",
+            ClientProfile::Thin => "client",
+            ClientProfile::Test => "test",
+            ClientProfile::Server => "server",
         };
         Self {
             url: url.into(),
@@ -82,7 +82,7 @@ impl Options {
             config_id: None,
             profile,
             backoff: (Duration::from_millis(500), Duration::from_secs(30)),
-            reconnect_every: (profile == Profile::Server).then(|| Duration::from_mins(1)),
+            reconnect_every: (profile == ClientProfile::Server).then(|| Duration::from_mins(1)),
             lose_every: None,
             work: Duration::ZERO,
         }
@@ -91,7 +91,7 @@ impl Options {
 
 /// What has happened to it so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen {
+pub struct ClientRecord {
     /// Sockets that it opened.
     pub connects: u32,
     /// Times that nobody was there to connect to.
@@ -120,15 +120,15 @@ pub struct Seen {
 
 /// A running client; it ends when this is dropped.
 #[derive(Debug)]
-pub struct OneC {
-    seen: Arc<Mutex<Seen>>,
-    orders: mpsc::UnboundedSender<Order>,
+pub struct SimulatedClient {
+    seen: Arc<Mutex<ClientRecord>>,
+    orders: mpsc::UnboundedSender<Command>,
     task: JoinHandle<()>,
 }
 
 /// What a test can make it do.
 #[derive(Debug)]
-pub(crate) enum Order {
+pub(crate) enum Command {
     /// Loses its socket without a word; comes back by itself.
     Drop,
     /// Says goodbye, as a request or as a notification, and ends.
@@ -141,47 +141,47 @@ pub(crate) enum Order {
     Say(String),
 }
 
-impl OneC {
+impl SimulatedClient {
     /// Starts it; it must be inside a tokio runtime.
-    pub fn start(options: Options) -> Self {
-        let seen = Arc::new(Mutex::new(Seen::default()));
+    pub fn start(options: ClientOptions) -> Self {
+        let seen = Arc::new(Mutex::new(ClientRecord::default()));
         let (orders, inbox) = mpsc::unbounded_channel();
-        let task = tokio::spawn(life::live(options, Arc::clone(&seen), inbox));
+        let task = tokio::spawn(client::live(options, Arc::clone(&seen), inbox));
         Self { seen, orders, task }
     }
 
     /// What has happened to it so far.
-    pub fn seen(&self) -> Seen {
+    pub fn seen(&self) -> ClientRecord {
         self.seen.lock().clone()
     }
 
     /// Loses its socket without a word; comes back by itself.
     pub fn drop_socket(&self) {
-        self.order(Order::Drop);
+        self.order(Command::Drop);
     }
 
     /// Says goodbye, as a request or (as real ones do) as a notification, and ends.
     pub fn bye(&self, request: bool) {
-        self.order(Order::Bye { request });
+        self.order(Command::Bye { request });
     }
 
     /// Its process ends and is started again.
     pub fn restart(&self) {
-        self.order(Order::Restart);
+        self.order(Command::Restart);
     }
 
     /// Publishes other tools, an array as in `session.register`.
     pub fn change_tools(&self, tools: Value) {
-        self.order(Order::Tools(tools));
+        self.order(Command::Tools(tools));
     }
 
     /// Sends a frame as it is.
     pub fn say(&self, text: impl Into<String>) {
-        self.order(Order::Say(text.into()));
+        self.order(Command::Say(text.into()));
     }
 
     /// Waits until it has ended: after a goodbye, or when it was asked to.
-    pub async fn ended(mut self) -> Seen {
+    pub async fn ended(mut self) -> ClientRecord {
         // It never panics; if it did, what it had seen is still worth looking at.
         if let Err(error) = (&mut self.task).await {
             self.seen.lock().errors.push(error.to_string().into());
@@ -189,13 +189,13 @@ impl OneC {
         self.seen()
     }
 
-    fn order(&self, order: Order) {
+    fn order(&self, order: Command) {
         // One that has ended obeys no more.
         drop(self.orders.send(order));
     }
 }
 
-impl Drop for OneC {
+impl Drop for SimulatedClient {
     fn drop(&mut self) {
         self.task.abort();
     }

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::Profile;
+use super::ClientProfile;
 
 /// The definitions of a profile, as `session.register` carries them.
-pub fn definitions(profile: Profile) -> Value {
+pub fn definitions(profile: ClientProfile) -> Value {
     let names: &[(&str, &str, &[&str])] = match profile {
-        Profile::Thin => &THIN,
-        Profile::Test => &TEST,
-        Profile::Server => &SERVER,
+        ClientProfile::Thin => &THIN,
+        ClientProfile::Test => &TEST,
+        ClientProfile::Server => &SERVER,
     };
     let definition = |(name, description, arguments): &(&str, &str, &[&str])| {
         let properties: serde_json::Map<String, Value> = arguments

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 
 use toolgate_mcp::{imitates, text};
 
-use crate::failure::Failure;
+use crate::failure::SessionFailure;
 use crate::keys::shown;
 use crate::object::{Member, bad_key, members, value, without};
 
@@ -27,7 +27,7 @@ pub(crate) struct Arguments<'a> {
 
 impl<'a> Arguments<'a> {
     /// Missing arguments are none.
-    pub(crate) fn read(raw: Option<&'a str>) -> Result<Self, Failure> {
+    pub(crate) fn read(raw: Option<&'a str>) -> Result<Self, SessionFailure> {
         let json = raw.filter(|raw| raw.trim() != "null").unwrap_or("{}").trim();
         let members = members(json).map_err(|_| invalid("`arguments` must be an object"))?;
         for key in [SESSION_ID, OPTIONS, INFOBASE_NAME, KIND] {
@@ -47,12 +47,12 @@ impl<'a> Arguments<'a> {
     }
 
     /// The session that the call names.
-    pub(crate) fn session_id(&self) -> Result<Option<Cow<'a, str>>, Failure> {
+    pub(crate) fn session_id(&self) -> Result<Option<Cow<'a, str>>, SessionFailure> {
         self.selector(SESSION_ID)
     }
 
     /// A key that chooses among sessions: a string that is not empty.
-    pub(crate) fn selector(&self, key: &str) -> Result<Option<Cow<'a, str>>, Failure> {
+    pub(crate) fn selector(&self, key: &str) -> Result<Option<Cow<'a, str>>, SessionFailure> {
         match value(&self.members, key).map(text) {
             None => Ok(None),
             Some(Some(chosen)) if !chosen.is_empty() => Ok(Some(chosen)),
@@ -65,7 +65,7 @@ impl<'a> Arguments<'a> {
     }
 
     /// Whether the call asks for no deadline.
-    pub(crate) fn no_deadline(&self) -> Result<bool, Failure> {
+    pub(crate) fn no_deadline(&self) -> Result<bool, SessionFailure> {
         let Some(raw) = value(&self.members, OPTIONS) else { return Ok(false) };
         let wrong = || invalid(format!("`{OPTIONS}` must be an object with `no_deadline` alone"));
         let options = members(raw).map_err(|_| wrong())?;
@@ -101,8 +101,8 @@ fn is_identifier(key: &str) -> bool {
         && chars.all(|c| c == '_' || c.is_alphabetic() || c.is_ascii_digit())
 }
 
-pub(crate) fn invalid(what: impl Into<String>) -> Failure {
-    Failure::InvalidArguments { what: what.into() }
+pub(crate) fn invalid(what: impl Into<String>) -> SessionFailure {
+    SessionFailure::InvalidArguments { what: what.into() }
 }
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_gates_own_keys_stay_with_the_gate() {
+    fn reserved_keys_are_not_forwarded() {
         let cases = [
             (None, &[][..], "{}"),
             (Some("null"), &[], "{}"),

@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use toolgate_mcp::write;
 
-use crate::machine::Sessions;
-use crate::names::{Offered, offer};
+use crate::machine::SessionMachine;
+use crate::names::{KindDefinition, offer};
 use crate::reach::Reach;
 use crate::schema::{Variant, compose};
 use crate::tool::{Tool, Tools};
@@ -42,11 +42,11 @@ pub struct PublishedTool {
     /// The definitions behind it, all of them different, as their clients sent them.
     pub definitions: Vec<Arc<Tool>>,
     /// The same by kind, remembered ones too.
-    pub offered: Arc<[Offered]>,
+    pub offered: Arc<[KindDefinition]>,
 }
 
-impl Sessions {
-    /// The list for a grant. It may be kept for as long as [`Sessions::revision`] stays.
+impl SessionMachine {
+    /// The list for a grant. It may be kept for as long as [`SessionMachine::revision`] stays.
     pub fn published(&self, reach: &Reach) -> Published {
         let groups = self.groups(reach);
         let live = groups.iter().map(|group| (group.sessions.as_slice(), group.kind, group.tools));
@@ -74,7 +74,7 @@ impl Sessions {
         Published { tools, digest: digest.finalize().into() }
     }
 
-    /// Whether anybody promises a shape for the results of a tool: see [`crate::Failure::result`].
+    /// Whether anybody promises a shape for the results of a tool: see [`crate::SessionFailure::result`].
     pub fn has_output_schema(&self, name: &str, reach: &Reach) -> bool {
         let Some(original) = self.original(name, reach) else { return false };
         let live = self.servers_of(&original, reach).map(|(_, session)| &session.tools);
@@ -104,7 +104,7 @@ impl Sessions {
         &self,
         (name, original): (String, Arc<str>),
         servers: &[Server<'_>],
-        offered: Vec<Offered>,
+        offered: Vec<KindDefinition>,
     ) -> PublishedTool {
         let sessions = servers.iter().map(|(sessions, ..)| sessions.len()).sum();
         let definitions = different(servers.iter().map(|(.., tool)| *tool));

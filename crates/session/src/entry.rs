@@ -9,7 +9,7 @@ use crate::tool::{Tools, read_tool};
 
 /// Which entry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
+pub struct EntryKey {
     /// The kind of its sessions.
     pub kind: String,
     /// Their configuration.
@@ -20,9 +20,9 @@ pub struct Key {
 
 /// The tools that the sessions of one configuration publish.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct ShowcaseEntry {
     /// Which entry.
-    pub key: Key,
+    pub key: EntryKey,
     /// The tools of the newest register or `tools_changed`.
     pub tools: Arc<Tools>,
     /// When a session last registered.
@@ -34,24 +34,24 @@ pub struct Entry {
 
 /// How much a showcase keeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
+pub struct ShowcaseLimits {
     /// Entries.
     pub entries: usize,
     /// Bytes of all of them together.
     pub bytes: usize,
 }
 
-impl Default for Room {
+impl Default for ShowcaseLimits {
     fn default() -> Self {
         Self { entries: 4096, bytes: 64 * 1024 * 1024 }
     }
 }
 
-impl Entry {
+impl ShowcaseEntry {
     /// An entry as a store has kept it: raw definitions as in [`crate::Tool::raw`]. What cannot be read
     /// any more is left out.
     pub fn restore<'a>(
-        key: Key,
+        key: EntryKey,
         tools: impl IntoIterator<Item = &'a str>,
         last_seen: Millis,
         publishers: impl IntoIterator<Item = (Arc<str>, String)>,
@@ -68,7 +68,7 @@ impl Entry {
 
     /// About as many bytes as keeping it takes.
     pub(crate) fn weight(&self) -> usize {
-        let Key { kind, config_id, infobase_name } = &self.key;
+        let EntryKey { kind, config_id, infobase_name } = &self.key;
         let key = kind.len() + config_id.len() + infobase_name.as_ref().map_or(0, String::len);
         let tools: usize = self.tools.values().map(|tool| tool.raw.get().len()).sum();
         let publishers: usize =

@@ -31,7 +31,7 @@ pub struct Candidate {
 
 /// Why there was no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Failure {
+pub enum SessionFailure {
     /// No such tool for this grant.
     UnknownTool {
         /// The name that was called.
@@ -117,7 +117,7 @@ impl Effect {
     }
 }
 
-impl Failure {
+impl SessionFailure {
     /// The stable name of this failure.
     pub fn error_code(&self) -> &'static str {
         match self {

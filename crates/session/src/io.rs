@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::entry::{Entry, Key};
-use crate::failure::{Effect, Failure};
-use crate::outcome::ToolResult;
-use crate::reach::{Reach, Token};
-use crate::spoken::Spoken;
-use crate::target::Target;
+use crate::entry::{EntryKey, ShowcaseEntry};
+use crate::failure::{Effect, SessionFailure};
+use crate::parsed_frame::ParsedFrame;
+use crate::reach::{Reach, SocketToken};
+use crate::target::CallTarget;
 use crate::time::Millis;
+use crate::tool_result::ToolResult;
 
 /// A WebSocket; the driver numbers them and never uses a number twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -18,7 +18,7 @@ pub struct SocketId(pub u64);
 
 /// A call; the driver numbers them and never uses a number twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CallId(pub u64);
+pub struct CallNumber(pub u64);
 
 /// Somebody who wants to know when what he can see has changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,14 +32,14 @@ pub enum Input<'a> {
         /// Which.
         socket: SocketId,
         /// With which token it came.
-        token: Arc<Token>,
+        token: Arc<SocketToken>,
     },
-    /// A text frame has come that was read already, by [`crate::Reader`].
+    /// A text frame has come that was read already, by [`crate::FrameParser`].
     Spoken {
         /// On which socket.
         socket: SocketId,
         /// What it says.
-        spoken: Spoken<'a>,
+        spoken: ParsedFrame<'a>,
     },
     /// A text frame has come.
     Frame {
@@ -59,17 +59,17 @@ pub enum Input<'a> {
         socket: SocketId,
     },
     /// A call was admitted. Its end is told by [`Output::Answer`], exactly once.
-    Call(Call),
+    Call(SessionCall),
     /// Whoever called takes the call back.
     Cancel {
         /// Which.
-        call: CallId,
+        call: CallNumber,
     },
     /// The frame of a call was not written: the call is not allowed any more. To be told only if
     /// nothing of it was written.
     Unsent {
         /// Which.
-        call: CallId,
+        call: CallNumber,
     },
     /// From now on [`Output::ListChanged`] is wanted for what `reach` can see.
     Watch {
@@ -94,13 +94,13 @@ pub enum Input<'a> {
     Wake,
 }
 
-/// An admitted call, on its way to the session that [`crate::Sessions::resolve`] has found.
+/// An admitted call, on its way to the session that [`crate::SessionMachine::resolve`] has found.
 #[derive(Debug)]
-pub struct Call {
+pub struct SessionCall {
     /// Its number.
-    pub call: CallId,
+    pub call: CallNumber,
     /// Where it goes and what it carries.
-    pub target: Target,
+    pub target: CallTarget,
     /// 128 fresh random bits for the id on the wire.
     pub random: u128,
 }
@@ -130,7 +130,7 @@ pub enum Output {
         /// On which socket.
         socket: SocketId,
         /// Which call.
-        call: CallId,
+        call: CallNumber,
         /// The text.
         frame: Bytes,
     },
@@ -149,47 +149,47 @@ pub enum Output {
         reason: &'static str,
     },
     /// A call has ended.
-    Answer(Answer),
+    Answer(CallAnswer),
     /// Something to count, log and audit.
-    Event(Event),
+    Event(SessionEvent),
     /// The list that a view can see is another one now.
     ListChanged {
         /// Which view.
         view: ViewId,
     },
     /// The store must keep this entry of the showcase.
-    Keep(Arc<Entry>),
+    Keep(Arc<ShowcaseEntry>),
     /// The store must forget this entry of the showcase.
-    Forget(Key),
+    Forget(EntryKey),
 }
 
 /// How a call has ended.
 #[derive(Debug)]
-pub struct Answer {
+pub struct CallAnswer {
     /// Which call.
-    pub call: CallId,
+    pub call: CallNumber,
     /// The session it went to.
     pub session_id: Arc<str>,
     /// What has come of it.
-    pub result: Result<ToolResult, Failure>,
+    pub result: Result<ToolResult, SessionFailure>,
     /// Whether whoever called had taken it back.
     pub cancelled: bool,
-    /// Whether the tool has an output schema: see [`Failure::result`].
+    /// Whether the tool has an output schema: see [`SessionFailure::result`].
     pub has_output_schema: bool,
 }
 
-impl Answer {
+impl CallAnswer {
     /// Whether the tool may have run; `None` is: it has run.
     pub fn effect(&self) -> Option<Effect> {
-        self.result.as_ref().err().map(Failure::effect)
+        self.result.as_ref().err().map(SessionFailure::effect)
     }
 }
 
 /// Something to count, log and audit. No token and no argument is ever in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
+pub struct SessionEvent {
     /// What has happened.
-    pub what: What,
+    pub what: SessionEventKind,
     /// To which session.
     pub session_id: Option<Arc<str>>,
     /// On which socket.
@@ -200,7 +200,7 @@ pub struct Event {
 
 /// What can happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum What {
+pub enum SessionEventKind {
     /// A session has begun.
     Registered,
     /// A disconnected session is back.
@@ -256,7 +256,7 @@ pub enum What {
     TooMany,
 }
 
-impl What {
+impl SessionEventKind {
     /// The stable name in audit rows and metrics.
     pub fn as_str(self) -> &'static str {
         match self {

@@ -6,17 +6,17 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::arguments::Arguments;
-use crate::entry::Entry;
-use crate::failure::Failure;
+use crate::entry::ShowcaseEntry;
+use crate::failure::SessionFailure;
 use crate::io::{Output, Outputs, SocketId};
-use crate::machine::{Bond, Session, Sessions};
+use crate::machine::{Session, SessionMachine, SocketOwner};
 use crate::object::members;
 use crate::reach::Reach;
 use crate::time::Millis;
 
 /// How many there are of everything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
+pub struct SessionCounts {
     /// Open sockets.
     pub sockets: usize,
     /// Those on which nobody has registered.
@@ -34,7 +34,7 @@ pub struct Counts {
 /// What to do about a socket that does not say who it is.
 const ANONYMOUS: &str = "this program has connected and not registered: if it is a 1C client whose connection was lost, restart its MCP mode or the client, so that it registers again";
 
-impl Sessions {
+impl SessionMachine {
     /// The result of the built-in `session_list`, without anonymous sockets.
     pub fn session_list(&self, reach: &Reach, now: Millis) -> Value {
         let reachable = |(uid, _): &(&Arc<str>, &Session)| self.reachable(uid, reach).is_some();
@@ -66,7 +66,7 @@ impl Sessions {
         let anonymous: Vec<Value> = self
             .sockets
             .iter()
-            .filter(|(_, socket)| socket.bond == Bond::Anonymous)
+            .filter(|(_, socket)| socket.bond == SocketOwner::Anonymous)
             .map(|(id, socket)| {
                 json!({
                     "socket": id.0,
@@ -80,14 +80,15 @@ impl Sessions {
 
     /// Whether nobody has registered on a socket.
     pub fn is_anonymous(&self, socket: SocketId) -> bool {
-        self.sockets.get(&socket).is_some_and(|socket| socket.bond == Bond::Anonymous)
+        self.sockets.get(&socket).is_some_and(|socket| socket.bond == SocketOwner::Anonymous)
     }
 
     /// How many there are of everything, for metrics.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> SessionCounts {
         let sessions = || self.by_uid.values();
-        let anonymous = self.sockets.values().filter(|socket| socket.bond == Bond::Anonymous);
-        Counts {
+        let anonymous =
+            self.sockets.values().filter(|socket| socket.bond == SocketOwner::Anonymous);
+        SessionCounts {
             sockets: self.sockets.len(),
             anonymous: anonymous.count(),
             sessions: self.by_uid.len(),
@@ -103,12 +104,12 @@ impl Sessions {
         arguments: Option<&str>,
         reach: &Reach,
         now: Millis,
-    ) -> Result<(Value, Outputs), Failure> {
+    ) -> Result<(Value, Outputs), SessionFailure> {
         let config_id = Arguments::read(arguments)?.selector("config_id")?;
         let others = arguments.and_then(|raw| members(raw).ok()).unwrap_or_default();
         if let Some(other) = others.iter().find(|member| !member.is("config_id")) {
             let what = format!("unknown argument {}", other.raw_key);
-            return Err(Failure::InvalidArguments { what });
+            return Err(SessionFailure::InvalidArguments { what });
         }
         self.now = self.now.max(now);
         let removed = self.showcase.reset(config_id.as_deref(), reach);
@@ -126,7 +127,7 @@ impl Sessions {
     }
 
     /// The showcase, for whoever writes it to a file.
-    pub fn showcase(&self) -> impl Iterator<Item = &Arc<Entry>> {
+    pub fn showcase(&self) -> impl Iterator<Item = &Arc<ShowcaseEntry>> {
         self.showcase.all()
     }
 }

@@ -1,13 +1,13 @@
 //! The machine: every socket, session and call, and what happens to them.
 //!
-//! [`Sessions::handle`] is the only door: something happens, things to do come out. What outsiders
+//! [`SessionMachine::handle`] is the only door: something happens, things to do come out. What outsiders
 //! ask without changing anything stands in `route.rs` (where a call goes), `catalog.rs` (what an
 //! agent sees) and `list.rs` (what people see).
 //!
 //! Invariant: no clock, no randomness, no I/O; the same inputs give the same outputs.
 //! Invariant: a call that was let in ends exactly once; a frame is never sent twice.
 //! Tested by `machine/tests/` case by case and by `sim/` under a bad network.
-//! Start at [`Sessions::handle`], then `machine/join.rs`, `machine/call.rs`, `machine/answer.rs`.
+//! Start at [`SessionMachine::handle`], then `machine/join.rs`, `machine/call.rs`, `machine/answer.rs`.
 
 mod answer;
 mod call;
@@ -22,22 +22,25 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 pub(crate) use self::session::Session;
-pub(crate) use self::socket::Bond;
 use self::socket::Socket;
-use crate::entry::Entry;
-use crate::io::{Answer, CallId, Event, Input, Output, Outputs, SocketId, ViewId, What};
+pub(crate) use self::socket::SocketOwner;
+use crate::entry::ShowcaseEntry;
+use crate::io::{
+    CallAnswer, CallNumber, Input, Output, Outputs, SessionEvent, SessionEventKind, SocketId,
+    ViewId,
+};
+use crate::parsed_frame::FrameParser;
 use crate::pool::Pool;
 use crate::reach::Reach;
-use crate::settings::Settings;
+use crate::settings::SessionSettings;
 use crate::showcase::Showcase;
-use crate::spoken::Reader;
 use crate::time::Millis;
 use crate::timers::{Timer, Timers};
 
 /// All sessions of the process.
 #[derive(Debug)]
-pub struct Sessions {
-    pub(crate) settings: Settings,
+pub struct SessionMachine {
+    pub(crate) settings: SessionSettings,
     pub(crate) now: Millis,
     pub(crate) sockets: BTreeMap<SocketId, Socket>,
     pub(crate) by_uid: BTreeMap<Arc<str>, Session>,
@@ -45,9 +48,9 @@ pub struct Sessions {
     pub(crate) serving: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
     pub(crate) showcase: Showcase,
     /// Where each call is that has not been forgotten.
-    calls: HashMap<CallId, Arc<str>>,
+    calls: HashMap<CallNumber, Arc<str>>,
     /// Which call went out under which id.
-    wires: HashMap<String, (Arc<str>, CallId)>,
+    wires: HashMap<String, (Arc<str>, CallNumber)>,
     /// Counts ids on the wire.
     sent: u64,
     /// Counts sessions, so that one can be told from a later one with its uid.
@@ -67,12 +70,17 @@ struct View {
     digest: [u8; 32],
 }
 
-impl Sessions {
+impl SessionMachine {
     /// With the showcase as the store has it.
-    pub fn new(settings: Settings, showcase: impl IntoIterator<Item = Entry>, now: Millis) -> Self {
+    pub fn new(
+        settings: SessionSettings,
+        showcase: impl IntoIterator<Item = ShowcaseEntry>,
+        now: Millis,
+    ) -> Self {
         let pool = Pool::default();
-        let showcase =
-            showcase.into_iter().map(|entry| Entry { tools: pool.share(&entry.tools), ..entry });
+        let showcase = showcase
+            .into_iter()
+            .map(|entry| ShowcaseEntry { tools: pool.share(&entry.tools), ..entry });
         let showcase = Showcase::new(showcase);
         let mut sessions = Self {
             settings,
@@ -96,8 +104,8 @@ impl Sessions {
     }
 
     /// Reads frames for [`Input::Spoken`], without the machine.
-    pub fn reader(&self) -> Reader {
-        Reader { pool: self.pool.clone(), max_tools: self.settings.max_tools }
+    pub fn reader(&self) -> FrameParser {
+        FrameParser { pool: self.pool.clone(), max_tools: self.settings.max_tools }
     }
 
     /// Something has happened; what is to be done now.
@@ -143,11 +151,11 @@ impl Sessions {
     }
 
     /// New settings count from now on; what runs keeps the deadline it has. The servers stay those
-    /// of [`Sessions::set_servers`].
-    pub fn reconfigure(&mut self, settings: Settings, now: Millis) -> Outputs {
+    /// of [`SessionMachine::set_servers`].
+    pub fn reconfigure(&mut self, settings: SessionSettings, now: Millis) -> Outputs {
         self.now = self.now.max(now);
         let servers = std::mem::take(&mut self.settings.servers);
-        self.settings = Settings { servers, ..settings };
+        self.settings = SessionSettings { servers, ..settings };
         if !self.settings.showcase {
             self.showcase.clear();
         }
@@ -228,16 +236,16 @@ impl Sessions {
 
     fn event(
         &mut self,
-        what: What,
+        what: SessionEventKind,
         session_id: Option<&Arc<str>>,
         socket: Option<SocketId>,
         text: impl Into<String>,
     ) {
         let session_id = session_id.cloned();
-        self.out.push(Output::Event(Event { what, session_id, socket, text: text.into() }));
+        self.out.push(Output::Event(SessionEvent { what, session_id, socket, text: text.into() }));
     }
 
-    fn answer(&mut self, answer: Answer) {
+    fn answer(&mut self, answer: CallAnswer) {
         self.out.push(Output::Answer(answer));
     }
 }

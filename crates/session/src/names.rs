@@ -12,9 +12,9 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 use toolgate_mcp::fold;
 
-use crate::machine::Sessions;
+use crate::machine::SessionMachine;
 use crate::reach::Reach;
-use crate::settings::Settings;
+use crate::settings::SessionSettings;
 use crate::tool::Tool;
 
 const PREFIX: &str = "session__";
@@ -24,18 +24,18 @@ const MAX_NAME: usize = 256;
 
 /// A tool that a grant knows by a published name.
 #[derive(Debug, Clone)]
-pub struct Known {
+pub struct KnownSessionTool {
     /// What clients call it.
     pub original: Arc<str>,
-    /// Every other name that policies match: see [`Sessions::known`].
+    /// Every other name that policies match: see [`SessionMachine::known`].
     pub aliases: Arc<[Arc<str>]>,
     /// What the kinds of sessions that have it say of it: each different definition once per kind.
-    pub offered: Arc<[Offered]>,
+    pub offered: Arc<[KindDefinition]>,
 }
 
 /// A tool as the sessions of one kind define it.
 #[derive(Debug, Clone)]
-pub struct Offered {
+pub struct KindDefinition {
     /// The kind.
     pub kind: String,
     /// The definition.
@@ -43,13 +43,13 @@ pub struct Offered {
 }
 
 /// Adds a definition of a kind, if it is not there yet.
-pub(crate) fn offer(offered: &mut Vec<Offered>, kind: &str, tool: &Arc<Tool>) {
+pub(crate) fn offer(offered: &mut Vec<KindDefinition>, kind: &str, tool: &Arc<Tool>) {
     if !offered.iter().any(|known| known.kind == kind && Arc::ptr_eq(&known.tool, tool)) {
-        offered.push(Offered { kind: kind.to_owned(), tool: Arc::clone(tool) });
+        offered.push(KindDefinition { kind: kind.to_owned(), tool: Arc::clone(tool) });
     }
 }
 
-impl Sessions {
+impl SessionMachine {
     /// What a grant sees: published names and what clients call these tools.
     pub(crate) fn names(&self, reach: &Reach) -> BTreeMap<String, Arc<str>> {
         let live = self.serving.keys().filter(|name| self.is_served(name, reach));
@@ -89,7 +89,10 @@ impl Sessions {
     }
 }
 
-fn publish(settings: &Settings, originals: &BTreeSet<Arc<str>>) -> BTreeMap<String, Arc<str>> {
+fn publish(
+    settings: &SessionSettings,
+    originals: &BTreeSet<Arc<str>>,
+) -> BTreeMap<String, Arc<str>> {
     let mut names: BTreeMap<String, Arc<str>> = BTreeMap::new();
     let mut groups: BTreeMap<String, Vec<&Arc<str>>> = BTreeMap::new();
     // ASCII names keep what they are: no transliteration can take it from them.
@@ -129,11 +132,11 @@ fn publish(settings: &Settings, originals: &BTreeSet<Arc<str>>) -> BTreeMap<Stri
 }
 
 /// The name, with a prefix where it would be another's.
-fn prefixed(settings: &Settings, name: String) -> String {
+fn prefixed(settings: &SessionSettings, name: String) -> String {
     if is_taken(settings, &name) { format!("{PREFIX}{name}") } else { name }
 }
 
-fn is_taken(settings: &Settings, name: &str) -> bool {
+fn is_taken(settings: &SessionSettings, name: &str) -> bool {
     let name: String = fold(name).chars().map(look).collect();
     let of_server = |server: &String| {
         name.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with("__"))
@@ -209,7 +212,7 @@ fn latin(c: char) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn check(settings: &Settings, originals: &[&str], expected: &[(&str, &str)]) {
+    fn check(settings: &SessionSettings, originals: &[&str], expected: &[(&str, &str)]) {
         let names = publish(settings, &originals.iter().map(|name| Arc::from(*name)).collect());
         let names: Vec<(&str, &str)> = names.iter().map(|(a, b)| (a.as_str(), &**b)).collect();
         assert_eq!(names, expected);
@@ -217,7 +220,8 @@ mod tests {
 
     #[test]
     fn names_of_others_are_left_alone() {
-        let settings = Settings { servers: vec!["files".to_owned()], ..Settings::default() };
+        let settings =
+            SessionSettings { servers: vec!["files".to_owned()], ..SessionSettings::default() };
         check(
             &settings,
             &[
@@ -249,7 +253,7 @@ mod tests {
 
     #[test]
     fn names_in_ascii() {
-        let settings = Settings { ascii_names: true, ..Settings::default() };
+        let settings = SessionSettings { ascii_names: true, ..SessionSettings::default() };
         check(
             &settings,
             &["Документ.ПровестиЗаказ", "get x", "Ёлка Щи", "中"],

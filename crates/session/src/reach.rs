@@ -29,7 +29,7 @@ impl Reach {
 
 /// A token with which a socket has come, as far as the machine may know it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Token {
+pub struct SocketToken {
     /// Says which token it is, the same for as long as that token is configured; `None` where
     /// none is needed. It is no secret.
     pub id: Option<u32>,
@@ -41,7 +41,7 @@ pub struct Token {
     pub uids: Option<Vec<Glob>>,
 }
 
-impl Token {
+impl SocketToken {
     /// The first field that lies outside its bounds.
     pub(crate) fn outside(
         &self,

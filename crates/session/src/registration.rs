@@ -11,13 +11,13 @@ use crate::pool::{Pool, ReadTools};
 #[derive(Debug)]
 pub(crate) struct Registration {
     pub(crate) uid: Arc<str>,
-    pub(crate) card: Card,
+    pub(crate) card: SessionInfo,
     pub(crate) tools: ReadTools,
 }
 
 /// What a session says of itself but for its tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Card {
+pub(crate) struct SessionInfo {
     pub(crate) kind: String,
     pub(crate) version: String,
     pub(crate) infobase_name: String,
@@ -51,7 +51,7 @@ impl Registration {
             number(&members, "ib_session_number")?.ok_or("`ib_session_number` is missing")?;
         let config_id = string(&members, "config_id")?;
         let tools = value(&members, "tools").ok_or("`tools` is missing")?;
-        let card = Card {
+        let card = SessionInfo {
             version,
             infobase_name,
             ib_session_number,

@@ -11,34 +11,39 @@ use std::time::Duration;
 
 use self::choose::Choice;
 use crate::arguments::{Arguments, OPTIONS, invalid};
-use crate::failure::Failure;
+use crate::failure::SessionFailure;
 use crate::machine::Session;
-use crate::machine::Sessions;
-use crate::names::{Known, Offered, offer};
+use crate::machine::SessionMachine;
+use crate::names::{KindDefinition, KnownSessionTool, offer};
 use crate::reach::Reach;
-use crate::target::Target;
+use crate::target::CallTarget;
 use crate::tool::Tool;
 
 /// The arguments of a call, read once, before anything is looked up.
 #[derive(Debug)]
-pub struct Asked<'a>(Result<Arguments<'a>, Failure>);
+pub struct CallArguments<'a>(Result<Arguments<'a>, SessionFailure>);
 
-impl<'a> Asked<'a> {
+impl<'a> CallArguments<'a> {
     /// Reads raw arguments; missing ones are none.
     pub fn read(raw: Option<&'a str>) -> Self {
         Self(Arguments::read(raw))
     }
 
-    fn arguments(&self) -> Result<&Arguments<'a>, Failure> {
+    fn arguments(&self) -> Result<&Arguments<'a>, SessionFailure> {
         self.0.as_ref().map_err(Clone::clone)
     }
 }
 
-impl Sessions {
+impl SessionMachine {
     /// Finds out where a call goes. Changes nothing; give the target to
     /// [`crate::Input::Call`] once the call is let in.
-    pub fn resolve(&self, name: &str, asked: &Asked<'_>, reach: &Reach) -> Result<Target, Failure> {
-        let unknown = || Failure::UnknownTool { tool: name.to_owned() };
+    pub fn resolve(
+        &self,
+        name: &str,
+        asked: &CallArguments<'_>,
+        reach: &Reach,
+    ) -> Result<CallTarget, SessionFailure> {
+        let unknown = || SessionFailure::UnknownTool { tool: name.to_owned() };
         let original = self.original(name, reach).ok_or_else(unknown)?;
         if let Ok(arguments) = asked.arguments()
             && let Some(choice) = self.named(&original, arguments, reach)
@@ -56,16 +61,20 @@ impl Sessions {
 
     /// The tool that a grant knows by this name; none if it knows none such. Policies match it by
     /// what clients call it and by every name it is published under.
-    pub fn known(&self, name: &str, reach: &Reach) -> Option<Known> {
+    pub fn known(&self, name: &str, reach: &Reach) -> Option<KnownSessionTool> {
         let original = self.original(name, reach)?;
         let known = self.is_served(&original, reach) || self.is_known(&original, reach);
         let aliases = self.aliases(&original, name);
-        known.then(|| Known { offered: self.offered(&original, reach).into(), original, aliases })
+        known.then(|| KnownSessionTool {
+            offered: self.offered(&original, reach).into(),
+            original,
+            aliases,
+        })
     }
 
     /// What the kinds of sessions that a grant may reach say of a tool; of those that are there, also
     /// if they are idle, and of those that are remembered.
-    fn offered(&self, original: &str, reach: &Reach) -> Vec<Offered> {
+    fn offered(&self, original: &str, reach: &Reach) -> Vec<KindDefinition> {
         let mut offered = Vec::new();
         let uids = self.serving.get(original).into_iter().flatten();
         for session in uids.filter_map(|uid| self.reachable(uid, reach)) {
@@ -87,13 +96,13 @@ impl Sessions {
         original: &str,
         arguments: &Arguments<'_>,
         choice: &Choice<'_>,
-    ) -> Result<Target, Failure> {
+    ) -> Result<CallTarget, SessionFailure> {
         let (uid, session) = (choice.uid, choice.session);
-        let tool = session.tools.get(original).ok_or_else(|| Failure::SessionMismatch {
+        let tool = session.tools.get(original).ok_or_else(|| SessionFailure::SessionMismatch {
             session_id: Arc::clone(uid),
             tool: name.to_owned(),
         })?;
-        let target = Target {
+        let target = CallTarget {
             session_id: Arc::clone(uid),
             kind: session.card.kind.clone(),
             infobase_name: session.card.infobase_name.clone(),
@@ -136,13 +145,13 @@ impl Sessions {
     }
 
     /// Why a call cannot be let in as things stand now, if it cannot.
-    pub(crate) fn refusal(&self, target: &Target) -> Option<Failure> {
+    pub(crate) fn refusal(&self, target: &CallTarget) -> Option<SessionFailure> {
         let uid = &target.session_id;
         let session = self.by_uid.get(uid).filter(|session| session.life == target.life);
         let Some(session) = session else { return Some(target.gone()) };
         if !session.tools.contains_key(&target.tool.name) {
             let (session_id, tool) = (Arc::clone(uid), target.published.clone());
-            return Some(Failure::SessionMismatch { session_id, tool });
+            return Some(SessionFailure::SessionMismatch { session_id, tool });
         }
         let kind = self.settings.of_kind(&session.card.kind);
         if session.socket.is_none() && kind.reconnect_wait.is_zero() {
@@ -168,7 +177,7 @@ impl Sessions {
         session: &Session,
         tool: &Tool,
         arguments: &Arguments<'_>,
-    ) -> Result<Option<Duration>, Failure> {
+    ) -> Result<Option<Duration>, SessionFailure> {
         let kind = &session.card.kind;
         if arguments.no_deadline()? {
             return if self.settings.of_kind(kind).no_deadline {

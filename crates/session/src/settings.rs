@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::entry::Room;
+use crate::entry::ShowcaseLimits;
 use crate::glob::Glob;
 use crate::tool::Tool;
 
 /// Everything that can be set.
 #[derive(Debug, Clone)]
-pub struct Settings {
+pub struct SessionSettings {
     /// What register answers as `server_version`.
     pub server_version: String,
     /// What register answers as `heartbeat_interval_ms`; informational.
@@ -37,18 +37,18 @@ pub struct Settings {
     /// How long the showcase keeps tools after their last register.
     pub showcase_life: Duration,
     /// How much the showcase keeps.
-    pub room: Room,
+    pub room: ShowcaseLimits,
     /// How long changes of lists are gathered before anybody is told.
     pub coalesce: Duration,
     /// The most tools that one session may publish.
     pub max_tools: usize,
     /// How many sessions of one token are kept after they have left, and how many bytes their
     /// different lists of tools may have, before a new one is refused.
-    pub away: Room,
+    pub away: ShowcaseLimits,
     /// Names that session tools may not take.
     pub built_ins: Vec<String>,
     /// Names of the servers in force: tools called `<server>__…` get another name. Kept up to date
-    /// by [`crate::Sessions::set_servers`].
+    /// by [`crate::SessionMachine::set_servers`].
     pub servers: Vec<String>,
     /// Settings of kinds that have none of their own.
     pub common: KindSettings,
@@ -108,7 +108,7 @@ pub enum SchemaConflict {
     OneOf,
 }
 
-impl Settings {
+impl SessionSettings {
     /// The settings for sessions of a kind.
     pub fn of_kind(&self, kind: &str) -> &KindSettings {
         self.kinds.get(kind).unwrap_or(&self.common)
@@ -133,7 +133,7 @@ impl Settings {
     }
 }
 
-impl Default for Settings {
+impl Default for SessionSettings {
     fn default() -> Self {
         let common = KindSettings::default();
         let server = KindSettings {
@@ -156,10 +156,10 @@ impl Default for Settings {
             conflict: SchemaConflict::Merged,
             showcase: true,
             showcase_life: Duration::from_hours(5 * 24),
-            room: Room::default(),
+            room: ShowcaseLimits::default(),
             coalesce: Duration::from_millis(200),
             max_tools: 2000,
-            away: Room { entries: 4_096, bytes: 64 * 1024 * 1024 },
+            away: ShowcaseLimits { entries: 4_096, bytes: 64 * 1024 * 1024 },
             built_ins: ["session_list", "tools_cache_reset", "my_permissions"]
                 .map(str::to_owned)
                 .to_vec(),

@@ -14,10 +14,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::file::{ImportError, export, import};
-use crate::entry::{Entry, Key, Room};
-use crate::io::{Event, Output, What};
+use crate::entry::{EntryKey, ShowcaseEntry, ShowcaseLimits};
+use crate::io::{Output, SessionEvent, SessionEventKind};
 use crate::reach::Reach;
-use crate::registration::Card;
+use crate::registration::SessionInfo;
 use crate::time::Millis;
 use crate::tool::{Tools, read_tool};
 
@@ -27,7 +27,7 @@ const MAX_PUBLISHERS: usize = 256;
 /// All entries.
 #[derive(Debug, Default)]
 pub(crate) struct Showcase {
-    entries: BTreeMap<Key, Arc<Entry>>,
+    entries: BTreeMap<EntryKey, Arc<ShowcaseEntry>>,
     /// What they weigh together.
     bytes: usize,
 }
@@ -36,7 +36,7 @@ pub(crate) struct Showcase {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Publication<'a> {
     pub(crate) uid: &'a Arc<str>,
-    pub(crate) card: &'a Card,
+    pub(crate) card: &'a SessionInfo,
     pub(crate) tools: &'a Arc<Tools>,
     /// By registering, not by changing its tools.
     pub(crate) registered: bool,
@@ -44,7 +44,7 @@ pub(crate) struct Publication<'a> {
 
 impl Showcase {
     /// As it was kept, however much that is.
-    pub(crate) fn new(entries: impl IntoIterator<Item = Entry>) -> Self {
+    pub(crate) fn new(entries: impl IntoIterator<Item = ShowcaseEntry>) -> Self {
         let mut showcase = Self::default();
         for entry in entries {
             showcase.put(Arc::new(entry));
@@ -57,11 +57,11 @@ impl Showcase {
     }
 
     /// The entries that a grant sees.
-    pub(crate) fn visible(&self, reach: &Reach) -> impl Iterator<Item = &Arc<Entry>> {
+    pub(crate) fn visible(&self, reach: &Reach) -> impl Iterator<Item = &Arc<ShowcaseEntry>> {
         self.entries.values().filter(|entry| entry.is_visible(reach))
     }
 
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Entry>> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<ShowcaseEntry>> {
         self.entries.values()
     }
 
@@ -69,18 +69,18 @@ impl Showcase {
     pub(crate) fn publish(
         &mut self,
         publication: Publication<'_>,
-        room: Room,
+        room: ShowcaseLimits,
         now: Millis,
     ) -> Vec<Output> {
         let Publication { uid, card, tools, registered } = publication;
-        let key = Key {
+        let key = EntryKey {
             kind: card.kind.clone(),
             config_id: card.config_id.clone(),
             infobase_name: (!card.config_id_sent).then(|| card.infobase_name.clone()),
         };
         // One that was kept when there was more room may become smaller, not larger.
         let entries = room.entries.max(self.entries.len());
-        let room = Room { entries, bytes: room.bytes.max(self.bytes) };
+        let room = ShowcaseLimits { entries, bytes: room.bytes.max(self.bytes) };
         let mut outputs = self.displace_imported(&key);
         let before = self.entries.get(&key);
         let mut publishers = before.map(|entry| entry.publishers.clone()).unwrap_or_default();
@@ -94,7 +94,7 @@ impl Showcase {
             Some(entry) if !registered => entry.last_seen,
             _ => now,
         };
-        let entry = Entry { key, tools: Arc::clone(tools), last_seen, publishers };
+        let entry = ShowcaseEntry { key, tools: Arc::clone(tools), last_seen, publishers };
         if self.has_room(&entry, room) {
             let entry = Arc::new(entry);
             self.put(Arc::clone(&entry));
@@ -105,13 +105,13 @@ impl Showcase {
         outputs
     }
 
-    fn has_room(&self, entry: &Entry, room: Room) -> bool {
+    fn has_room(&self, entry: &ShowcaseEntry, room: ShowcaseLimits) -> bool {
         let before = self.entries.get(&entry.key);
         let bytes = self.bytes - before.map_or(0, |entry| entry.weight()) + entry.weight();
         (before.is_some() || self.entries.len() < room.entries) && bytes <= room.bytes
     }
 
-    fn full(&self, uid: &Arc<str>, key: &Key) -> Output {
+    fn full(&self, uid: &Arc<str>, key: &EntryKey) -> Output {
         let text = format!(
             "the tools of {}/{} are not kept: the showcase has {} entries of {} bytes already",
             key.kind,
@@ -120,25 +120,30 @@ impl Showcase {
             self.bytes
         );
         let session_id = Some(Arc::clone(uid));
-        Output::Event(Event { what: What::ShowcaseFull, session_id, socket: None, text })
+        Output::Event(SessionEvent {
+            what: SessionEventKind::ShowcaseFull,
+            session_id,
+            socket: None,
+            text,
+        })
     }
 
-    fn put(&mut self, entry: Arc<Entry>) {
+    fn put(&mut self, entry: Arc<ShowcaseEntry>) {
         self.bytes += entry.weight();
         if let Some(before) = self.entries.insert(entry.key.clone(), entry) {
             self.bytes -= before.weight();
         }
     }
 
-    fn remove(&mut self, key: &Key) {
+    fn remove(&mut self, key: &EntryKey) {
         if let Some(entry) = self.entries.remove(key) {
             self.bytes -= entry.weight();
         }
     }
 
     /// An imported entry goes when the first session of its kind and configuration registers.
-    fn displace_imported(&mut self, key: &Key) -> Vec<Output> {
-        let imported = Key { infobase_name: None, ..key.clone() };
+    fn displace_imported(&mut self, key: &EntryKey) -> Vec<Output> {
+        let imported = EntryKey { infobase_name: None, ..key.clone() };
         match self.entries.get(&imported) {
             Some(entry) if entry.publishers.is_empty() => {
                 self.remove(&imported);
@@ -149,7 +154,7 @@ impl Showcase {
     }
 
     /// Takes out what has lived its life.
-    pub(crate) fn evict(&mut self, now: Millis, life: Duration) -> Vec<Key> {
+    pub(crate) fn evict(&mut self, now: Millis, life: Duration) -> Vec<EntryKey> {
         self.take(|entry| entry.last_seen.after(life) <= now)
     }
 
@@ -159,15 +164,15 @@ impl Showcase {
     }
 
     /// Takes out what a grant may see, all of it or one configuration.
-    pub(crate) fn reset(&mut self, config_id: Option<&str>, reach: &Reach) -> Vec<Key> {
+    pub(crate) fn reset(&mut self, config_id: Option<&str>, reach: &Reach) -> Vec<EntryKey> {
         self.take(|entry| {
             entry.is_visible(reach) && config_id.is_none_or(|id| entry.key.config_id == id)
         })
     }
 
-    fn take(&mut self, doomed: impl Fn(&Entry) -> bool) -> Vec<Key> {
+    fn take(&mut self, doomed: impl Fn(&ShowcaseEntry) -> bool) -> Vec<EntryKey> {
         let doomed = self.entries.values().filter(|entry| doomed(entry));
-        let keys: Vec<Key> = doomed.map(|entry| entry.key.clone()).collect();
+        let keys: Vec<EntryKey> = doomed.map(|entry| entry.key.clone()).collect();
         for key in &keys {
             self.remove(key);
         }
@@ -177,7 +182,11 @@ impl Showcase {
 
 /// Of entries from elsewhere, those of kinds and configurations that a showcase knows nothing of,
 /// as far as there is room; and how many found none.
-pub fn new_to(showcase: &[Entry], entries: &[Entry], room: Room) -> (Vec<Entry>, usize) {
+pub fn new_to(
+    showcase: &[ShowcaseEntry],
+    entries: &[ShowcaseEntry],
+    room: ShowcaseLimits,
+) -> (Vec<ShowcaseEntry>, usize) {
     let known: HashSet<_> =
         showcase.iter().map(|entry| (&entry.key.kind, &entry.key.config_id)).collect();
     let mut filled = Showcase::new(showcase.iter().cloned());

@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::arguments::{invalid, not_an_identifier};
-use crate::failure::{Effect, Failure};
+use crate::failure::{Effect, SessionFailure};
 use crate::keys::{ambiguous, shown};
 use crate::tool::Tool;
 
 /// A call that can be let in, and where it goes.
 #[derive(Debug, Clone)]
-pub struct Target {
+pub struct CallTarget {
     /// The session.
     pub session_id: Arc<str>,
     /// Its kind.
@@ -35,10 +35,10 @@ pub struct Target {
     pub(crate) life: u64,
 }
 
-impl Target {
+impl CallTarget {
     /// Whether the session can read the keys of the arguments as they are meant. `asked` are those
     /// of the agent, with the gate's own keys.
-    pub fn check_keys(&self, asked: &str) -> Result<(), Failure> {
+    pub fn check_keys(&self, asked: &str) -> Result<(), SessionFailure> {
         if !self.identifier_keys {
             return Ok(());
         }
@@ -52,8 +52,8 @@ impl Target {
         ambiguous(asked).map_or(Ok(()), |what| Err(invalid(what)))
     }
 
-    pub(crate) fn gone(&self) -> Failure {
-        Failure::SessionGone {
+    pub(crate) fn gone(&self) -> SessionFailure {
+        SessionFailure::SessionGone {
             session_id: Arc::clone(&self.session_id),
             effect: Effect::NotStarted,
         }

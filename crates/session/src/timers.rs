@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::io::{CallId, SocketId};
+use crate::io::{CallNumber, SocketId};
 use crate::time::Millis;
 
 /// Something that waits for a time.
@@ -16,7 +16,7 @@ pub(crate) enum Timer {
     /// A session that nobody uses.
     Idle(Arc<str>),
     /// The deadline of a call, in the queue or running; or the end of its slot's quarantine.
-    Call(CallId),
+    Call(CallNumber),
     /// Views are told what has changed.
     Lists,
     /// The oldest entry of the showcase has lived its life.

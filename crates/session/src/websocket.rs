@@ -1,12 +1,12 @@
 //! WebSocket framing (RFC 6455) as a server needs it: bytes in, messages out, and frames to send.
 //!
-//! [`Ear::take`] is given what has come, in whatever pieces, and says what was heard. It holds no
+//! [`WebSocketReader::take`] is given what has come, in whatever pieces, and says what was heard. It holds no
 //! more than what has come of the message that is not complete yet, and nothing between two
 //! messages: a thousand silent sockets cost nothing here, and whoever sent one large frame does
 //! not go on costing as much. [`encode`] is the other way.
 //!
 //! Invariant: a length is checked before anything is held for it, fragments together.
-//! Invariant: after a [`Fault`] nothing is held, and the socket is to be closed.
+//! Invariant: after a [`WebSocketError`] nothing is held, and the socket is to be closed.
 //! Tested below against a naive encoder, in all splits; fuzzed by `fuzz_targets/websocket.rs`.
 
 #[cfg(test)]
@@ -14,7 +14,7 @@ mod tests;
 
 /// What was heard on a socket.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
+pub enum WebSocketMessage {
     /// A text.
     Text(String),
     /// So many bytes that are no text, and that nobody wants.
@@ -29,7 +29,7 @@ pub enum Heard {
 
 /// Why a socket cannot be heard any longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum WebSocketError {
     /// It is no WebSocket that this is.
     Protocol(&'static str),
     /// A text is no UTF-8.
@@ -57,7 +57,7 @@ pub enum Opcode {
 
 /// Puts together what comes in on one socket.
 #[derive(Debug)]
-pub struct Ear {
+pub struct WebSocketReader {
     /// The largest message.
     most: usize,
     /// The head of a frame, as far as it has come.
@@ -87,7 +87,7 @@ const CONTROL: usize = 125;
 /// Room is made in steps that begin with this.
 const FIRST_STEP: usize = 1_024;
 
-impl Ear {
+impl WebSocketReader {
     /// For messages of at most so many bytes.
     pub fn new(most: usize) -> Self {
         Self {
@@ -107,7 +107,7 @@ impl Ear {
     }
 
     /// Takes bytes from the front of `bytes` until something was heard or none are left.
-    pub fn take(&mut self, bytes: &mut &[u8]) -> Result<Option<Heard>, Fault> {
+    pub fn take(&mut self, bytes: &mut &[u8]) -> Result<Option<WebSocketMessage>, WebSocketError> {
         let heard = self.try_take(bytes);
         if heard.is_err() {
             *self = Self::new(self.most);
@@ -115,7 +115,7 @@ impl Ear {
         heard
     }
 
-    fn try_take(&mut self, bytes: &mut &[u8]) -> Result<Option<Heard>, Fault> {
+    fn try_take(&mut self, bytes: &mut &[u8]) -> Result<Option<WebSocketMessage>, WebSocketError> {
         loop {
             let frame = if let Some(frame) = self.frame {
                 frame
@@ -159,13 +159,13 @@ impl Ear {
     }
 
     /// Judges a head that is complete.
-    fn begin(&self) -> Result<Frame, Fault> {
+    fn begin(&self) -> Result<Frame, WebSocketError> {
         let [first, second, rest @ ..] = self.head;
         if first & 0x70 != 0 {
-            return Err(Fault::Protocol("reserved bits are set"));
+            return Err(WebSocketError::Protocol("reserved bits are set"));
         }
         if second & 0x80 == 0 {
-            return Err(Fault::Protocol("a frame of a client must be masked"));
+            return Err(WebSocketError::Protocol("a frame of a client must be masked"));
         }
         let extended = extended_length(second);
         let length = match extended {
@@ -173,28 +173,38 @@ impl Ear {
             _ => rest.iter().take(extended).fold(0, |sum, byte| (sum << 8) | u64::from(*byte)),
         };
         let mask = rest.get(extended..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
-        let opcode = Opcode::of(first & 0x0f).ok_or(Fault::Protocol("unknown opcode"))?;
+        let opcode = Opcode::of(first & 0x0f).ok_or(WebSocketError::Protocol("unknown opcode"))?;
         let last = first & 0x80 != 0;
-        let left = usize::try_from(length).map_err(|_| Fault::TooLarge)?;
+        let left = usize::try_from(length).map_err(|_| WebSocketError::TooLarge)?;
         self.judge(opcode, last, left)?;
         Ok(Frame { opcode, last, mask, left })
     }
 
     /// Whether such a frame may come now.
-    fn judge(&self, opcode: Opcode, last: bool, left: usize) -> Result<(), Fault> {
+    fn judge(&self, opcode: Opcode, last: bool, left: usize) -> Result<(), WebSocketError> {
         if opcode.is_control() {
             let fits = last && left <= CONTROL;
-            return if fits { Ok(()) } else { Err(Fault::Protocol("a control frame is too long")) };
+            return if fits {
+                Ok(())
+            } else {
+                Err(WebSocketError::Protocol("a control frame is too long"))
+            };
         }
         match (opcode, self.is_text) {
-            (Opcode::Continuation, None) => return Err(Fault::Protocol("nothing to go on with")),
+            (Opcode::Continuation, None) => {
+                return Err(WebSocketError::Protocol("nothing to go on with"));
+            }
             (Opcode::Text | Opcode::Binary, Some(_)) => {
-                return Err(Fault::Protocol("the message before is not complete"));
+                return Err(WebSocketError::Protocol("the message before is not complete"));
             }
             _ => {}
         }
         let whole = self.message.len().checked_add(left);
-        if whole.is_some_and(|whole| whole <= self.most) { Ok(()) } else { Err(Fault::TooLarge) }
+        if whole.is_some_and(|whole| whole <= self.most) {
+            Ok(())
+        } else {
+            Err(WebSocketError::TooLarge)
+        }
     }
 
     fn read_payload(&mut self, mut frame: Frame, bytes: &mut &[u8]) -> Frame {
@@ -215,22 +225,24 @@ impl Ear {
     }
 
     /// What a frame that is complete has come to.
-    fn end(&mut self, frame: Frame) -> Result<Option<Heard>, Fault> {
+    fn end(&mut self, frame: Frame) -> Result<Option<WebSocketMessage>, WebSocketError> {
         match frame.opcode {
             Opcode::Text => self.is_text = Some(true),
             Opcode::Binary => self.is_text = Some(false),
             Opcode::Continuation => {}
-            Opcode::Ping => return Ok(Some(Heard::Ping(std::mem::take(&mut self.control)))),
+            Opcode::Ping => {
+                return Ok(Some(WebSocketMessage::Ping(std::mem::take(&mut self.control))));
+            }
             Opcode::Pong => {
                 self.control = Vec::new();
-                return Ok(Some(Heard::Pong));
+                return Ok(Some(WebSocketMessage::Pong));
             }
             Opcode::Close => {
                 let reason = std::mem::take(&mut self.control);
                 if reason.len() == 1 {
-                    return Err(Fault::Protocol("half a close code"));
+                    return Err(WebSocketError::Protocol("half a close code"));
                 }
-                return Ok(Some(Heard::Close));
+                return Ok(Some(WebSocketMessage::Close));
             }
         }
         if !frame.last {
@@ -238,8 +250,10 @@ impl Ear {
         }
         let message = std::mem::take(&mut self.message);
         Ok(Some(match self.is_text.take() {
-            Some(true) => Heard::Text(String::from_utf8(message).map_err(|_| Fault::NotUtf8)?),
-            _ => Heard::Binary(message.len()),
+            Some(true) => WebSocketMessage::Text(
+                String::from_utf8(message).map_err(|_| WebSocketError::NotUtf8)?,
+            ),
+            _ => WebSocketMessage::Binary(message.len()),
         }))
     }
 }

@@ -10,33 +10,33 @@ use std::{
     path::Path,
 };
 
-use toolgate_audit::{Hash, PublicKey, Secret, Signer};
-use toolgate_store::{Fault, FaultKind};
+use toolgate_audit::{ArgumentHashKey, Hash, PublicKey, Signer};
+use toolgate_store::{StoreError, StoreErrorKind};
 
-use crate::{Randomness, fault::file_fault};
+use crate::{Randomness, error::file_error};
 
 /// What is made is never made through a link.
 const NO_LINK: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
 /// Makes the data folder, for its owner alone.
-pub(crate) fn make_folder(folder: &Path) -> Result<(), Fault> {
+pub(crate) fn make_folder(folder: &Path) -> Result<(), StoreError> {
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(|error| file_fault(folder, &error))
+    made.map_err(|error| file_error(folder, &error))
 }
 
 /// The folder's keys.
 pub(crate) fn read_or_make(
     folder: &Path,
     randomness: &Randomness,
-) -> Result<(Signer, Secret), Fault> {
+) -> Result<(Signer, ArgumentHashKey), StoreError> {
     let signer = Signer::new(&key(&folder.join("audit.key"), &randomness.signing, 0o600)?);
     key(&folder.join("audit.pub"), &signer.public_key().to_bytes(), 0o644)?;
-    let secret = Secret(key(&folder.join("hash.key"), &randomness.hashing, 0o600)?);
+    let secret = ArgumentHashKey(key(&folder.join("hash.key"), &randomness.hashing, 0o600)?);
     Ok((signer, secret))
 }
 
 /// The key that checkpoints of a folder are verified with.
-pub(crate) fn public_key(folder: &Path) -> Result<PublicKey, Fault> {
+pub(crate) fn public_key(folder: &Path) -> Result<PublicKey, StoreError> {
     let secret = folder.join("audit.key");
     if secret.exists() {
         return Ok(Signer::new(&read(&secret)?).public_key());
@@ -46,7 +46,7 @@ pub(crate) fn public_key(folder: &Path) -> Result<PublicKey, Fault> {
 }
 
 /// Reads a key, or makes it. Several processes may try at once: the first one wins.
-fn key(path: &Path, fresh: &[u8; 32], mode: u32) -> Result<[u8; 32], Fault> {
+fn key(path: &Path, fresh: &[u8; 32], mode: u32) -> Result<[u8; 32], StoreError> {
     if path.exists() {
         return read(path);
     }
@@ -68,16 +68,16 @@ fn key(path: &Path, fresh: &[u8; 32], mode: u32) -> Result<[u8; 32], Fault> {
             _ => fs::remove_file(&temporary),
         }
     };
-    write().map_err(|error| file_fault(path, &error))?;
+    write().map_err(|error| file_error(path, &error))?;
     read(path)
 }
 
-fn read(path: &Path) -> Result<[u8; 32], Fault> {
-    let text = fs::read_to_string(path).map_err(|error| file_fault(path, &error))?;
+fn read(path: &Path) -> Result<[u8; 32], StoreError> {
+    let text = fs::read_to_string(path).map_err(|error| file_error(path, &error))?;
     Hash::parse(text.trim_end()).map(|hash| hash.0).map_err(|_| no_key(path))
 }
 
-fn no_key(path: &Path) -> Fault {
+fn no_key(path: &Path) -> StoreError {
     let message = format!("`{}` holds no key: it must be 64 hex digits", path.display());
-    Fault::new(FaultKind::Corrupt, message)
+    StoreError::new(StoreErrorKind::Corrupt, message)
 }

@@ -1,7 +1,7 @@
 //! A store in SQLite: one file in the data folder, which several processes of one machine may open.
 //!
 //! [`open()`] makes or opens a data folder and gives a [`toolgate_store::Engine`] over it;
-//! [`Audit`] reads and [`verify()`] checks the audit of a folder, with or without a running gateway.
+//! [`AuditReader`] reads and [`verify()`] checks the audit of a folder, with or without a running gateway.
 //!
 //! Invariant: every write is one `BEGIN IMMEDIATE` that reads counters and the head of the chain
 //! from the database. Nothing that decides is remembered from one transaction to the next.
@@ -12,7 +12,7 @@
 //! processes live), `open_calls` (which calls have not ended). Statements are in `sql/`, the schema in `sql/migrations/`.
 
 mod audit;
-mod fault;
+mod error;
 mod keys;
 mod open_calls;
 mod owner;
@@ -31,11 +31,11 @@ mod write;
 use std::{fmt, path::Path, sync::Arc};
 
 use jiff::Timestamp;
-use toolgate_audit::{PublicKey, Secret};
-use toolgate_store::{Due, Engine, Fault, Settings, Tell};
+use toolgate_audit::{ArgumentHashKey, PublicKey};
+use toolgate_store::{CheckpointSchedule, Engine, EngineSettings, OnCheckpoint, StoreError};
 
-pub use audit::Audit;
-pub use readonly::Outside;
+pub use audit::AuditReader;
+pub use readonly::ReadOnlyStore;
 pub use schema::VERSION as SCHEMA_VERSION;
 pub use sync::SyncFile;
 pub use verify::{public_key, verify, verify_by};
@@ -62,59 +62,63 @@ pub struct Randomness {
 }
 
 /// What a folder is opened with.
-pub struct Options {
+pub struct OpenOptions {
     /// How safe intents are.
     pub durability: Durability,
     /// Random bytes.
     pub randomness: Randomness,
     /// When checkpoints are signed.
-    pub due: Due,
+    pub due: CheckpointSchedule,
     /// Gets every checkpoint that is written.
-    pub on_checkpoint: Option<Box<Tell>>,
+    pub on_checkpoint: Option<Box<OnCheckpoint>>,
     /// Makes sure of what was written to a file; tests put a slow or failing disk here.
     pub sync: Arc<SyncFile>,
 }
 
 /// An open data folder.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedFolder {
     /// The store.
     pub store: Engine,
     /// The key of hashed arguments.
-    pub secret: Secret,
+    pub secret: ArgumentHashKey,
     /// The key that checkpoints are verified with.
     pub public_key: PublicKey,
 }
 
 /// Opens a data folder, and makes it if there is none. Before it returns, calls that a dead
 /// process left open have their `unknown` row; calls of living processes are left alone.
-pub fn open(folder: &Path, options: Options, now: Timestamp) -> Result<Opened, Fault> {
-    let Options { durability, randomness, due, on_checkpoint, sync } = options;
+pub fn open(
+    folder: &Path,
+    options: OpenOptions,
+    now: Timestamp,
+) -> Result<OpenedFolder, StoreError> {
+    let OpenOptions { durability, randomness, due, on_checkpoint, sync } = options;
     keys::make_folder(folder)?;
     let (signer, secret) = keys::read_or_make(folder, &randomness)?;
     let public_key = signer.public_key();
-    let backend = write::Sqlite::open(folder, durability, randomness.owner, sync)?;
-    let settings = Settings { signer: Some(signer), due, on_checkpoint };
+    let backend = write::SqliteBackend::open(folder, durability, randomness.owner, sync)?;
+    let settings = EngineSettings { signer: Some(signer), due, on_checkpoint };
     let store = Engine::start(backend, settings, now)?;
-    Ok(Opened { store, secret, public_key })
+    Ok(OpenedFolder { store, secret, public_key })
 }
 
-impl Options {
+impl OpenOptions {
     /// The usual options.
     pub fn new(durability: Durability, randomness: Randomness) -> Self {
         Self {
             durability,
             randomness,
-            due: Due::default(),
+            due: CheckpointSchedule::default(),
             on_checkpoint: None,
             sync: Arc::new(sync::fdatasync),
         }
     }
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for OpenOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options").field("durability", &self.durability).finish_non_exhaustive()
+        f.debug_struct("OpenOptions").field("durability", &self.durability).finish_non_exhaustive()
     }
 }
 

@@ -11,9 +11,9 @@ use std::{
 };
 
 use rustix::fs::{FlockOperation, flock};
-use toolgate_store::Fault;
+use toolgate_store::StoreError;
 
-use crate::fault::file_fault;
+use crate::error::file_error;
 
 /// This process, as others see it.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Owner {
 
 impl Owner {
     /// Takes this process's lock, and clears away what dead ones left.
-    pub(crate) fn new(folder: &Path, id: u64) -> Result<Self, Fault> {
+    pub(crate) fn new(folder: &Path, id: u64) -> Result<Self, StoreError> {
         let folder = folder.join("owners");
         let id = id.cast_signed();
         let path = path(&folder, id);
@@ -48,7 +48,7 @@ impl Owner {
                 }
             }
         };
-        let lock = lock().map_err(|error: std::io::Error| file_fault(&path, &error))?;
+        let lock = lock().map_err(|error: std::io::Error| file_error(&path, &error))?;
         let owner = Self { id, folder, path, _lock: lock };
         owner.clear();
         Ok(owner)

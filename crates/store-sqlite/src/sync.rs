@@ -14,7 +14,7 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
-use toolgate_store::{Fault, FaultKind};
+use toolgate_store::{StoreError, StoreErrorKind};
 
 use crate::{Durability, schema};
 
@@ -34,7 +34,7 @@ pub(crate) fn fdatasync(file: &File) -> io::Result<()> {
 
 /// What the writer and the thread tell each other.
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
+pub(crate) struct SyncMonitor {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -48,7 +48,7 @@ struct State {
     ended: bool,
 }
 
-impl Watch {
+impl SyncMonitor {
     /// Something was written.
     pub(crate) fn written(&self) {
         let mut state = self.state.lock();
@@ -59,14 +59,14 @@ impl Watch {
     }
 
     /// Refuses when syncing lags.
-    pub(crate) fn may_admit(&self) -> Result<(), Fault> {
+    pub(crate) fn may_admit(&self) -> Result<(), StoreError> {
         let state = self.state.lock();
         // What is being synced has waited longer than what waits.
         let oldest = state.syncing.or(state.waiting);
         match oldest.map(|since| since.elapsed()) {
             Some(lag) if lag > MAX_LAG => {
                 let message = format!("what was written is not synced for {} s", lag.as_secs());
-                Err(Fault::new(FaultKind::Lagging, message))
+                Err(StoreError::new(StoreErrorKind::Lagging, message))
             }
             _ => Ok(()),
         }
@@ -105,14 +105,14 @@ impl Watch {
 pub(crate) struct Syncer {
     pub(crate) folder: PathBuf,
     pub(crate) durability: Durability,
-    pub(crate) watch: Arc<Watch>,
+    pub(crate) watch: Arc<SyncMonitor>,
     pub(crate) sync: Arc<SyncFile>,
 }
 
 impl Syncer {
-    pub(crate) fn start(self) -> Result<JoinHandle<()>, Fault> {
+    pub(crate) fn start(self) -> Result<JoinHandle<()>, StoreError> {
         let spawned = thread::Builder::new().name("store-syncer".to_owned()).spawn(|| self.run());
-        spawned.map_err(|error| Fault::new(FaultKind::Internal, error.to_string()))
+        spawned.map_err(|error| StoreError::new(StoreErrorKind::Internal, error.to_string()))
     }
 
     fn run(self) {

@@ -7,7 +7,7 @@ use std::fmt;
 
 /// A place between the first and the last step of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Point {
+pub enum Failpoint {
     /// A group is complete and not committed.
     BeforeCommit,
     /// A group is committed, and nobody has heard of it.
@@ -18,23 +18,27 @@ pub enum Point {
     AfterAnswer,
 }
 
-impl Point {
+impl Failpoint {
     /// All of them, in the order of a call.
-    pub const ALL: [Point; 4] =
-        [Point::BeforeCommit, Point::AfterCommit, Point::BeforeSend, Point::AfterAnswer];
+    pub const ALL: [Failpoint; 4] = [
+        Failpoint::BeforeCommit,
+        Failpoint::AfterCommit,
+        Failpoint::BeforeSend,
+        Failpoint::AfterAnswer,
+    ];
 
     /// Its name.
     pub fn as_str(self) -> &'static str {
         match self {
-            Point::BeforeCommit => "before-commit",
-            Point::AfterCommit => "after-commit",
-            Point::BeforeSend => "before-send",
-            Point::AfterAnswer => "after-answer",
+            Failpoint::BeforeCommit => "before-commit",
+            Failpoint::AfterCommit => "after-commit",
+            Failpoint::BeforeSend => "before-send",
+            Failpoint::AfterAnswer => "after-answer",
         }
     }
 }
 
-impl fmt::Display for Point {
+impl fmt::Display for Failpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -42,21 +46,21 @@ impl fmt::Display for Point {
 
 /// Is told of every point that is reached.
 #[cfg(debug_assertions)]
-pub type Hook = dyn Fn(Point) + Send + Sync;
+pub type FailpointHook = dyn Fn(Failpoint) + Send + Sync;
 
 #[cfg(debug_assertions)]
-static HOOK: std::sync::OnceLock<Box<Hook>> = std::sync::OnceLock::new();
+static HOOK: std::sync::OnceLock<Box<FailpointHook>> = std::sync::OnceLock::new();
 
 /// From now on `hook` is told of every point; the first one stays.
 #[cfg(debug_assertions)]
-pub fn arm(hook: Box<Hook>) {
+pub fn arm(hook: Box<FailpointHook>) {
     // A second one would be a mistake of a test, and changes nothing.
     drop(HOOK.set(hook));
 }
 
 /// A call has come this far.
 #[cfg(debug_assertions)]
-pub fn reach(point: Point) {
+pub fn reach(point: Failpoint) {
     if let Some(hook) = HOOK.get() {
         hook(point);
     }
@@ -65,4 +69,4 @@ pub fn reach(point: Point) {
 /// A call has come this far.
 #[cfg(not(debug_assertions))]
 #[inline(always)]
-pub fn reach(_: Point) {}
+pub fn reach(_: Failpoint) {}

@@ -10,10 +10,10 @@
 use std::{fmt, sync::Arc};
 
 use futures_util::future::BoxFuture;
-use toolgate_audit::{CallId, Draft, cut};
+use toolgate_audit::{CallId, Draft, truncate};
 use toolgate_policy::Verdict;
 
-use crate::{Ending, NotAudited, Settled, reply};
+use crate::{Completion, NotAudited, Settled, reply};
 
 /// A call whose counters are taken and whose intent is written.
 #[derive(Debug)]
@@ -50,7 +50,7 @@ pub(crate) trait Outcomes: Send + Sync {
 pub(crate) struct Finish {
     pub(crate) intent: Box<Draft>,
     /// `None`: its ticket was dropped.
-    pub(crate) ending: Option<Ending>,
+    pub(crate) completion: Option<Completion>,
     pub(crate) reply: Option<reply::Sender<Settled, NotAudited>>,
 }
 
@@ -96,33 +96,38 @@ impl Permit {
 
 impl Ticket {
     /// Tells the outcome. It is written with the next group; the agent's answer need not wait.
-    pub fn finish(mut self, ending: Ending) {
-        self.send(Some(ending), None);
+    pub fn finish(mut self, completion: Completion) {
+        self.send(Some(completion), None);
     }
 
     /// Tells the outcome and waits until it is written: for results that yield or end owned ids,
-    /// and for those that end a leg.
+    /// and for those that end a round.
     pub fn finish_written(
         mut self,
-        ending: Ending,
+        completion: Completion,
     ) -> BoxFuture<'static, Result<Settled, NotAudited>> {
         let (reply, answered) = futures_channel::oneshot::channel();
-        self.send(Some(ending), Some(reply));
+        self.send(Some(completion), Some(reply));
         reply::receive(answered, NotAudited)
     }
 
-    fn send(&mut self, ending: Option<Ending>, reply: Option<reply::Sender<Settled, NotAudited>>) {
-        let ending = ending.map(|mut ending| {
-            for text in [&mut ending.error_code, &mut ending.message].into_iter().flatten() {
-                if let Some(short) = cut(text) {
+    fn send(
+        &mut self,
+        completion: Option<Completion>,
+        reply: Option<reply::Sender<Settled, NotAudited>>,
+    ) {
+        let completion = completion.map(|mut completion| {
+            for text in [&mut completion.error_code, &mut completion.message].into_iter().flatten()
+            {
+                if let Some(short) = truncate(text) {
                     *text = short;
                 }
             }
-            ending
+            completion
         });
         if let Some(intent) = self.call.take() {
             // If the writer is gone, the next start finds the intent and writes `unknown`.
-            self.outcomes.finish(Finish { intent, ending, reply });
+            self.outcomes.finish(Finish { intent, completion, reply });
         }
     }
 }

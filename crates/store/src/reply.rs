@@ -3,7 +3,7 @@
 use futures_channel::oneshot;
 use futures_util::future::BoxFuture;
 
-use crate::Fault;
+use crate::StoreError;
 
 /// Sends the reply to one request.
 pub(crate) type Sender<T, E> = oneshot::Sender<Result<T, E>>;
@@ -11,7 +11,7 @@ pub(crate) type Sender<T, E> = oneshot::Sender<Result<T, E>>;
 /// The future of a reply. A reply that never comes means that the store is closed.
 pub(crate) fn receive<T: Send + 'static, E: Send + 'static>(
     answered: oneshot::Receiver<Result<T, E>>,
-    refuse: fn(Fault) -> E,
+    refuse: fn(StoreError) -> E,
 ) -> BoxFuture<'static, Result<T, E>> {
-    Box::pin(async move { answered.await.unwrap_or_else(|_| Err(refuse(Fault::closed()))) })
+    Box::pin(async move { answered.await.unwrap_or_else(|_| Err(refuse(StoreError::closed()))) })
 }

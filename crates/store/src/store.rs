@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use toolgate_audit::{CallId, Checkpoint, Draft, Row};
 
 use crate::{
-    Answer, Asking, Change, ChangeError, Kept, Look, NotAudited, NotReadable, Page, Snapshot,
-    Status,
+    AdmitOutcome, AdmitRequest, Change, ChangeError, Document, NotAudited, NotReadable, ReadUsage,
+    RowQuery, Snapshot, StoreStatus,
 };
 
 /// Admits calls, keeps what people set up, and tells what happened.
@@ -21,7 +21,7 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Decides a call and, if it may pass, takes its counters and writes its intent, all in one
     /// transaction. Only this makes an [`crate::Admitted`]. A limit of N admits N, never N + 1,
     /// however many tasks and processes ask.
-    fn admit(&self, asking: Asking) -> BoxFuture<'static, Result<Answer, NotAudited>>;
+    fn admit(&self, request: AdmitRequest) -> BoxFuture<'static, Result<AdmitOutcome, NotAudited>>;
 
     /// Writes a refusal that the policy did not make (frozen, unknown tool, …). Of one (grant,
     /// tool, rule) ten a minute are rows; the rest become one row with a count.
@@ -38,30 +38,34 @@ pub trait Store: Send + Sync + fmt::Debug {
     fn touch(&self, grant: Arc<str>, now: Timestamp);
 
     /// A number that grows whenever what [`Store::snapshot`] gives changes, or a document of a
-    /// [`crate::SETUP`] space, in whichever process.
-    /// Cheap; at most one tick old. [`Asking::generation`] makes admission exact.
+    /// [`crate::SETUP_SPACES`] space, in whichever process.
+    /// Cheap; at most one tick old. [`AdmitRequest::generation`] makes admission exact.
     fn generation(&self) -> u64;
 
     /// Everything people set up.
     fn snapshot(&self) -> BoxFuture<'static, Result<Snapshot, NotReadable>>;
 
     /// What was kept in a space, by key.
-    fn kept(&self, space: &str) -> BoxFuture<'static, Result<Vec<Kept>, NotReadable>>;
+    fn documents(&self, space: &str) -> BoxFuture<'static, Result<Vec<Document>, NotReadable>>;
 
     /// Rows of the audit, ascending.
-    fn rows(&self, page: Page) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>>;
+    fn rows(&self, page: RowQuery) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>>;
 
     /// All rows of one call, ascending.
-    fn story(&self, call: CallId) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>>;
+    fn call_rows(&self, call: CallId) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>>;
 
     /// Every checkpoint, ascending.
     fn checkpoints(&self) -> BoxFuture<'static, Result<Vec<Checkpoint>, NotReadable>>;
 
     /// The head of the chain, the clock's high-water mark, calls that are open.
-    fn status(&self) -> BoxFuture<'static, Result<Status, NotReadable>>;
+    fn status(&self) -> BoxFuture<'static, Result<StoreStatus, NotReadable>>;
 
     /// Shows what has been used, for explaining and for `my_permissions`; takes nothing.
-    fn look(&self, now: Timestamp, look: Box<Look>) -> BoxFuture<'static, Result<(), NotReadable>>;
+    fn read_usage(
+        &self,
+        now: Timestamp,
+        read: Box<ReadUsage>,
+    ) -> BoxFuture<'static, Result<(), NotReadable>>;
 
     /// Time has passed; to be called about once a second. Ends minutes of denials, signs
     /// checkpoints, forgets what can no longer count, notices changes of other processes.

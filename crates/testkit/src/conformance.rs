@@ -1,7 +1,7 @@
 //! The server that the official conformance suite asks for, under the names that it asks for.
 //!
 //! It is made of rmcp, an implementation of the protocol that is not ours, and speaks both eras,
-//! over streamable HTTP and over stdio. [`Era`] can take one of them away, which makes it a server
+//! over streamable HTTP and over stdio. [`FixtureEra`] can take one of them away, which makes it a server
 //! that a client of the other era cannot talk to without a bridge.
 //!
 //! A tool that asks its client something does so in either era: with requests of the server in the
@@ -35,7 +35,7 @@ use self::fixture::Fixture;
 
 /// Which protocols it speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Era {
+pub enum FixtureEra {
     /// All of them.
     Both,
     /// Those with a handshake, to 2025-11-25.
@@ -47,12 +47,12 @@ pub enum Era {
 /// The server that the conformance suite asks for
 #[derive(Parser)]
 #[command(name = "toolgate-conformance")]
-struct Words {
+struct Args {
     /// How it is reached
     transport: Transport,
     /// Which protocols it speaks
     #[arg(long, default_value = "both")]
-    era: Era,
+    era: FixtureEra,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -66,7 +66,7 @@ enum Transport {
 /// The whole program, with the words of its command line.
 pub fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
     let name = std::iter::once("toolgate-conformance".into());
-    let words = match Words::try_parse_from(name.chain(words)) {
+    let words = match Args::try_parse_from(name.chain(words)) {
         Ok(words) => words,
         Err(error) => {
             // Nobody is left to be told that nobody can be told.
@@ -83,7 +83,7 @@ pub fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn run(words: &Words) -> Result<()> {
+fn run(words: &Args) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -95,7 +95,7 @@ fn run(words: &Words) -> Result<()> {
     }
 }
 
-async fn speak(era: Era) -> Result<()> {
+async fn speak(era: FixtureEra) -> Result<()> {
     let stdin = Receiver::from_owned_fd(io::stdin().as_fd().try_clone_to_owned()?)
         .context("standard input is no pipe")?;
     let stdout = Sender::from_owned_fd(io::stdout().as_fd().try_clone_to_owned()?)
@@ -105,7 +105,7 @@ async fn speak(era: Era) -> Result<()> {
     Ok(())
 }
 
-async fn listen(era: Era) -> Result<()> {
+async fn listen(era: FixtureEra) -> Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
     writeln!(io::stdout(), "{}", serde_json::json!({ "url": url }))?;

@@ -1,6 +1,6 @@
 //! A very fast MCP server over streamable HTTP, for measuring and for tests in one process.
 //!
-//! [`start`] binds a loopback port and serves until the [`Echo`] is dropped; `answer` holds what
+//! [`start`] binds a loopback port and serves until the [`EchoServer`] is dropped; `answer` holds what
 //! it says, [`content`] the large results that it keeps ready.
 //!
 //! Tools: `echo` gives back its `arguments` as the text they came in, `big` a text of `size`
@@ -39,7 +39,7 @@ const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
 /// What the server offers and how it answers.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct EchoOptions {
     /// How many tools `tools/list` names; never fewer than the three that can be called.
     pub tools: usize,
     /// Answer requests as an SSE stream of one event instead of a JSON body.
@@ -50,29 +50,29 @@ pub struct Options {
 
 /// A running echo server; dropping it closes its port and all its connections.
 #[derive(Debug)]
-pub struct Echo {
+pub struct EchoServer {
     url: String,
     state: Arc<State>,
     accepting: JoinHandle<()>,
 }
 
 /// Starts an echo server with three tools and JSON answers.
-pub async fn start() -> io::Result<Echo> {
-    start_with(Options::default()).await
+pub async fn start() -> io::Result<EchoServer> {
+    start_with(EchoOptions::default()).await
 }
 
 /// Starts an echo server on a free loopback port of the current runtime.
-pub async fn start_with(options: Options) -> io::Result<Echo> {
+pub async fn start_with(options: EchoOptions) -> io::Result<EchoServer> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
     let state = Arc::new(State::new(&options));
     let accepting = tokio::spawn(accept(listener, Arc::clone(&state)));
-    Ok(Echo { url, state, accepting })
+    Ok(EchoServer { url, state, accepting })
 }
 
 // === impl Echo ===
 
-impl Echo {
+impl EchoServer {
     /// Where it listens, path included.
     pub fn url(&self) -> &str {
         &self.url
@@ -94,7 +94,7 @@ impl Echo {
     }
 }
 
-impl Drop for Echo {
+impl Drop for EchoServer {
     fn drop(&mut self) {
         // The connections belong to the accepting task and end with it.
         self.accepting.abort();

@@ -2,7 +2,7 @@
 //!
 //! GET `/sse` opens the one stream of a session and names its endpoint; a POST there is taken
 //! (202), and the answer comes on the stream, before the 202 does. Besides the tools of a healthy
-//! animal there are `hang_up`, which ends the stream instead of answering, and `forget`, which
+//! server there are `hang_up`, which ends the stream instead of answering, and `forget`, which
 //! forgets the session but for its stream.
 
 use std::collections::HashMap;
@@ -14,12 +14,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use serde_json::Value;
 
+use crate::faulty::{ClientMessage, FaultyServer, ServerState};
 use crate::http1::{Port, Request, answer, begin_events};
-use crate::zoo::{Animal, Heard, Mind};
 
 /// A running server; dropping it closes its port and all its connections.
 #[derive(Debug)]
-pub struct Legacy {
+pub struct LegacyServer {
     port: Port,
     state: Arc<State>,
 }
@@ -36,12 +36,12 @@ struct State {
 #[derive(Debug)]
 struct Session {
     stream: TcpStream,
-    mind: Mind,
+    mind: ServerState,
 }
 
 // === impl Legacy ===
 
-impl Legacy {
+impl LegacyServer {
     /// Starts on a free loopback port.
     pub fn start() -> io::Result<Self> {
         Self::start_at("127.0.0.1:0")
@@ -119,7 +119,8 @@ fn listen(
     state: &State,
 ) -> io::Result<()> {
     let number = state.opened.fetch_add(1, Ordering::Relaxed) + 1;
-    let session = Session { stream: stream.try_clone()?, mind: Mind::new(Animal::Healthy, 0) };
+    let session =
+        Session { stream: stream.try_clone()?, mind: ServerState::new(FaultyServer::Healthy, 0) };
     state.sessions.lock().insert(number, session);
     begin_events(stream, "")?;
     let endpoint = format!("{}/messages?session={number}", state.origin);
@@ -135,7 +136,7 @@ impl State {
     fn take(&self, number: u64, request: &Request) -> bool {
         let mut sessions = self.sessions.lock();
         let Some(session) = sessions.get_mut(&number) else { return false };
-        let Ok(heard) = serde_json::from_str::<Heard>(&request.body) else { return true };
+        let Ok(heard) = serde_json::from_str::<ClientMessage>(&request.body) else { return true };
         match heard.params.get("name").and_then(Value::as_str) {
             Some("hang_up") => drop(session.stream.shutdown(Shutdown::Both)),
             Some("forget") => {
@@ -149,7 +150,7 @@ impl State {
 }
 
 impl Session {
-    fn say(&mut self, heard: &Heard) {
+    fn say(&mut self, heard: &ClientMessage) {
         if let Some(right) = self.mind.answer(heard) {
             let event = format!("event: message\r\ndata: {right}\r\n\r\n");
             // A client that has gone hears nothing.

@@ -10,13 +10,13 @@
 //! Invariant: no module uses toolgate's own wire code, so that a mistake there cannot hide itself.
 
 pub mod conformance;
-pub mod crowd;
 pub mod dice;
 pub mod echo;
+pub mod faulty;
+pub mod fleet;
 mod http1;
 pub mod legacy;
 pub mod load;
 pub mod proxy;
-pub mod zoo;
 
 pub use toolgate_onec as onec;

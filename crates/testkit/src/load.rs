@@ -8,14 +8,14 @@
 //! Invariant: the clock of a request stops when its last byte is here; checking comes after.
 //! Invariant: a wrong answer is an error in the report, never a sample.
 
-mod ask;
 mod client;
 mod report;
+mod request;
 #[cfg(test)]
 mod tests;
 
-pub use self::ask::Ask;
-pub use self::report::Report;
+pub use self::report::LoadReport;
+pub use self::request::LoadRequest;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,16 +24,16 @@ use anyhow::{Context as _, Result, anyhow};
 use http::Uri;
 use tokio::task::JoinSet;
 
-use self::ask::Asker;
 use self::client::Client;
+use self::request::Asker;
 
 /// What to send, from how many clients and for how long.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct LoadPlan {
     /// The MCP endpoint, `http://host:port/path`.
     pub url: Uri,
     /// Which request to repeat.
-    pub ask: Ask,
+    pub ask: LoadRequest,
     /// The bearer token of every request, if any.
     pub token: Option<String>,
     /// What stands before the tools' names there.
@@ -41,12 +41,12 @@ pub struct Plan {
     /// How many clients, each with its own connection and session.
     pub clients: usize,
     /// When each client stops.
-    pub length: Length,
+    pub length: LoadLength,
 }
 
 /// When each client stops, and what it does before that without being measured.
 #[derive(Debug, Clone, Copy)]
-pub enum Length {
+pub enum LoadLength {
     /// Measures for `measured` after `warm_up`.
     Time {
         /// Unmeasured time at the start.
@@ -65,7 +65,7 @@ pub enum Length {
 
 /// Carries out a plan. Fails only if a client cannot connect and shake hands; whatever goes wrong
 /// later is counted in the report.
-pub async fn run(plan: &Plan) -> Result<Report> {
+pub async fn run(plan: &LoadPlan) -> Result<LoadReport> {
     let mut clients = Vec::with_capacity(plan.clients);
     for number in 0..plan.clients {
         let client = Client::connect(&plan.url, plan.token.as_deref()).await;
@@ -82,7 +82,7 @@ pub async fn run(plan: &Plan) -> Result<Report> {
     while let Some(outcome) = running.join_next().await {
         outcomes.push(outcome.map_err(|failed| anyhow!("a client task failed: {failed}"))?);
     }
-    Ok(Report::new(plan, outcomes))
+    Ok(LoadReport::new(plan, outcomes))
 }
 
 /// What one client saw.
@@ -113,7 +113,7 @@ async fn drive(
     mut client: Client,
     number: usize,
     asker: Arc<Asker>,
-    length: Length,
+    length: LoadLength,
     started: Instant,
 ) -> Outcome {
     let mut outcome = Outcome::default();
@@ -150,7 +150,7 @@ async fn drive(
     outcome
 }
 
-impl Length {
+impl LoadLength {
     /// Whether a client that has `done` requests sends no more.
     fn is_over(self, started: Instant, done: u64) -> bool {
         match self {

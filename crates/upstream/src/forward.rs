@@ -29,8 +29,8 @@ use toolgate_audit::{Effect, Outcome};
 use toolgate_mcp::modern::annotations::PREFIX;
 use toolgate_mcp::{Refusal, Request, method, peek, text, write};
 use toolgate_policy::Class;
-use toolgate_store::Ending;
-use toolgate_store::failpoint::{Point, reach};
+use toolgate_store::Completion;
+use toolgate_store::failpoint::{Failpoint, reach};
 
 use crate::event_buffer::Outlet;
 use crate::imitation::is_imitation;
@@ -196,14 +196,14 @@ async fn guarded(
         link.learn_tools_or_not().await;
         if let Err(refusal) = check_heads(&link, &wanted, &heads) {
             let (outcome, effect) = (Outcome::Unavailable, Effect::NotStarted);
-            ticket.finish(Ending::new(outcome, effect, admission.now()));
+            ticket.finish(Completion::new(outcome, effect, admission.now()));
             return pending.object(&refusal);
         }
     }
     let (label, key) = (Arc::clone(&session.grant().label), session.key());
     drop(session);
     let pending = pending.with_recheck(recheck);
-    reach(Point::BeforeSend);
+    reach(Failpoint::BeforeSend);
     let sent = Instant::now();
     let mut ticking = Ticking { admission: Arc::clone(&admission), wanted, ticket: Some(ticket) };
     let ended = {
@@ -216,7 +216,7 @@ async fn guarded(
             }
         }
     };
-    reach(Point::AfterAnswer);
+    reach(Failpoint::AfterAnswer);
     let Some((ticket, wanted)) = ticking.last_leg(steps).await else { return };
     if let Some(made) = ended.task {
         if let Some(withheld) = ended.withheld {
@@ -229,7 +229,7 @@ async fn guarded(
         let is_result = &*wanted.method == method::TASKS_RESULT;
         record_task(&admission, (&label, key), (server, own), &withheld.result, is_result).await;
     }
-    let mut ending = Ending::new(ended.outcome, ended.effect, admission.now());
+    let mut ending = Completion::new(ended.outcome, ended.effect, admission.now());
     ending.error_code = ended.code.map(Into::into);
     (ending.message, ending.stays_counted) = (ended.message, ended.stays_counted);
     ending.upstream_ms = u64::try_from(sent.elapsed().as_millis()).ok();

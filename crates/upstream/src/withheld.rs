@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolgate_admission::store_timeout::finish_in_time;
 use toolgate_mcp::Pieces;
 use toolgate_policy::Outcome as Ownership;
-use toolgate_store::{Ending, Ticket};
+use toolgate_store::{Completion, Ticket};
 
 use crate::event_buffer::Outlet;
 
@@ -21,7 +21,7 @@ pub struct Withheld {
 }
 
 /// Who owns what must be known before the agent can use it.
-pub async fn record_first(ticket: Ticket, ending: Ending, withheld: Withheld) {
+pub async fn record_first(ticket: Ticket, ending: Completion, withheld: Withheld) {
     let nothing = ending.ownership == Ownership::default();
     let written = if nothing {
         ticket.finish(ending);

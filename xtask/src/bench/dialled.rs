@@ -1,7 +1,7 @@
 //! What programs that dial in cost: a call through one of them, a thousand that are connected, and
 //! a thousand that come back at once.
 //!
-//! They are a crowd of `testkit`, in one process of its own.
+//! They are a fleet of `testkit`, in one process of its own.
 
 use std::path::Path;
 use std::time::Instant;
@@ -12,9 +12,9 @@ use super::arena::{Arena, Running};
 use super::measure::{Memory, median, spread};
 use super::places::{Place, ratio_row, turns};
 use super::table::{Row, Verdict, say};
-use super::{CROWD, Extent, SESSION_CALL, STORM};
+use super::{Extent, FLEET, SESSION_CALL, STORM};
 
-/// Members of the crowd, and tools of each.
+/// Members of the fleet, and tools of each.
 const SESSIONS: usize = 1_000;
 const TOOLS: usize = 20;
 /// Tools that toolgate has itself.
@@ -30,7 +30,7 @@ pub(super) fn rows(arena: &Arena, extent: &Extent, wants: &dyn Fn(&str) -> bool)
     type Measure = fn(&Arena, &Extent) -> Result<Vec<Row>>;
     let all: [(&str, &str, Measure); 3] = [
         (SESSION_CALL, "a call through a session", call),
-        (CROWD, "a thousand sessions", crowd),
+        (FLEET, "a thousand sessions", fleet),
         (STORM, "a storm of registers", storm),
     ];
     let mut rows = Vec::new();
@@ -64,7 +64,7 @@ fn call(arena: &Arena, extent: &Extent) -> Result<Vec<Row>> {
 }
 
 /// A thousand sessions that are connected and silent: their memory, and the list of their tools.
-fn crowd(arena: &Arena, extent: &Extent) -> Result<Vec<Row>> {
+fn fleet(arena: &Arena, extent: &Extent) -> Result<Vec<Row>> {
     let toolgate = arena.start_toolgate(&[])?;
     let place = Place::of(&toolgate, "mcp/sessions")?;
     // What the first agent and the first session bring with them is no session's price.
@@ -72,7 +72,7 @@ fn crowd(arena: &Arena, extent: &Extent) -> Result<Vec<Row>> {
     list(arena, extent, &place, 1)?;
     drop(first);
     let idle = Memory::of(&toolgate)?;
-    let _crowd = gather(arena, &toolgate, SESSIONS)?;
+    let _fleet = gather(arena, &toolgate, SESSIONS)?;
     std::thread::sleep(extent.idle);
     let full = Memory::of(&toolgate)?;
     let kib = |full: f64, idle: f64| (full - idle) * 1024.0 / as_number(SESSIONS);
@@ -107,12 +107,12 @@ fn storm(arena: &Arena, extent: &Extent) -> Result<Vec<Row>> {
     for _ in 0..=extent.storms {
         let toolgate = arena.start_audited(&home)?;
         let from = Instant::now();
-        let crowd = gather(arena, &toolgate, SESSIONS)?;
+        let fleet = gather(arena, &toolgate, SESSIONS)?;
         let listed = listed(arena, &home)?;
         seconds.push(from.elapsed().as_secs_f64());
         ensure!(listed == SESSIONS, "{listed} sessions are listed");
         toolgate.stop()?;
-        drop(crowd);
+        drop(fleet);
     }
     // The first start was no restart.
     seconds.remove(0);
@@ -131,7 +131,7 @@ fn storm(arena: &Arena, extent: &Extent) -> Result<Vec<Row>> {
 fn gather(arena: &Arena, toolgate: &Running, sessions: usize) -> Result<Running> {
     let url = toolgate.url("sessions")?;
     let [sessions, tools] = [sessions, TOOLS].map(|number| number.to_string());
-    arena.start_peer("crowd", &[&url, "--sessions", &sessions, "--tools", &tools])
+    arena.start_peer("fleet", &[&url, "--sessions", &sessions, "--tools", &tools])
 }
 
 /// Lists the tools for so many rounds; the p50 of each, in milliseconds.

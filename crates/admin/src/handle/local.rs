@@ -6,7 +6,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolgate_store::{Change, Kept};
+use toolgate_store::{Change, Document};
 
 use crate::api::Ask;
 use crate::fault::Fault;
@@ -45,7 +45,7 @@ impl Word {
     /// The change that keeps it.
     pub fn keep(&self) -> Change {
         let json = serde_json::to_string(self).unwrap_or_default();
-        Change::Keep(Kept { space: SPACE.into(), key: KEY.into(), json: json.into() })
+        Change::PutDocument(Document { space: SPACE.into(), key: KEY.into(), json: json.into() })
     }
 
     /// Whether a file with grants of these labels ends local mode.
@@ -81,7 +81,7 @@ pub(crate) async fn put(ask: Ask) -> Answer {
 
 /// Ends local mode if a person had wanted it back. A first grant ends it by being there.
 pub(crate) async fn end(ask: &Ask, why: &str) -> Result<(), Fault> {
-    let kept = ask.admin.given.store.kept(SPACE).await?;
+    let kept = ask.admin.given.store.documents(SPACE).await?;
     if kept.iter().any(|kept| matches!(Word::read(&kept.json), Word::Enabled(_))) {
         let row = ask.row(&format!("ended calls without a token (local mode): {why}"));
         ask.change(Word::Ended.keep(), row).await?;

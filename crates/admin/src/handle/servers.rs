@@ -5,7 +5,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use toolgate_store::{Change, Kept};
+use toolgate_store::{Change, Document};
 
 use crate::api::Ask;
 use crate::fault::Fault;
@@ -53,8 +53,8 @@ pub(crate) async fn add(ask: Ask) -> Answer {
     let mut row = ask.row(&format!("added the server `{name}`"));
     row.server = Some(name.as_str().into());
     let key = name.as_str().into();
-    let kept = Kept { space: SPACE.into(), key, json: entry.as_str().into() };
-    ask.change(Change::Keep(kept), row).await?;
+    let kept = Document { space: SPACE.into(), key, json: entry.as_str().into() };
+    ask.change(Change::PutDocument(kept), row).await?;
     created(find(&ask.admin.view(), &name)?)
 }
 
@@ -68,7 +68,7 @@ pub(crate) async fn remove(ask: Ask) -> Answer {
     }
     let mut row = ask.row(&format!("removed the server `{name}`"));
     row.server = Some(name.into());
-    ask.change(Change::Forget(SPACE.into(), name.into()), row).await?;
+    ask.change(Change::RemoveDocument(SPACE.into(), name.into()), row).await?;
     done()
 }
 

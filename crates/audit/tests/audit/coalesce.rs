@@ -1,10 +1,10 @@
 //! Denials: the first ten a minute are rows, the rest one.
 
 use crate::support::{Dice, time};
-use toolgate_audit::{CallId, Coalesced, Coalescer, Draft, Hash, Kind};
+use toolgate_audit::{CallId, Coalesced, Coalescer, Draft, Hash, RowKind};
 
 fn denial(grant: &str, tool: &str, rule: &str) -> Draft {
-    let mut draft = Draft::new(Kind::Denied, time(0));
+    let mut draft = Draft::new(RowKind::Denied, time(0));
     draft.grant = Some(grant.into());
     draft.tool = Some(tool.into());
     draft.rule = Some(rule.into());
@@ -45,7 +45,7 @@ fn ten_rows_then_one_with_the_count() {
 }
 
 #[test]
-fn made_up_tool_names_do_not_swell_the_audit() {
+fn invented_tool_names_do_not_bloat_the_audit() {
     let mut coalescer = Coalescer::default();
     let mut written = 0;
     for n in 0..20_000 {
@@ -80,19 +80,19 @@ fn rows_and_counts_of_a_grant_sum_up_and_stay_few() {
 
 /// What a thousand denials of names of megabytes hold in memory is what their rows hold.
 #[test]
-fn a_row_holds_little_of_a_long_text() {
+fn a_row_truncates_long_texts() {
     let long = "имя".repeat(1_300_000);
     let mut draft = denial("a", &long, "(default deny)");
     draft.client = Some(long.as_str().into());
     draft.message = Some(format!("the tool `{long}` is not permitted").into());
-    let cut = draft.cut();
+    let short = draft.truncate();
     let digest = Hash::of(long.as_bytes()).to_string();
-    let tool = cut.tool.as_deref().unwrap();
+    let tool = short.tool.as_deref().unwrap();
     assert!(tool.starts_with("имяимя") && tool.ends_with(&format!("…sha256:{digest}")), "{tool}");
     assert_eq!(tool.split('…').next().unwrap().len(), 512);
-    assert_eq!(cut.client, cut.tool);
-    assert!(cut.message.as_deref().unwrap().len() < 600);
-    let odd = toolgate_audit::cut(&format!("a{}", "ж".repeat(400))).unwrap();
+    assert_eq!(short.client, short.tool);
+    assert!(short.message.as_deref().unwrap().len() < 600);
+    let odd = toolgate_audit::truncate(&format!("a{}", "ж".repeat(400))).unwrap();
     assert_eq!(odd.split('…').next().unwrap().len(), 511);
-    assert_eq!(toolgate_audit::cut(&"x".repeat(512)), None);
+    assert_eq!(toolgate_audit::truncate(&"x".repeat(512)), None);
 }

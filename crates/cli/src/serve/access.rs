@@ -202,7 +202,7 @@ pub(crate) fn access(
         .filter(|grant| grant.revoked.is_some())
         .map(|grant| &*grant.label)
         .collect();
-    let of_store = |grant: &&store::Grant| grant.revoked.is_none();
+    let of_store = |grant: &&store::StoredGrant| grant.revoked.is_none();
     for grant in snapshot.grants.iter().filter(of_store) {
         if file.config.grants.iter().any(|other| other.label == *grant.label) {
             return Err(format!(
@@ -234,10 +234,10 @@ fn frozen(snapshot: &Snapshot) -> Frozen {
     let mut frozen = Frozen::default();
     for freeze in &snapshot.freezes {
         match &freeze.what {
-            store::Frozen::All => frozen.all = true,
-            store::Frozen::Grant(label) => drop(frozen.grants.insert(Arc::clone(label))),
-            store::Frozen::Server(name) => drop(frozen.servers.insert(Arc::clone(name))),
-            store::Frozen::Session(id) => drop(frozen.sessions.insert(Arc::clone(id))),
+            store::FreezeTarget::All => frozen.all = true,
+            store::FreezeTarget::Grant(label) => drop(frozen.grants.insert(Arc::clone(label))),
+            store::FreezeTarget::Server(name) => drop(frozen.servers.insert(Arc::clone(name))),
+            store::FreezeTarget::Session(id) => drop(frozen.sessions.insert(Arc::clone(id))),
         }
     }
     frozen
@@ -272,7 +272,7 @@ fn granted(grant: &GrantConfig, policies: &Policies) -> Arc<Grant> {
     })
 }
 
-fn kept_grant(grant: &store::Grant, policies: &Policies) -> Arc<Grant> {
+fn kept_grant(grant: &store::StoredGrant, policies: &Policies) -> Arc<Grant> {
     let policy = grant.policy.as_ref().and_then(|name| policies.by_name.get(&**name)).cloned();
     Arc::new(Grant {
         id: Some(Arc::clone(&grant.id)),

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use toolgate_audit::{Draft, Hash, Kind};
+use toolgate_audit::{Draft, Hash, RowKind};
 use toolgate_config::Config;
-use toolgate_store::{Change, Kept};
+use toolgate_store::{Change, Document};
 
 /// Policies of the file, and of the command line, by name: the hash of what each means.
 pub(super) type Meanings = BTreeMap<String, String>;
@@ -22,9 +22,9 @@ pub(super) const SPACE: &str = "file_policies";
 pub(super) type Edit = (Option<Change>, Draft);
 
 /// What was last written down.
-pub(super) fn written(kept: &[Kept]) -> Meanings {
+pub(super) fn written(kept: &[Document]) -> Meanings {
     let meaning =
-        |kept: &Kept| (kept.key.as_ref().to_owned(), kept.json.trim_matches('"').to_owned());
+        |kept: &Document| (kept.key.as_ref().to_owned(), kept.json.trim_matches('"').to_owned());
     kept.iter().map(meaning).collect()
 }
 
@@ -64,7 +64,7 @@ pub(super) fn rows(
     edits.retain(|(_, row)| !row.policy.as_deref().is_some_and(comes_or_goes));
     let said = rest(old, new);
     if !said.is_empty() {
-        let mut row = Draft::new(Kind::Admin, now);
+        let mut row = Draft::new(RowKind::Admin, now);
         row.message = Some(format!("toolgate.yaml was edited: {}", said.join(", ")).into());
         edits.push((None, row));
     }
@@ -74,10 +74,12 @@ pub(super) fn rows(
 fn policy(name: &str, meaning: Option<&String>, what: &str, now: Timestamp) -> Edit {
     let (space, key): (Arc<str>, Arc<str>) = (SPACE.into(), name.into());
     let change = match meaning {
-        Some(hash) => Change::Keep(Kept { space, key, json: format!("\"{hash}\"").into() }),
-        None => Change::Rewrite { space, keep: Vec::new(), forget: vec![key] },
+        Some(hash) => {
+            Change::PutDocument(Document { space, key, json: format!("\"{hash}\"").into() })
+        }
+        None => Change::ReplaceDocuments { space, keep: Vec::new(), forget: vec![key] },
     };
-    let mut row = Draft::new(Kind::Policy, now);
+    let mut row = Draft::new(RowKind::Policy, now);
     row.policy = Some(Arc::from(name));
     row.policy_hash = meaning.and_then(|hash| Hash::parse(hash).ok());
     row.message = Some(format!("the configuration {what} `{name}`").into());
@@ -166,7 +168,7 @@ mod tests {
         let said: Vec<_> = rows
             .iter()
             .map(|(change, row)| {
-                assert_eq!(change.is_some(), row.kind == Kind::Policy);
+                assert_eq!(change.is_some(), row.kind == RowKind::Policy);
                 let hash = row.policy_hash.map(|hash| hash.0[0]);
                 (row.kind, row.policy.as_deref(), hash, row.message.as_deref().unwrap())
             })
@@ -174,21 +176,21 @@ mod tests {
         assert_eq!(
             said,
             [
-                (Kind::Policy, Some("new"), Some(5), "the configuration has a new policy `new`"),
+                (RowKind::Policy, Some("new"), Some(5), "the configuration has a new policy `new`"),
                 (
-                    Kind::Policy,
+                    RowKind::Policy,
                     Some("other"),
                     Some(4),
                     "the configuration has another text for the policy `other`"
                 ),
                 (
-                    Kind::Policy,
+                    RowKind::Policy,
                     Some("gone"),
                     None,
                     "the configuration no longer has the policy `gone`"
                 ),
                 (
-                    Kind::Admin,
+                    RowKind::Admin,
                     None,
                     None,
                     "toolgate.yaml was edited: grant `a` changed, grant `c` added, grant `b` \
@@ -209,8 +211,8 @@ mod tests {
         for (change, row) in edits {
             let name = row.policy.as_deref().unwrap().to_owned();
             match change.unwrap() {
-                Change::Keep(new) => kept.extend(super::written(&[new])),
-                Change::Rewrite { forget, .. } => drop(kept.remove(&*forget[0])),
+                Change::PutDocument(new) => kept.extend(super::written(&[new])),
+                Change::ReplaceDocuments { forget, .. } => drop(kept.remove(&*forget[0])),
                 other => panic!("{name}: {other:?}"),
             }
         }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use toolgate_admin::{Entries, Flaw};
 use toolgate_config::{Config, Problem, ServerConfig};
-use toolgate_store::Kept;
+use toolgate_store::Document;
 
 use super::certificate::Here;
 use super::literals::literals;
@@ -30,7 +30,7 @@ impl KeptServers {
     }
 
     /// Those that can be used; the log says what is wrong with the others.
-    pub(crate) fn read(&self, kept: &[Kept]) -> Vec<ServerConfig> {
+    pub(crate) fn read(&self, kept: &[Document]) -> Vec<ServerConfig> {
         let mut servers = Vec::new();
         for kept in kept {
             match self.parse(&kept.key, &kept.json) {

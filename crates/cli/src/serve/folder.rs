@@ -8,7 +8,7 @@ use toolgate_config::{Config, ServerConfig, Severity};
 use toolgate_gateway::{InForce, Records};
 use toolgate_policy::Class;
 use toolgate_session::{self as session, Reach};
-use toolgate_store::{Kept, Snapshot};
+use toolgate_store::{Document, Snapshot};
 
 use super::access::{Compiled, FileSide, Policies, PolicyFiles, Tests, policies};
 use super::source::Source;
@@ -83,14 +83,14 @@ pub(crate) fn grant(
 /// would find it while no session is there. With `by_original` also by what its clients call it.
 pub(crate) fn session_tool(
     (config, servers): (&Config, &[String]),
-    showcase: &[Kept],
+    showcase: &[Document],
     reach: &Reach,
     (tool, by_original): (&str, bool),
-) -> Option<(session::Known, Class)> {
+) -> Option<(session::KnownSessionTool, Class)> {
     let entries = Records::entries(showcase);
     let mut settings = sessions::settings(config);
     settings.servers = servers.to_vec();
-    let machine = session::Sessions::new(settings, entries, session::Millis(0));
+    let machine = session::SessionMachine::new(settings, entries, session::Millis(0));
     let published = || {
         let published = machine.published(reach).tools.into_iter();
         let mut named = published.filter(|it| by_original && *it.original == *tool);

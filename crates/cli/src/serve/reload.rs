@@ -10,7 +10,7 @@ use std::time::Duration;
 use notify::{RecommendedWatcher, RecursiveMode, Watcher, recommended_watcher};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
-use toolgate_audit::Secret;
+use toolgate_audit::ArgumentHashKey;
 use toolgate_config::{Config, render};
 
 use super::access::{FileSide, PolicyFiles};
@@ -42,7 +42,7 @@ pub(crate) struct Active {
     /// What the files of the certificate held when they were read last, usable or not.
     pub(crate) certificate: certificate::Held,
     /// The key of hashed arguments.
-    pub(crate) secret: Secret,
+    pub(crate) secret: ArgumentHashKey,
 }
 
 /// Tells when something happened near the file and has settled.

@@ -12,7 +12,9 @@ use toolgate_edge::guard::Browsers;
 use toolgate_edge::sessions::{DoorRules, KnownToken, Outside, Switchboard, Tokens};
 use toolgate_gateway::{Clock, Note, Records, SessionClasses};
 use toolgate_policy::Class;
-use toolgate_session::{self as session, Entry, Millis, Reach, Settings, ToolSettings};
+use toolgate_session::{
+    self as session, Millis, Reach, SessionSettings, ShowcaseEntry, ToolSettings,
+};
 use toolgate_store::Store;
 
 use super::cache_file::CacheFile;
@@ -70,10 +72,10 @@ pub(crate) async fn start(
 /// how many it had no room for.
 pub(crate) async fn take_over(
     store: &Arc<dyn Store>,
-    entries: &[Entry],
+    entries: &[ShowcaseEntry],
 ) -> anyhow::Result<(usize, usize)> {
     let known = Records::showcase(store.as_ref()).await.context("cannot read the showcase")?;
-    let (new, left_out) = session::new_to(&known, entries, session::Room::default());
+    let (new, left_out) = session::new_to(&known, entries, session::ShowcaseLimits::default());
     let count = new.len();
     let kept = Records::keep(store.as_ref(), new, Timestamp::now()).await;
     kept.context("cannot write the showcase")?;
@@ -81,7 +83,7 @@ pub(crate) async fn take_over(
 }
 
 /// What the store has kept, as far as it is wanted.
-async fn showcase(config: &Config, store: &dyn Store) -> anyhow::Result<Vec<Entry>> {
+async fn showcase(config: &Config, store: &dyn Store) -> anyhow::Result<Vec<ShowcaseEntry>> {
     if !config.sessions.cache {
         return Ok(Vec::new());
     }
@@ -89,10 +91,10 @@ async fn showcase(config: &Config, store: &dyn Store) -> anyhow::Result<Vec<Entr
 }
 
 /// What the machine of sessions is told.
-pub(crate) fn settings(config: &Config) -> Settings {
+pub(crate) fn settings(config: &Config) -> SessionSettings {
     let sessions = &config.sessions;
     let kinds = sessions.kinds.iter().map(|(name, own)| (name.clone(), kind(own)));
-    Settings {
+    SessionSettings {
         reported_idle_secs: sessions.reported_idle_secs,
         heartbeat_interval: sessions.heartbeat_interval,
         ping_interval: sessions.ws_ping_interval,
@@ -117,7 +119,7 @@ pub(crate) fn settings(config: &Config) -> Settings {
             .iter()
             .map(|(of, timeout)| (glob(of), *timeout))
             .collect(),
-        ..Settings::default()
+        ..SessionSettings::default()
     }
 }
 

@@ -16,10 +16,10 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 use toolgate_admin::local::{self, Word};
 use toolgate_admin::{Admin, Place, SERVERS, Tried};
-use toolgate_audit::{Draft, Hash, Kind};
+use toolgate_audit::{Draft, Hash, RowKind};
 use toolgate_config::{Config, Listen, ServerConfig};
 use toolgate_gateway::{Gateway, Server};
-use toolgate_store::{Kept, Snapshot, Store};
+use toolgate_store::{Document, Snapshot, Store};
 
 use super::access::{Compiled, FileSide, Tests, access, may_be_local, policies};
 use super::edits::{self, Edit, Meanings};
@@ -73,7 +73,7 @@ pub(crate) struct Summary {
 /// What the store says.
 struct StoreSide {
     snapshot: Snapshot,
-    servers: Vec<Kept>,
+    servers: Vec<Document>,
     /// What is kept about local mode.
     local: Option<Word>,
 }
@@ -100,7 +100,7 @@ impl Setup {
 
     /// The policies of a file, read and tested while changes go on.
     async fn compile_aside(&self, file: &FileSide) -> Result<Compiled, String> {
-        let added = self.store.kept(SERVERS).await.map_err(|error| error.to_string())?;
+        let added = self.store.documents(SERVERS).await.map_err(|error| error.to_string())?;
         let servers = servers(&file.config, self.entries.read(&added));
         let names: Vec<String> = servers.into_iter().map(|server| server.name).collect();
         let (file, tried) = (file.clone(), Arc::clone(&self.tried));
@@ -183,7 +183,8 @@ impl Setup {
             let old = (&before.config, &state.meanings);
             edits::rows(old, (&file.config, meanings), now)
         } else {
-            let kept = self.store.kept(edits::SPACE).await.map_err(|error| error.to_string())?;
+            let kept =
+                self.store.documents(edits::SPACE).await.map_err(|error| error.to_string())?;
             edits::since_last_start(&edits::written(&kept), meanings, now)
         };
         for edit in edits {
@@ -205,15 +206,15 @@ impl Setup {
 
     async fn read(&self) -> Result<StoreSide, String> {
         let snapshot = self.store.snapshot().await.map_err(|error| error.to_string())?;
-        let servers = self.store.kept(SERVERS).await.map_err(|error| error.to_string())?;
-        let local = self.store.kept(local::SPACE).await.map_err(|error| error.to_string())?;
+        let servers = self.store.documents(SERVERS).await.map_err(|error| error.to_string())?;
+        let local = self.store.documents(local::SPACE).await.map_err(|error| error.to_string())?;
         let local = local.first().map(|kept| Word::read(&kept.json));
         Ok(StoreSide { snapshot, servers, local })
     }
 
     /// The first grant ends local mode for good, also one of the file.
     async fn end_local_mode(&self) {
-        let mut row = Draft::new(Kind::Admin, Timestamp::now());
+        let mut row = Draft::new(RowKind::Admin, Timestamp::now());
         row.message = Some("local mode has ended: toolgate.yaml has a new grant".into());
         if let Err(error) = self.store.change(Word::Ended.keep(), row).await {
             tracing::error!(%error, "that local mode has ended is not kept");

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use toolgate_gateway::{Sending, Sent, Sessions, Showing, Unresolved};
-use toolgate_session::{Asked, Call, CallId, Effect, Failure, Input, Known, Reach, Target, ViewId};
+use toolgate_session::{
+    CallArguments, CallNumber, CallTarget, Effect, Input, KnownSessionTool, Reach, SessionCall,
+    SessionFailure, ViewId,
+};
 
 use super::switchboard::{Switchboard, Waiting};
 
@@ -29,7 +32,7 @@ impl Sessions for Switchboard {
         showing
     }
 
-    fn known(&self, name: &str, reach: &Reach) -> Option<Known> {
+    fn known(&self, name: &str, reach: &Reach) -> Option<KnownSessionTool> {
         self.state.lock().machine.known(name, reach)
     }
 
@@ -38,8 +41,8 @@ impl Sessions for Switchboard {
         name: &str,
         arguments: Option<&str>,
         reach: &Reach,
-    ) -> Result<Target, Unresolved> {
-        let asked = Asked::read(arguments);
+    ) -> Result<CallTarget, Unresolved> {
+        let asked = CallArguments::read(arguments);
         let state = self.state.lock();
         state.machine.resolve(name, &asked, reach).map_err(|failure| Unresolved {
             failure,
@@ -47,21 +50,21 @@ impl Sessions for Switchboard {
         })
     }
 
-    fn call(&self, sending: Sending) -> Result<Sent, Failure> {
+    fn call(&self, sending: Sending) -> Result<Sent, SessionFailure> {
         let (target, gate) = sending.spend();
         let Some(random) = self.random() else {
             let session_id = Arc::clone(&target.session_id);
-            return Err(Failure::SessionGone { session_id, effect: Effect::NotStarted });
+            return Err(SessionFailure::SessionGone { session_id, effect: Effect::NotStarted });
         };
-        let call = CallId(self.number());
+        let call = CallNumber(self.number());
         let (answered, answer) = oneshot::channel();
         self.state.lock().waiting.insert(call, Waiting { answered, gate });
-        self.hear(Input::Call(Call { call, target, random }));
+        self.hear(Input::Call(SessionCall { call, target, random }));
         Ok(Sent { call: call.0, answer })
     }
 
     fn cancel(&self, call: u64) {
-        self.hear(Input::Cancel { call: CallId(call) });
+        self.hear(Input::Cancel { call: CallNumber(call) });
     }
 
     fn list(&self, reach: &Reach) -> Value {
@@ -72,8 +75,8 @@ impl Sessions for Switchboard {
         self.state.lock().machine.operator_list(self.now())
     }
 
-    fn reset(&self, arguments: Option<&str>, reach: &Reach) -> Result<Value, Failure> {
-        let mut result = Err(Failure::InvalidArguments { what: String::new() });
+    fn reset(&self, arguments: Option<&str>, reach: &Reach) -> Result<Value, SessionFailure> {
+        let mut result = Err(SessionFailure::InvalidArguments { what: String::new() });
         self.tell_machine(|machine, now| match machine.tools_cache_reset(arguments, reach, now) {
             Ok((value, outputs)) => {
                 result = Ok(value);

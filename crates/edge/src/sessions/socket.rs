@@ -19,7 +19,9 @@ use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use toolgate_gateway::Gate;
-use toolgate_session::{CallId, Input, Opcode, SocketId, Token, What, encode, encode_close};
+use toolgate_session::{
+    CallNumber, Input, Opcode, SessionEventKind, SocketId, SocketToken, encode, encode_close,
+};
 
 use self::hearing::{Hearing, Next};
 use super::intake::Share;
@@ -41,7 +43,7 @@ pub(super) enum Order {
     Text(Bytes),
     /// The frame of a call, if the call may still be written.
     Call {
-        call: CallId,
+        call: CallNumber,
         frame: Bytes,
         gate: Arc<Gate>,
     },
@@ -77,7 +79,7 @@ pub(super) async fn turn_away(mut socket: Socket) {
 }
 
 /// Serves a socket to its end.
-pub(super) async fn serve(board: Arc<Switchboard>, socket: Socket, token: Arc<Token>) {
+pub(super) async fn serve(board: Arc<Switchboard>, socket: Socket, token: Arc<SocketToken>) {
     let Socket { stream, early, frame } = socket;
     let (share, gives_way) = board.intake().share();
     let (orders, inbox) = mpsc::channel(OUTBOUND);
@@ -89,7 +91,7 @@ pub(super) async fn serve(board: Arc<Switchboard>, socket: Socket, token: Arc<To
         closed = read(&open, from, early, frame, share) => closed,
         () = gives_way.notified() => {
             let what = "closed: too much has come of frames that are not finished".to_owned();
-            open.board.tell(What::Unfinished, Some(open.id), what);
+            open.board.tell(SessionEventKind::Unfinished, Some(open.id), what);
             false
         }
     };

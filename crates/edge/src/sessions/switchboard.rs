@@ -21,8 +21,9 @@ use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep_until};
 use toolgate_gateway::{Gate, Note, Showing};
 use toolgate_session::{
-    Answer, CallId, Counts, Entry, Event, Input, Millis, Output, Outputs, Reach, Sessions,
-    Settings, SocketId, Token, ViewId, What,
+    CallAnswer, CallNumber, Input, Millis, Output, Outputs, Reach, SessionCounts, SessionEvent,
+    SessionEventKind, SessionMachine, SessionSettings, ShowcaseEntry, SocketId, SocketToken,
+    ViewId,
 };
 
 use super::intake::Intake;
@@ -57,11 +58,11 @@ pub struct Outside {
 }
 
 pub(super) struct State {
-    pub(super) machine: Sessions,
+    pub(super) machine: SessionMachine,
     lines: HashMap<SocketId, mpsc::Sender<Order>>,
     /// Sockets in the order in which they were opened, as far as they may be without register.
     fresh: VecDeque<SocketId>,
-    pub(super) waiting: HashMap<CallId, Waiting>,
+    pub(super) waiting: HashMap<CallNumber, Waiting>,
     pub(super) views: HashMap<Arc<Reach>, ViewId>,
     /// Lists that were made, and at which revision.
     pub(super) shelf: HashMap<Arc<Reach>, (u64, Arc<Showing>)>,
@@ -70,7 +71,7 @@ pub(super) struct State {
 
 /// A call that has not ended.
 pub(super) struct Waiting {
-    pub(super) answered: oneshot::Sender<Answer>,
+    pub(super) answered: oneshot::Sender<CallAnswer>,
     /// To be asked before it is written.
     pub(super) gate: Arc<Gate>,
 }
@@ -87,13 +88,13 @@ struct Done {
 impl Switchboard {
     /// A switchboard with the showcase as it was kept. To be made inside a tokio runtime.
     pub fn start(
-        settings: Settings,
-        showcase: Vec<Entry>,
+        settings: SessionSettings,
+        showcase: Vec<ShowcaseEntry>,
         wall: Millis,
         outside: Outside,
     ) -> Arc<Self> {
         let state = State {
-            machine: Sessions::new(settings, showcase, wall),
+            machine: SessionMachine::new(settings, showcase, wall),
             lines: HashMap::new(),
             fresh: VecDeque::new(),
             waiting: HashMap::new(),
@@ -130,7 +131,7 @@ impl Switchboard {
     }
 
     /// Other settings from now on.
-    pub fn reconfigure(&self, settings: Settings) {
+    pub fn reconfigure(&self, settings: SessionSettings) {
         self.tell_machine(|machine, now| machine.reconfigure(settings, now));
     }
 
@@ -145,18 +146,19 @@ impl Switchboard {
     }
 
     /// How many there are of everything.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> SessionCounts {
         self.state.lock().machine.counts()
     }
 
     /// The showcase in the layout of `tools_cache.json`.
     pub fn export(&self) -> String {
-        let entries: Vec<Arc<Entry>> = self.state.lock().machine.showcase().cloned().collect();
+        let entries: Vec<Arc<ShowcaseEntry>> =
+            self.state.lock().machine.showcase().cloned().collect();
         toolgate_session::export(entries.iter().map(AsRef::as_ref))
     }
 
     /// A socket was opened; its orders go to `line`.
-    pub(super) fn open(&self, line: mpsc::Sender<Order>, token: Arc<Token>) -> SocketId {
+    pub(super) fn open(&self, line: mpsc::Sender<Order>, token: Arc<SocketToken>) -> SocketId {
         let socket = SocketId(self.number());
         let mut too_old = None;
         {
@@ -172,7 +174,11 @@ impl Switchboard {
             }
         }
         if too_old.is_some() {
-            self.tell(What::TooMany, too_old, "closed: too many have not registered".to_owned());
+            self.tell(
+                SessionEventKind::TooMany,
+                too_old,
+                "closed: too many have not registered".to_owned(),
+            );
         }
         self.hear(Input::Opened { socket, token });
         socket
@@ -190,8 +196,8 @@ impl Switchboard {
     }
 
     /// Something that the machine does not see is written down.
-    pub(super) fn tell(&self, what: What, socket: Option<SocketId>, text: String) {
-        (self.outside.note)(Note::Event(Event { what, session_id: None, socket, text }));
+    pub(super) fn tell(&self, what: SessionEventKind, socket: Option<SocketId>, text: String) {
+        (self.outside.note)(Note::Event(SessionEvent { what, session_id: None, socket, text }));
     }
 
     /// What sockets hold of frames that are not finished.
@@ -212,7 +218,10 @@ impl Switchboard {
     }
 
     /// Tells the machine something and does what comes of it.
-    pub(super) fn tell_machine(&self, tell: impl FnOnce(&mut Sessions, Millis) -> Outputs) -> bool {
+    pub(super) fn tell_machine(
+        &self,
+        tell: impl FnOnce(&mut SessionMachine, Millis) -> Outputs,
+    ) -> bool {
         let now = self.now();
         let mut state = self.state.lock();
         let outputs = tell(&mut state.machine, now);

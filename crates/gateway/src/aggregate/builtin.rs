@@ -25,7 +25,7 @@ use toolgate_admission::wanted::wanted;
 use toolgate_audit::{CallId, Effect, Outcome};
 use toolgate_mcp::{Refusal, Request, write};
 use toolgate_policy::Class;
-use toolgate_store::Ending;
+use toolgate_store::Completion;
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::lists::List;
 use toolgate_upstream::work::Work;
@@ -101,7 +101,7 @@ pub(crate) fn start(
             Ok(_) => (Outcome::Ok, Effect::Done),
             Err(_) => (Outcome::ToolError, Effect::NotStarted),
         };
-        let mut ending = Ending::new(outcome, effect, admission.now());
+        let mut ending = Completion::new(outcome, effect, admission.now());
         ending.error_code = done.as_ref().err().map(|failed| failed.code.into());
         ending.total_ms = u64::try_from(began.elapsed().as_millis()).ok();
         outlet.answer(write::result(&id, &result(done, wanted.call_id)), None);
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn sessions_may_not_take_their_names_and_definitions_say_theirs() {
-        let taken = toolgate_session::Settings::default().built_ins;
+        let taken = toolgate_session::SessionSettings::default().built_ins;
         for one in TABLE {
             assert!(taken.iter().any(|name| name == one.name), "{}", one.name);
             let definition: Value = serde_json::from_str(one.definition).unwrap();

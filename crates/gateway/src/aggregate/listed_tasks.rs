@@ -17,7 +17,7 @@ use toolgate_mcp::{
     Incoming, Limits, Message, Request, code, items, members, method, parse_agent, peek, write,
 };
 use toolgate_policy::Class;
-use toolgate_store::Ending;
+use toolgate_store::Completion;
 use toolgate_upstream::event_buffer::{First, Outlet};
 use toolgate_upstream::forward::forward;
 use toolgate_upstream::link::{Ask, Link};
@@ -76,7 +76,7 @@ async fn nothing(session: &Arc<AgentSession>, id: &str) -> Bytes {
     match admission.admit(&Arc::new(wanted)).await {
         Ok(admitted) => {
             let (_never_used, ticket) = admitted.split();
-            ticket.finish(Ending::new(Outcome::Ok, Effect::NotStarted, admission.now()));
+            ticket.finish(Completion::new(Outcome::Ok, Effect::NotStarted, admission.now()));
             write::result(id, r#"{"tasks":[]}"#)
         }
         Err(refused) => refused.answer(id, Expects::Other),

@@ -17,8 +17,8 @@ use toolgate_admission::reserved::SESSIONS;
 use toolgate_admission::wanted::wanted;
 use toolgate_audit::{CallId, Effect, Outcome};
 use toolgate_mcp::{Refusal, Request, peek, write};
-use toolgate_session::{self as session, Answer, Failure, Known, Target};
-use toolgate_store::Ending;
+use toolgate_session::{self as session, CallAnswer, CallTarget, KnownSessionTool, SessionFailure};
+use toolgate_store::Completion;
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::withheld::{Withheld, record_first};
 use toolgate_upstream::work::Work;
@@ -46,13 +46,13 @@ pub(crate) fn start(
     (caller, running): (&dyn Caller, &Arc<Running>),
     desk: &Arc<Desk>,
     request: &Request<'_>,
-    (shown, known): (&str, Known),
+    (shown, known): (&str, KnownSessionTool),
     outlet: &Arc<Outlet>,
 ) -> Result<Work, Refusal> {
     let arguments = request.params.map(|params| peek(params, &["arguments"])).transpose()?;
     let arguments = arguments.flatten().filter(|raw| *raw != "null").map(str::to_owned);
     let class = desk.class(&known);
-    let Known { original, aliases, .. } = known;
+    let KnownSessionTool { original, aliases, .. } = known;
     let mut wanted = wanted(caller, SESSIONS, request, Some(&original), |_| class)?;
     wanted.aliases = aliases;
     let call = SessionCall {
@@ -80,7 +80,7 @@ impl SessionCall {
 
     /// The policy has the first word. What it lets pass, as far as it can tell without counters,
     /// is checked before it is counted; what it refuses is not worth a check.
-    async fn decide(mut self, target: Target) {
+    async fn decide(mut self, target: CallTarget) {
         let wanted = Arc::make_mut(&mut self.wanted);
         wanted.session = Some(Called::of(&target));
         if let What::Tool(_, class) = &mut wanted.what {
@@ -95,7 +95,7 @@ impl SessionCall {
         self.send(target, checked).await;
     }
 
-    async fn check(&self, target: &Target) -> Result<(), Failure> {
+    async fn check(&self, target: &CallTarget) -> Result<(), SessionFailure> {
         let asked = self.arguments.as_deref().unwrap_or("{}");
         self.desk.schemas.check(&self.wanted.sender.grant.label, target, asked).await
     }
@@ -115,7 +115,7 @@ impl SessionCall {
         self.outlet.answer(answer, None);
     }
 
-    async fn send(self, target: Target, checked: bool) {
+    async fn send(self, target: CallTarget, checked: bool) {
         let began = Instant::now();
         let has_output_schema = target.tool.has_output_schema();
         let admission = Arc::clone(&self.admission);
@@ -144,7 +144,7 @@ impl SessionCall {
             }
         };
         drop(entered);
-        let mut ending = Ending::new(ended.outcome, ended.effect, admission.now());
+        let mut ending = Completion::new(ended.outcome, ended.effect, admission.now());
         ending.error_code = ended.code.map(Into::into);
         ending.message.clone_from(&ended.message);
         ending.upstream_ms = u64::try_from(sent.elapsed().as_millis()).ok();
@@ -170,9 +170,9 @@ async fn wait(
     desk: &Desk,
     sending: Sending,
     taken_back: &tokio_util::sync::CancellationToken,
-) -> Result<Answer, Failure> {
+) -> Result<CallAnswer, SessionFailure> {
     let mut sent = desk.sessions.call(sending)?;
-    let gone = || Failure::Cancelled { effect: session::Effect::Unknown };
+    let gone = || SessionFailure::Cancelled { effect: session::Effect::Unknown };
     tokio::select! {
         biased;
         answer = &mut sent.answer => return answer.map_err(|_| gone()),
@@ -182,7 +182,7 @@ async fn wait(
 }
 
 /// Whether the session has seen nothing of it.
-fn was_not_sent(answer: &Result<Answer, Failure>) -> bool {
+fn was_not_sent(answer: &Result<CallAnswer, SessionFailure>) -> bool {
     let failure = match answer {
         Ok(answer) => answer.result.as_ref().err(),
         Err(failure) => Some(failure),
@@ -191,7 +191,7 @@ fn was_not_sent(answer: &Result<Answer, Failure>) -> bool {
 }
 
 /// What the agent is told of a failure; it names the rows that tell of it.
-fn told(failure: &Failure, has_output_schema: bool, call_id: CallId) -> String {
+fn told(failure: &SessionFailure, has_output_schema: bool, call_id: CallId) -> String {
     let mut result = failure.result(has_output_schema);
     if let Some(meta) = result.get_mut("_meta").and_then(Value::as_object_mut) {
         meta.insert("call_id".to_owned(), call_id.to_string().into());
@@ -211,7 +211,11 @@ struct Ended {
 }
 
 impl Ended {
-    fn of(answer: Result<Answer, Failure>, has_output_schema: bool, call_id: CallId) -> Self {
+    fn of(
+        answer: Result<CallAnswer, SessionFailure>,
+        has_output_schema: bool,
+        call_id: CallId,
+    ) -> Self {
         let (result, cancelled) = match answer {
             Ok(answer) => (answer.result, answer.cancelled),
             Err(failure) => (Err(failure), false),
@@ -228,11 +232,11 @@ impl Ended {
             session::Effect::NotStarted => Effect::NotStarted,
             session::Effect::Unknown => Effect::Unknown,
         };
-        if cancelled || matches!(failure, Failure::Cancelled { .. }) {
+        if cancelled || matches!(failure, SessionFailure::Cancelled { .. }) {
             return Self::new(Outcome::Cancelled, effect);
         }
         let outcome = match failure {
-            Failure::Timeout { .. } => Outcome::Timeout,
+            SessionFailure::Timeout { .. } => Outcome::Timeout,
             _ if effect == Effect::NotStarted => Outcome::Unavailable,
             _ => Outcome::Unknown,
         };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use toolgate_policy::Class;
-use toolgate_session::{Known, Tool};
+use toolgate_session::{KnownSessionTool, Tool};
 use toolgate_upstream::metrics::ServerMetrics;
 
 use super::Sessions;
@@ -27,7 +27,7 @@ impl Desk {
     }
 
     /// The risk class of a tool, whichever kind of session is called.
-    pub(crate) fn class(&self, known: &Known) -> Class {
+    pub(crate) fn class(&self, known: &KnownSessionTool) -> Class {
         self.classes.load().of(known)
     }
 

@@ -22,9 +22,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use toolgate_admission::environment::Clock;
 use toolgate_admission::reserved::SESSIONS;
-use toolgate_audit::{Draft, Kind};
-use toolgate_session::{Entry, Event, Key, What};
-use toolgate_store::{ChangeError, Kept, NotAudited, NotReadable, Store};
+use toolgate_audit::{Draft, RowKind};
+use toolgate_session::{EntryKey, SessionEvent, SessionEventKind, ShowcaseEntry};
+use toolgate_store::{ChangeError, Document, NotAudited, NotReadable, Store};
 
 use self::showcase::{Changes, SPACE, restore};
 
@@ -40,9 +40,9 @@ const GATHER: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub enum Note {
     /// Something has happened.
-    Event(Event),
+    Event(SessionEvent),
     /// Entries of the showcase have changed together: kept as they are now, or forgotten.
-    Showcase(Vec<(Key, Option<Arc<Entry>>)>),
+    Showcase(Vec<(EntryKey, Option<Arc<ShowcaseEntry>>)>),
 }
 
 /// Writes down what sessions do.
@@ -55,7 +55,7 @@ pub struct Records {
 
 #[derive(Debug)]
 enum Job {
-    Event(Event),
+    Event(SessionEvent),
     Flush(oneshot::Sender<()>),
 }
 
@@ -69,7 +69,7 @@ struct Writer {
     /// The showcase could not be written; said once.
     failing: bool,
     /// Of each kind of event that strangers can cause: since when, how many.
-    seen: HashMap<What, (Instant, u64)>,
+    seen: HashMap<SessionEventKind, (Instant, u64)>,
     /// Rows that were handed over and not yet confirmed.
     unconfirmed: Vec<Confirmation>,
     written: Written,
@@ -128,7 +128,7 @@ impl Records {
     /// Puts entries into the showcase of a store that nobody serves from.
     pub async fn keep(
         store: &dyn Store,
-        entries: Vec<Entry>,
+        entries: Vec<ShowcaseEntry>,
         now: Timestamp,
     ) -> Result<(), ChangeError> {
         let entries = entries.into_iter().map(|entry| (entry.key.clone(), Some(Arc::new(entry))));
@@ -141,13 +141,13 @@ impl Records {
     }
 
     /// The entries of the showcase, as they were read from [`Records::SPACE`] of a store.
-    pub fn entries(kept: &[Kept]) -> Vec<Entry> {
+    pub fn entries(kept: &[Document]) -> Vec<ShowcaseEntry> {
         kept.iter().filter_map(|kept| restore(&kept.json)).collect()
     }
 
     /// The showcase as the store has it.
-    pub async fn showcase(store: &dyn Store) -> Result<Vec<Entry>, NotReadable> {
-        Ok(Self::entries(&store.kept(SPACE).await?))
+    pub async fn showcase(store: &dyn Store) -> Result<Vec<ShowcaseEntry>, NotReadable> {
+        Ok(Self::entries(&store.documents(SPACE).await?))
     }
 }
 
@@ -178,8 +178,8 @@ impl Writer {
         }
     }
 
-    fn event(&mut self, event: Event) {
-        let Event { what, session_id, text, .. } = event;
+    fn event(&mut self, event: SessionEvent) {
+        let SessionEvent { what, session_id, text, .. } = event;
         if is_cheap(what) {
             let (_, count) = self.seen.entry(what).or_insert_with(|| (Instant::now(), 0));
             *count += 1;
@@ -202,7 +202,7 @@ impl Writer {
 
     /// Minutes that are over give one row for what was left out of them.
     fn counts(&mut self, all: bool) {
-        let over: Vec<(What, u64)> = self
+        let over: Vec<(SessionEventKind, u64)> = self
             .seen
             .extract_if(|_, (since, _)| all || since.elapsed() >= MINUTE)
             .map(|(what, (_, count))| (what, count.saturating_sub(ROWS)))
@@ -216,8 +216,8 @@ impl Writer {
         }
     }
 
-    fn row(&self, what: What) -> Draft {
-        let mut row = Draft::new(Kind::Session, self.clock.now());
+    fn row(&self, what: SessionEventKind) -> Draft {
+        let mut row = Draft::new(RowKind::Session, self.clock.now());
         row.server = Some(SESSIONS.into());
         row.error_code = is_refusal(what).then(|| what.as_str().into());
         row.message = Some(what.as_str().into());
@@ -262,35 +262,41 @@ impl Writer {
 }
 
 fn row(changes: &Changes, now: Timestamp) -> Draft {
-    let mut row = Draft::new(Kind::Session, now);
+    let mut row = Draft::new(RowKind::Session, now);
     row.server = Some(SESSIONS.into());
     row.message = Some(changes.said().into());
     row
 }
 
 /// What the audit has rows of.
-fn is_audited(what: What) -> bool {
-    !matches!(what, What::BadFrame | What::LateAnswer | What::Idle | What::DoubledTool)
+fn is_audited(what: SessionEventKind) -> bool {
+    !matches!(
+        what,
+        SessionEventKind::BadFrame
+            | SessionEventKind::LateAnswer
+            | SessionEventKind::Idle
+            | SessionEventKind::DoubledTool
+    )
 }
 
 /// What anybody who reaches the listener can make happen at will.
-fn is_cheap(what: What) -> bool {
-    is_refusal(what) || matches!(what, What::NotRegistered | What::BadFrame)
+fn is_cheap(what: SessionEventKind) -> bool {
+    is_refusal(what) || matches!(what, SessionEventKind::NotRegistered | SessionEventKind::BadFrame)
 }
 
-fn is_refusal(what: What) -> bool {
+fn is_refusal(what: SessionEventKind) -> bool {
     matches!(
         what,
-        What::TakeoverRefused
-            | What::OutsideBounds
-            | What::ShowcaseFull
-            | What::RegisterRefused
-            | What::TooManyAway
-            | What::AnswerDropped
-            | What::TokenRefused
-            | What::FrameTooLarge
-            | What::Unfinished
-            | What::Flooding
-            | What::TooMany
+        SessionEventKind::TakeoverRefused
+            | SessionEventKind::OutsideBounds
+            | SessionEventKind::ShowcaseFull
+            | SessionEventKind::RegisterRefused
+            | SessionEventKind::TooManyAway
+            | SessionEventKind::AnswerDropped
+            | SessionEventKind::TokenRefused
+            | SessionEventKind::FrameTooLarge
+            | SessionEventKind::Unfinished
+            | SessionEventKind::Flooding
+            | SessionEventKind::TooMany
     )
 }

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use toolgate_admission::access::Grant;
 use toolgate_admission::reserved::SESSIONS;
 use toolgate_policy::Call;
-use toolgate_session::{Known, Published};
+use toolgate_session::{KnownSessionTool, Published};
 use toolgate_upstream::lists::List;
 
 use super::desk::Desk;
@@ -18,7 +18,7 @@ use super::desk::Desk;
 pub struct Showing {
     list: List,
     /// The other names of each of them.
-    names: HashMap<Box<str>, Known>,
+    names: HashMap<Box<str>, KnownSessionTool>,
     digest: [u8; 32],
 }
 
@@ -27,7 +27,7 @@ impl Showing {
     pub fn new(published: &Published) -> Self {
         let entries = published.tools.iter().map(|tool| (tool.name.as_str(), tool.json.as_str()));
         let names = published.tools.iter().map(|tool| {
-            let known = Known {
+            let known = KnownSessionTool {
                 original: Arc::clone(&tool.original),
                 aliases: Arc::clone(&tool.aliases),
                 offered: Arc::clone(&tool.offered),
@@ -42,7 +42,7 @@ impl Showing {
     }
 
     /// The tools by the names they are shown under, each with its other names.
-    pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &Known)> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &KnownSessionTool)> {
         let shown = self.list.entries().map(|(shown, _)| shown);
         shown.filter_map(|shown| Some((shown, self.names.get(shown)?)))
     }
@@ -50,7 +50,7 @@ impl Showing {
     /// Whether the policy keeps this from the grant.
     pub(crate) fn hides(&self, desk: &Desk, grant: &Grant, shown: &str, now: Timestamp) -> bool {
         let Some(known) = self.names.get(shown) else { return true };
-        let (Known { original, aliases, .. }, class) = (known, desk.class(known));
+        let (KnownSessionTool { original, aliases, .. }, class) = (known, desk.class(known));
         grant.hides_call(
             &Call { server: SESSIONS, tool: original, aliases, class, ..Call::default() },
             now,

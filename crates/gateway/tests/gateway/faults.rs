@@ -7,13 +7,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolgate_audit::Kind;
+use toolgate_audit::RowKind;
 use toolgate_gateway::{Server, ServerMetrics, ServerSettings};
 use toolgate_mcp::peek;
-use toolgate_store::{Engine, Settings, Store};
+use toolgate_store::{Engine, EngineSettings, Store};
 
 use crate::bed::{Bed, Counted, INITIALIZE, limits, settings};
-use crate::faulty::{Fault, FaultyBackend, FaultyConnector, FaultyIds, FaultyStore, Plan};
+use crate::faulty::{FaultyBackend, FaultyConnector, FaultyIds, FaultyStore, Plan, StoreError};
 use crate::office::Office;
 use crate::player::Player;
 use crate::script::settle;
@@ -21,88 +21,93 @@ use crate::script::settle;
 /// What must come of a fault: what the agent hears, whether the server heard of the call, and the
 /// rows of it.
 struct Case {
-    fault: Fault,
+    fault: StoreError,
     told: &'static str,
     sent: bool,
     rows: &'static str,
 }
 
 const CASES: [Case; 18] = [
-    Case { fault: Fault::NoId, told: "-32603", sent: false, rows: "" },
+    Case { fault: StoreError::NoId, told: "-32603", sent: false, rows: "" },
     // The edge contains it (`agents::contained`).
-    Case { fault: Fault::IdPanics, told: "panicked", sent: false, rows: "" },
-    Case { fault: Fault::DecisionPanics, told: "not_audited", sent: false, rows: "" },
-    Case { fault: Fault::NotWritten, told: "not_audited", sent: false, rows: "" },
-    Case { fault: Fault::StorePanics, told: "upstream_unavailable", sent: false, rows: "" },
-    Case { fault: Fault::StorePanicsLater, told: "upstream_unavailable", sent: false, rows: "" },
+    Case { fault: StoreError::IdPanics, told: "panicked", sent: false, rows: "" },
+    Case { fault: StoreError::DecisionPanics, told: "not_audited", sent: false, rows: "" },
+    Case { fault: StoreError::NotWritten, told: "not_audited", sent: false, rows: "" },
+    Case { fault: StoreError::StorePanics, told: "upstream_unavailable", sent: false, rows: "" },
     Case {
-        fault: Fault::StoreHangs,
+        fault: StoreError::StorePanicsLater,
+        told: "upstream_unavailable",
+        sent: false,
+        rows: "",
+    },
+    Case {
+        fault: StoreError::StoreHangs,
         told: "not_audited",
         sent: false,
         rows: "intent, outcome unavailable not_started",
     },
     Case {
-        fault: Fault::AnswerLost,
+        fault: StoreError::AnswerLost,
         told: "not_audited",
         sent: false,
         rows: "intent, outcome unknown unknown",
     },
     Case {
-        fault: Fault::NoConnection,
+        fault: StoreError::NoConnection,
         told: "upstream_unavailable",
         sent: false,
         rows: "intent, outcome unavailable not_started",
     },
     Case {
-        fault: Fault::ConnectPanics,
+        fault: StoreError::ConnectPanics,
         told: "upstream_unavailable",
         sent: false,
         rows: "intent, outcome unknown unknown",
     },
     Case {
-        fault: Fault::ConnectHangs,
+        fault: StoreError::ConnectHangs,
         told: "upstream_unavailable",
         sent: false,
         rows: "intent, outcome unavailable not_started",
     },
     Case {
-        fault: Fault::NotSent,
+        fault: StoreError::NotSent,
         told: "upstream_unavailable",
         sent: false,
         rows: "intent, outcome unavailable not_started",
     },
     Case {
-        fault: Fault::Lost,
+        fault: StoreError::Lost,
         told: "outcome_unknown",
         sent: true,
         rows: "intent, outcome unknown unknown",
     },
     Case {
-        fault: Fault::SendPanics,
+        fault: StoreError::SendPanics,
         told: "outcome_unknown",
         sent: false,
         rows: "intent, outcome unknown unknown",
     },
     Case {
-        fault: Fault::SendHangs,
+        fault: StoreError::SendHangs,
         told: "upstream_timeout",
         sent: false,
         rows: "intent, outcome timeout unknown",
     },
     Case {
-        fault: Fault::NotRecorded,
+        fault: StoreError::NotRecorded,
         told: "answered",
         sent: true,
         rows: "intent, outcome ok done",
     },
     Case {
-        fault: Fault::RecordPanics,
+        fault: StoreError::RecordPanics,
         told: "answered",
         sent: true,
         rows: "intent, outcome ok done",
     },
     Case {
-        fault: Fault::RecordHangs,
+        fault: StoreError::RecordHangs,
         told: "answered",
         sent: true,
         rows: "intent, outcome ok done",
@@ -159,14 +164,14 @@ async fn check(case: &Case, policy: &str) -> Vec<String> {
     let start = |memory, now| {
         let backend = FaultyBackend(memory, plan.clone());
         // Who hangs must not hang here.
-        let start = if fault == Fault::RecordHangs { Engine::start } else { Engine::on_the_spot };
-        start(backend, Settings::default(), now).unwrap()
+        let start = if fault == StoreError::RecordHangs { Engine::start } else { Engine::inline };
+        start(backend, EngineSettings::default(), now).unwrap()
     };
     let office = Office::over(ids.clone(), start, between);
     office.enforce(policy);
     let bed = Bed::with(ids, office, limits());
     let (files, other) = (Player::with_tools(&["bad"]), Player::with_tools(&["good"]));
-    if fault != Fault::Lost {
+    if fault != StoreError::Lost {
         files.set("tools/call", RESULT);
     }
     let connector = Arc::new(FaultyConnector {
@@ -184,7 +189,10 @@ async fn check(case: &Case, policy: &str) -> Vec<String> {
     let neighbour = bed.open("other", INITIALIZE).await.unwrap();
     let beside = neighbour.ask(&call("good", "{}"));
     let waiting = other.waiting("tools/call").await;
-    if matches!(fault, Fault::NoConnection | Fault::ConnectPanics | Fault::ConnectHangs) {
+    if matches!(
+        fault,
+        StoreError::NoConnection | StoreError::ConnectPanics | StoreError::ConnectHangs
+    ) {
         files.break_off();
         settle().await;
     }
@@ -221,7 +229,7 @@ async fn check(case: &Case, policy: &str) -> Vec<String> {
         .map(|row| {
             let draft = &row.draft;
             match (draft.kind, draft.outcome, draft.effect) {
-                (Kind::Outcome, Some(outcome), Some(effect)) => {
+                (RowKind::Outcome, Some(outcome), Some(effect)) => {
                     format!("outcome {outcome} {effect}")
                 }
                 (kind, ..) => kind.to_string(),

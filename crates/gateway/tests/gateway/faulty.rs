@@ -9,17 +9,18 @@ use tokio::runtime::Handle;
 use toolgate_audit::{CallId, Checkpoint, Draft, Row};
 use toolgate_gateway::Ids;
 use toolgate_gateway::channel::{BoxFuture, Channel, Connector, Inbox, Outbound, SendError};
-use toolgate_store::backend::{Reader, Work};
+use toolgate_store::backend::{BackendReader, TransactionBody};
 use toolgate_store::{
-    Answer, Asking, Backend, Change, ChangeError, Fault as StoreFault, FaultKind, Kept, Look,
-    Memory, NotAudited, NotReadable, Page, Snapshot, Status, Store,
+    AdmitOutcome, AdmitRequest, Backend, Change, ChangeError, Document, MemoryBackend, NotAudited,
+    NotReadable, ReadUsage, RowQuery, Snapshot, Store, StoreError as StoreFault, StoreErrorKind,
+    StoreStatus,
 };
 
 use crate::script::Script;
 
 /// What goes wrong, in the order of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum StoreError {
     NoId,
     IdPanics,
     DecisionPanics,
@@ -50,45 +51,45 @@ pub(crate) struct Plan(Arc<Planned>);
 
 #[derive(Debug, Default)]
 struct Planned {
-    fault: Mutex<Option<Fault>>,
+    fault: Mutex<Option<StoreError>>,
     changed: Condvar,
     /// The call is on its way, so that what is written next is its outcome.
     sent: AtomicBool,
 }
 
 impl Plan {
-    pub(crate) fn set(&self, fault: Option<Fault>) {
+    pub(crate) fn set(&self, fault: Option<StoreError>) {
         *self.0.fault.lock() = fault;
         self.0.changed.notify_all();
     }
 
-    fn fault(&self) -> Option<Fault> {
+    fn fault(&self) -> Option<StoreError> {
         *self.0.fault.lock()
     }
 
-    fn is(&self, fault: Fault) -> bool {
+    fn is(&self, fault: StoreError) -> bool {
         self.fault() == Some(fault)
     }
 }
 
 /// Data in memory whose next transaction after the call was sent fails.
 #[derive(Debug)]
-pub(crate) struct FaultyBackend(pub(crate) Memory, pub(crate) Plan);
+pub(crate) struct FaultyBackend(pub(crate) MemoryBackend, pub(crate) Plan);
 
 impl Backend for FaultyBackend {
-    fn transact(&mut self, work: &mut Work<'_>) -> Result<(), StoreFault> {
+    fn transact(&mut self, work: &mut TransactionBody<'_>) -> Result<(), StoreFault> {
         let plan = &self.1;
         if plan.0.sent.swap(false, Ordering::SeqCst) {
-            assert!(!plan.is(Fault::RecordPanics), "on purpose");
+            assert!(!plan.is(StoreError::RecordPanics), "on purpose");
             let mut fault = plan.0.fault.lock();
-            while *fault == Some(Fault::RecordHangs) {
+            while *fault == Some(StoreError::RecordHangs) {
                 plan.0.changed.wait(&mut fault);
             }
         }
         self.0.transact(work)
     }
 
-    fn reader(&self) -> Result<Box<dyn Reader>, StoreFault> {
+    fn reader(&self) -> Result<Box<dyn BackendReader>, StoreFault> {
         self.0.reader()
     }
 }
@@ -102,8 +103,8 @@ impl Ids for FaultyIds {
     }
 
     fn call(&self) -> Option<[u8; 10]> {
-        assert!(!self.1.is(Fault::IdPanics), "on purpose");
-        if self.1.is(Fault::NoId) { None } else { self.0.call() }
+        assert!(!self.1.is(StoreError::IdPanics), "on purpose");
+        if self.1.is(StoreError::NoId) { None } else { self.0.call() }
     }
 }
 
@@ -118,7 +119,7 @@ impl std::fmt::Debug for FaultyStore {
 }
 
 fn not_audited() -> NotAudited {
-    NotAudited(StoreFault::new(FaultKind::Io, "told to fail"))
+    NotAudited(StoreFault::new(StoreErrorKind::Io, "told to fail"))
 }
 
 /// The clock of the test stands still until the store, which may use a thread, has answered.
@@ -130,29 +131,32 @@ fn still<T: Send + 'static>(answer: BoxFuture<'static, T>) -> BoxFuture<'static,
 }
 
 impl Store for FaultyStore {
-    fn admit(&self, mut asking: Asking) -> BoxFuture<'static, Result<Answer, NotAudited>> {
+    fn admit(
+        &self,
+        mut asking: AdmitRequest,
+    ) -> BoxFuture<'static, Result<AdmitOutcome, NotAudited>> {
         if asking.draft.tool.as_deref() != Some("bad") {
             return still(self.0.admit(asking));
         }
         match self.1.fault() {
-            Some(Fault::DecisionPanics) => {
+            Some(StoreError::DecisionPanics) => {
                 asking.decide = Box::new(|_, _| panic!("on purpose"));
                 self.0.admit(asking)
             }
-            Some(Fault::NotWritten) => Box::pin(std::future::ready(Err(not_audited()))),
-            Some(Fault::StorePanics) => panic!("on purpose"),
-            Some(Fault::StorePanicsLater) => Box::pin(async { panic!("on purpose") }),
-            Some(Fault::StoreHangs) => {
+            Some(StoreError::NotWritten) => Box::pin(std::future::ready(Err(not_audited()))),
+            Some(StoreError::StorePanics) => panic!("on purpose"),
+            Some(StoreError::StorePanicsLater) => Box::pin(async { panic!("on purpose") }),
+            Some(StoreError::StoreHangs) => {
                 // It is done in the end, when nobody waits for it any more.
                 let (plan, store) = (self.1.clone(), Arc::clone(&self.0));
                 Box::pin(async move {
-                    while plan.is(Fault::StoreHangs) {
+                    while plan.is(StoreError::StoreHangs) {
                         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
                     }
                     store.admit(asking).await
                 })
             }
-            Some(Fault::AnswerLost) => {
+            Some(StoreError::AnswerLost) => {
                 let admitted = self.0.admit(asking);
                 Box::pin(async move {
                     drop(admitted.await);
@@ -181,23 +185,27 @@ impl Store for FaultyStore {
     fn snapshot(&self) -> BoxFuture<'static, Result<Snapshot, NotReadable>> {
         self.0.snapshot()
     }
-    fn kept(&self, space: &str) -> BoxFuture<'static, Result<Vec<Kept>, NotReadable>> {
-        self.0.kept(space)
+    fn documents(&self, space: &str) -> BoxFuture<'static, Result<Vec<Document>, NotReadable>> {
+        self.0.documents(space)
     }
-    fn rows(&self, page: Page) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
+    fn rows(&self, page: RowQuery) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
         self.0.rows(page)
     }
-    fn story(&self, call: CallId) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
-        self.0.story(call)
+    fn call_rows(&self, call: CallId) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
+        self.0.call_rows(call)
     }
     fn checkpoints(&self) -> BoxFuture<'static, Result<Vec<Checkpoint>, NotReadable>> {
         self.0.checkpoints()
     }
-    fn status(&self) -> BoxFuture<'static, Result<Status, NotReadable>> {
+    fn status(&self) -> BoxFuture<'static, Result<StoreStatus, NotReadable>> {
         self.0.status()
     }
-    fn look(&self, now: Timestamp, look: Box<Look>) -> BoxFuture<'static, Result<(), NotReadable>> {
-        self.0.look(now, look)
+    fn read_usage(
+        &self,
+        now: Timestamp,
+        read_usage: Box<ReadUsage>,
+    ) -> BoxFuture<'static, Result<(), NotReadable>> {
+        self.0.read_usage(now, read_usage)
     }
     fn tick(&self, now: Timestamp) {
         self.0.tick(now);
@@ -211,18 +219,18 @@ impl Store for FaultyStore {
 pub(crate) struct FaultyConnector {
     pub(crate) inner: Arc<Script>,
     pub(crate) plan: Plan,
-    pub(crate) memory: Memory,
+    pub(crate) memory: MemoryBackend,
 }
 
 impl Connector for FaultyConnector {
     fn connect(&self, inbox: Arc<dyn Inbox>) -> BoxFuture<'_, Result<Arc<dyn Channel>, SendError>> {
         Box::pin(async move {
             match self.plan.fault() {
-                Some(Fault::NoConnection) => {
+                Some(StoreError::NoConnection) => {
                     return Err(SendError::NotSent("told to fail".to_owned()));
                 }
-                Some(Fault::ConnectPanics) => panic!("on purpose"),
-                Some(Fault::ConnectHangs) => return std::future::pending().await,
+                Some(StoreError::ConnectPanics) => panic!("on purpose"),
+                Some(StoreError::ConnectHangs) => return std::future::pending().await,
                 _ => {}
             }
             let inner = self.inner.connect(inbox).await?;
@@ -235,7 +243,7 @@ impl Connector for FaultyConnector {
 struct FaultyChannel {
     inner: Arc<dyn Channel>,
     plan: Plan,
-    memory: Memory,
+    memory: MemoryBackend,
 }
 
 impl Channel for FaultyChannel {
@@ -249,16 +257,16 @@ impl Channel for FaultyChannel {
         }
         self.plan.0.sent.store(true, Ordering::SeqCst);
         match self.plan.fault() {
-            Some(Fault::NotSent) => {
+            Some(StoreError::NotSent) => {
                 Box::pin(async { Err(SendError::NotSent("told to fail".to_owned())) })
             }
-            Some(Fault::Lost) => Box::pin(async move {
+            Some(StoreError::Lost) => Box::pin(async move {
                 self.inner.send(message, exchange).await?;
                 Err(SendError::Lost("told to fail".to_owned()))
             }),
-            Some(Fault::SendPanics) => panic!("on purpose"),
-            Some(Fault::SendHangs) => Box::pin(std::future::pending()),
-            Some(Fault::NotRecorded) => {
+            Some(StoreError::SendPanics) => panic!("on purpose"),
+            Some(StoreError::SendHangs) => Box::pin(std::future::pending()),
+            Some(StoreError::NotRecorded) => {
                 self.memory.set_broken(true);
                 self.inner.send(message, exchange)
             }

@@ -4,16 +4,16 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::failure::{Candidate, Effect, Failure};
-use crate::io::{CallId, SocketId};
-use crate::registration::Card;
+use crate::failure::{Candidate, Effect, SessionFailure};
+use crate::io::{CallNumber, SocketId};
+use crate::registration::SessionInfo;
 use crate::time::Millis;
 use crate::tool::{Tool, Tools};
 
 /// One program that has registered.
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) card: Card,
+    pub(crate) card: SessionInfo,
     pub(crate) tools: Arc<Tools>,
     /// How long their definitions are.
     pub(crate) bytes: usize,
@@ -33,9 +33,9 @@ pub(crate) struct Session {
     pub(crate) used_at: Millis,
     /// Idle for too long: its tools are not shown.
     pub(crate) hidden: bool,
-    pub(crate) queue: VecDeque<Queued>,
+    pub(crate) queue: VecDeque<QueuedCall>,
     /// In the order in which they were sent.
-    pub(crate) flights: Vec<Flight>,
+    pub(crate) flights: Vec<InFlightCall>,
     /// When it was taken over, within the last minute.
     pub(crate) takeovers: VecDeque<Millis>,
     /// The host that had it before it was last taken over.
@@ -48,8 +48,8 @@ pub(crate) struct Session {
 
 /// A call that has not been sent.
 #[derive(Debug)]
-pub(crate) struct Queued {
-    pub(crate) call: CallId,
+pub(crate) struct QueuedCall {
+    pub(crate) call: CallNumber,
     pub(crate) tool: Arc<Tool>,
     /// The name it was called by.
     pub(crate) published: String,
@@ -65,8 +65,8 @@ pub(crate) struct Queued {
 
 /// A call that was sent and whose answer may still come.
 #[derive(Debug)]
-pub(crate) struct Flight {
-    pub(crate) call: CallId,
+pub(crate) struct InFlightCall {
+    pub(crate) call: CallNumber,
     pub(crate) tool: Arc<Tool>,
     pub(crate) wire: String,
     /// Where it went.
@@ -90,7 +90,7 @@ pub(crate) enum Phase {
 }
 
 impl Session {
-    pub(crate) fn same_program(&self, token: Option<u32>, card: &Card) -> bool {
+    pub(crate) fn same_program(&self, token: Option<u32>, card: &SessionInfo) -> bool {
         self.token == token
             && self.card.kind == card.kind
             && self.card.infobase_name == card.infobase_name
@@ -140,22 +140,22 @@ impl Session {
     }
 
     /// Why a call cannot be sent while the session is away.
-    pub(crate) fn away(&self, uid: &Arc<str>, published: &str, selected: bool) -> Failure {
+    pub(crate) fn away(&self, uid: &Arc<str>, published: &str, selected: bool) -> SessionFailure {
         if selected {
-            return Failure::SessionGone {
+            return SessionFailure::SessionGone {
                 session_id: Arc::clone(uid),
                 effect: Effect::NotStarted,
             };
         }
-        Failure::NoLiveSession {
+        SessionFailure::NoLiveSession {
             tool: published.to_owned(),
             kind: self.card.kind.clone(),
             config_id: self.card.config_id.clone(),
         }
     }
 
-    pub(crate) fn busy(&self, uid: &Arc<str>) -> Failure {
-        Failure::SessionBusy {
+    pub(crate) fn busy(&self, uid: &Arc<str>) -> SessionFailure {
+        SessionFailure::SessionBusy {
             session_id: Arc::clone(uid),
             waiting: self.queue.len(),
             retry_after_s: self.pace.as_secs().clamp(1, 60),

@@ -7,27 +7,27 @@ use std::sync::Arc;
 use bytes::Bytes;
 use toolgate_mcp::{code, write};
 
-use super::Sessions;
+use super::SessionMachine;
 use crate::frame::parse_error;
-use crate::io::{Output, SocketId, What};
-use crate::reach::Token;
-use crate::spoken::{Said, Spoken};
+use crate::io::{Output, SessionEventKind, SocketId};
+use crate::parsed_frame::{ClientMessage, ParsedFrame};
+use crate::reach::SocketToken;
 use crate::time::Millis;
 use crate::timers::Timer;
 
 /// One WebSocket.
 #[derive(Debug)]
 pub(crate) struct Socket {
-    pub(crate) token: Arc<Token>,
+    pub(crate) token: Arc<SocketToken>,
     pub(crate) opened: Millis,
     heard: Millis,
     pinged: Millis,
-    pub(crate) bond: Bond,
+    pub(crate) bond: SocketOwner,
 }
 
 /// Whose socket it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Bond {
+pub(crate) enum SocketOwner {
     /// Nobody has registered on it.
     Anonymous,
     /// A session's.
@@ -51,10 +51,11 @@ mod close {
     pub(super) const DEAD: (u16, &str) = (4003, "no sign of life");
 }
 
-impl Sessions {
-    pub(super) fn opened(&mut self, id: SocketId, token: Arc<Token>) {
+impl SessionMachine {
+    pub(super) fn opened(&mut self, id: SocketId, token: Arc<SocketToken>) {
         let now = self.now;
-        let socket = Socket { token, opened: now, heard: now, pinged: now, bond: Bond::Anonymous };
+        let socket =
+            Socket { token, opened: now, heard: now, pinged: now, bond: SocketOwner::Anonymous };
         self.sockets.insert(id, socket);
         self.time_socket(id);
     }
@@ -68,28 +69,30 @@ impl Sessions {
     pub(super) fn closed(&mut self, id: SocketId) {
         self.timers.clear(&Timer::Socket(id));
         let bond = self.sockets.remove(&id).map(|socket| socket.bond);
-        if let Some(Bond::Bound { uid, .. }) = bond {
+        if let Some(SocketOwner::Bound { uid, .. }) = bond {
             self.lose(&uid, id, "the socket was closed");
         }
     }
 
-    pub(super) fn spoken(&mut self, id: SocketId, Spoken(said): Spoken<'_>) {
+    pub(super) fn spoken(&mut self, id: SocketId, ParsedFrame(said): ParsedFrame<'_>) {
         self.alive(id);
         let Some(socket) = self.sockets.get(&id) else { return };
-        let leaving = socket.bond == Bond::Leaving;
+        let leaving = socket.bond == SocketOwner::Leaving;
         match said {
-            Ok(Said::Answer { id: wire, result }) => self.response(id, wire, result),
+            Ok(ClientMessage::Answer { id: wire, result }) => self.response(id, wire, result),
             _ if leaving => {}
-            Ok(Said::Register { id: request, read }) => self.register(id, request, read),
-            Ok(Said::ToolsChanged { id: request, read }) => self.tools_changed(id, request, read),
-            Ok(Said::Bye { id: request }) => self.bye(id, request),
-            Ok(Said::Ping { id: request }) => self.send(id, write::result(request, "{}")),
-            Ok(Said::Unknown { id: request }) => {
+            Ok(ClientMessage::Register { id: request, read }) => self.register(id, request, read),
+            Ok(ClientMessage::ToolsChanged { id: request, read }) => {
+                self.tools_changed(id, request, read)
+            }
+            Ok(ClientMessage::Bye { id: request }) => self.bye(id, request),
+            Ok(ClientMessage::Ping { id: request }) => self.send(id, write::result(request, "{}")),
+            Ok(ClientMessage::Unknown { id: request }) => {
                 self.refuse(id, request, code::METHOD_NOT_FOUND, "no such method");
             }
-            Ok(Said::Nothing) => {}
+            Ok(ClientMessage::Nothing) => {}
             Err(what) => {
-                self.event(What::BadFrame, None, Some(id), what.as_str());
+                self.event(SessionEventKind::BadFrame, None, Some(id), what.as_str());
                 self.send(id, parse_error(&what));
             }
         }
@@ -115,9 +118,9 @@ impl Sessions {
     fn leave(&mut self, id: SocketId, (code, reason): (u16, &'static str)) {
         self.timers.clear(&Timer::Socket(id));
         if let Some(socket) = self.sockets.get_mut(&id)
-            && socket.bond != Bond::Leaving
+            && socket.bond != SocketOwner::Leaving
         {
-            socket.bond = Bond::Leaving;
+            socket.bond = SocketOwner::Leaving;
             self.push(Output::Close { socket: id, code, reason });
         }
     }
@@ -132,7 +135,12 @@ impl Sessions {
         let uids: Vec<Arc<str>> = self.by_uid.keys().cloned().collect();
         for uid in uids {
             if self.by_uid.get(&uid).is_some_and(|session| session.token == token) {
-                self.event(What::Ended, Some(&uid), None, "its token is no longer valid");
+                self.event(
+                    SessionEventKind::Ended,
+                    Some(&uid),
+                    None,
+                    "its token is no longer valid",
+                );
                 self.end(&uid);
             }
         }
@@ -156,15 +164,15 @@ impl Sessions {
         if now >= socket.heard.after(dead_after) {
             let bond = socket.bond.clone();
             self.leave(id, close::DEAD);
-            if let Bond::Bound { uid, .. } = bond {
+            if let SocketOwner::Bound { uid, .. } = bond {
                 self.lose(&uid, id, "no sign of life");
             }
             return;
         }
-        if socket.bond == Bond::Anonymous
+        if socket.bond == SocketOwner::Anonymous
             && now >= socket.opened.after(self.settings.register_within)
         {
-            self.event(What::NotRegistered, None, Some(id), "");
+            self.event(SessionEventKind::NotRegistered, None, Some(id), "");
             self.leave(id, close::NOT_REGISTERED);
             return;
         }
@@ -180,8 +188,8 @@ impl Sessions {
     pub(super) fn time_socket(&mut self, id: SocketId) {
         let Some(socket) = self.sockets.get(&id) else { return };
         let settings = &self.settings;
-        let register =
-            (socket.bond == Bond::Anonymous).then(|| socket.opened.after(settings.register_within));
+        let register = (socket.bond == SocketOwner::Anonymous)
+            .then(|| socket.opened.after(settings.register_within));
         let ping = settings.ping_interval.map(|interval| socket.pinged.after(interval));
         let dead = socket.heard.after(settings.dead_after);
         let due = [register, ping].into_iter().flatten().fold(dead, Millis::min);

@@ -59,7 +59,7 @@ fn two_schemas() {
 }
 
 #[test]
-fn nobody_serves_it() {
+fn no_session_serves_it() {
     check("nobody", &[(PLAIN, &[]), (OTHER, &[])]);
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use toolgate_mcp::{items, text, write};
 
-use super::{Entry, Key};
+use super::{EntryKey, ShowcaseEntry};
 use crate::object::{members, value};
 use crate::time::Millis;
 
@@ -25,7 +25,7 @@ impl std::error::Error for ImportError {}
 /// Reads `{"version":1,"entries":[{"kind","config_id","tools","last_seen_at"}]}`. `last_seen_at`
 /// may be RFC 3339, Unix seconds or Unix milliseconds. Tools that cannot be read are refused with
 /// their place, not dropped.
-pub fn import(json: &str) -> Result<Vec<Entry>, ImportError> {
+pub fn import(json: &str) -> Result<Vec<ShowcaseEntry>, ImportError> {
     let whole =
         members(json).map_err(|error| ImportError(format!("not a tools cache: {error}")))?;
     if value(&whole, "version") != Some("1") {
@@ -40,13 +40,14 @@ pub fn import(json: &str) -> Result<Vec<Entry>, ImportError> {
     read.collect()
 }
 
-fn entry(raw: &str) -> Result<Entry, String> {
+fn entry(raw: &str) -> Result<ShowcaseEntry, String> {
     let members = members(raw).map_err(|_| "` must be an object")?;
     let string = |key: &str| {
         let found = value(&members, key).and_then(text);
         found.map(std::borrow::Cow::into_owned).ok_or(format!("{key}` must be a string"))
     };
-    let key = Key { kind: string("kind")?, config_id: string("config_id")?, infobase_name: None };
+    let key =
+        EntryKey { kind: string("kind")?, config_id: string("config_id")?, infobase_name: None };
     let tools = value(&members, "tools").and_then(|raw| items(raw).ok().flatten());
     let tools = tools.ok_or("tools` must be an array")?;
     let mut read = std::collections::BTreeMap::new();
@@ -58,7 +59,7 @@ fn entry(raw: &str) -> Result<Entry, String> {
     }
     let last_seen = value(&members, "last_seen_at").and_then(time);
     let last_seen = last_seen.ok_or("last_seen_at` must be a time")?;
-    Ok(Entry {
+    Ok(ShowcaseEntry {
         key,
         tools: Arc::new(read),
         last_seen,
@@ -77,8 +78,8 @@ fn time(raw: &str) -> Option<Millis> {
 }
 
 /// Writes that layout. Entries that differ in their base alone become one: the newest.
-pub fn export<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
-    let mut newest: std::collections::BTreeMap<(&str, &str), &Entry> =
+pub fn export<'a>(entries: impl IntoIterator<Item = &'a ShowcaseEntry>) -> String {
+    let mut newest: std::collections::BTreeMap<(&str, &str), &ShowcaseEntry> =
         std::collections::BTreeMap::new();
     for entry in entries {
         let known = newest.entry((&entry.key.kind, &entry.key.config_id)).or_insert(entry);
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn invalid_files_are_explained() {
         for (json, expected) in [
             ("[]", "not a tools cache"),
             (r#"{"version":2,"entries":[]}"#, "`version` must be 1"),

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::rng::Rng;
-use super::{Happening, Link, World, token};
+use super::{Link, ScheduledEvent, Simulation, token};
 use crate::{Input, SocketId};
 
-use super::judge::Seen;
+use super::checker::Observed;
 
 /// How a program behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,7 +152,7 @@ pub(super) fn notification(method: &str, params: &Value) -> String {
     json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()
 }
 
-impl World {
+impl Simulation {
     pub(super) fn connect(&mut self, index: usize) -> Result<(), String> {
         if self.clients[index].socket.is_some() || !self.is_alive() {
             return Ok(());
@@ -187,7 +187,7 @@ impl World {
         };
         let id = client.token;
         self.links.insert(socket, link);
-        self.gate_sees(Input::Opened { socket, token: token(id) }, &Seen::Opened(socket, id))?;
+        self.gate_sees(Input::Opened { socket, token: token(id) }, &Observed::Opened(socket, id))?;
         Ok(socket)
     }
 
@@ -204,7 +204,7 @@ impl World {
     /// A client sends a frame, and the network does with it what it does.
     pub(super) fn say(&mut self, socket: SocketId, text: String) {
         if let Some(wait) = self.delay(socket, true) {
-            self.plan(wait, Happening::ToGate(socket, text));
+            self.plan(wait, ScheduledEvent::ToGate(socket, text));
         }
     }
 
@@ -222,7 +222,7 @@ impl World {
         let wire = frame["id"].as_str().unwrap().to_owned();
         let tag = frame["params"]["arguments"]["tag"].as_u64().unwrap_or_default();
         let wait = self.rng.below(client.slow);
-        self.plan(wait, Happening::Finish { client: index, process, wire, tag });
+        self.plan(wait, ScheduledEvent::Finish { client: index, process, wire, tag });
     }
 
     pub(super) fn finish(&mut self, index: usize, process: u32, wire: &str, tag: u64) {
@@ -280,7 +280,7 @@ impl World {
             client.socket = None;
             client.tries = (client.tries + 1).min(5);
             let wait = self.rng.below(500 << client.tries);
-            self.plan(wait, Happening::Connect(index));
+            self.plan(wait, ScheduledEvent::Connect(index));
         }
     }
 }

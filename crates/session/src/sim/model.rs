@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{CallId, Millis, SocketId};
+use crate::{CallNumber, Millis, SocketId};
 
 /// A socket.
 #[derive(Debug)]
-pub(super) struct SocketBook {
+pub(super) struct SocketModel {
     pub(super) token: Option<u32>,
     /// A register was accepted on it.
     pub(super) registered: bool,
@@ -21,7 +21,7 @@ pub(super) struct SocketBook {
 
 /// A session.
 #[derive(Debug)]
-pub(super) struct SessionBook {
+pub(super) struct SessionModel {
     pub(super) token: Option<u32>,
     pub(super) kind: String,
     pub(super) base: String,
@@ -31,9 +31,9 @@ pub(super) struct SessionBook {
     pub(super) socket: Option<SocketId>,
     pub(super) lost_at: Option<Millis>,
     /// Calls that wait, in order of arrival.
-    pub(super) queue: VecDeque<CallId>,
+    pub(super) queue: VecDeque<CallNumber>,
     /// Calls that hold a slot.
-    pub(super) slots: BTreeMap<CallId, Slot>,
+    pub(super) slots: BTreeMap<CallNumber, Slot>,
 }
 
 /// A call that was sent and keeps its slot.
@@ -47,7 +47,7 @@ pub(super) struct Slot {
 
 /// A call.
 #[derive(Debug)]
-pub(super) struct CallBook {
+pub(super) struct CallModel {
     pub(super) uid: String,
     pub(super) tool: String,
     pub(super) admitted: Millis,
@@ -59,7 +59,7 @@ pub(super) struct CallBook {
     pub(super) hastened: bool,
 }
 
-impl SessionBook {
+impl SessionModel {
     /// Whether one more call may be sent.
     pub(super) fn has_room(&self, concurrency: usize) -> bool {
         let least = self.slots.values().map(|slot| slot.concurrency).min().unwrap_or(concurrency);
@@ -81,19 +81,19 @@ pub(super) fn tools(params: &Value) -> BTreeMap<String, usize> {
 
 /// Everything.
 #[derive(Debug, Default)]
-pub(super) struct Books {
-    pub(super) sockets: BTreeMap<SocketId, SocketBook>,
-    pub(super) sessions: BTreeMap<String, SessionBook>,
-    pub(super) calls: BTreeMap<CallId, CallBook>,
+pub(super) struct Model {
+    pub(super) sockets: BTreeMap<SocketId, SocketModel>,
+    pub(super) sessions: BTreeMap<String, SessionModel>,
+    pub(super) calls: BTreeMap<CallNumber, CallModel>,
     /// Every id that was ever on the wire.
-    pub(super) wires: BTreeMap<String, CallId>,
+    pub(super) wires: BTreeMap<String, CallNumber>,
     /// Sessions that have ended in this step.
     pub(super) ended_now: BTreeSet<String>,
 }
 
-impl Books {
+impl Model {
     /// Whether a socket may answer a call that holds a slot.
-    pub(super) fn may_answer(&self, socket: SocketId, call: CallId) -> bool {
+    pub(super) fn may_answer(&self, socket: SocketId, call: CallNumber) -> bool {
         let uid = self.calls.get(&call).map(|call| &call.uid);
         let session = uid.and_then(|uid| self.sessions.get(uid));
         session.is_some_and(|session| {

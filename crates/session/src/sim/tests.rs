@@ -114,7 +114,7 @@ fn every_promise_holds() {
 }
 
 #[test]
-fn the_same_seed_is_the_same_world() {
+fn equal_seeds_give_equal_runs() {
     for seed in 0..5 {
         assert_eq!(live(seed), live(seed));
     }

@@ -3,9 +3,9 @@
 use jiff::Timestamp;
 use toolgate_audit::CallId;
 use toolgate_policy::{Amount, Period, Take, Window};
-use toolgate_store::Fault;
+use toolgate_store::StoreError;
 
-use super::Writing;
+use super::SqliteTransaction;
 use crate::{sql, time::micros, usage::seconds};
 
 /// What a call took.
@@ -25,9 +25,9 @@ pub(crate) struct Receipt {
 /// A calendar counter as it is stored.
 pub(crate) type Stored = Option<(Period, Amount)>;
 
-impl Writing<'_> {
+impl SqliteTransaction<'_> {
     /// A calendar counter as it stands; the last one is remembered.
-    pub(crate) fn counter(&self, key: &str) -> Result<Stored, Fault> {
+    pub(crate) fn counter(&self, key: &str) -> Result<Stored, StoreError> {
         let mut last = self.counter.borrow_mut();
         if let Some((_, stored)) = last.as_ref().filter(|(of, _)| of == key) {
             return Ok(*stored);
@@ -44,7 +44,7 @@ impl Writing<'_> {
         key: &str,
         take: &Take,
         now: Timestamp,
-    ) -> Result<Option<(Timestamp, Window)>, Fault> {
+    ) -> Result<Option<(Timestamp, Window)>, StoreError> {
         match *take {
             Take::Calendar { period, amount, .. } => {
                 let stored = self.counter(key)?;
@@ -71,7 +71,7 @@ impl Writing<'_> {
         Ok(None)
     }
 
-    pub(crate) fn give_back(&mut self, call: CallId, receipt: &Receipt) -> Result<(), Fault> {
+    pub(crate) fn give_back(&mut self, call: CallId, receipt: &Receipt) -> Result<(), StoreError> {
         for (key, take) in &receipt.taken {
             match *take {
                 Take::Calendar { period, amount, .. } => {
@@ -97,7 +97,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    fn set_counter(&mut self, key: &str, period: Period, used: Amount) -> Result<(), Fault> {
+    fn set_counter(&mut self, key: &str, period: Period, used: Amount) -> Result<(), StoreError> {
         self.counter.take();
         let (start, until, used) = (micros(period.start), micros(period.end), used.to_string());
         self.execute(sql::COUNTER_WRITE, &[&key, &start, &until, &used]).map(drop)

@@ -1,18 +1,18 @@
 //! Records which calls of this process are open, and those that dead processes left open.
 
-use toolgate_store::Fault;
+use toolgate_store::StoreError;
 
-use super::Writing;
+use super::SqliteTransaction;
 use crate::{
-    fault::OrFault as _,
+    error::OrStoreError as _,
     open_calls::{in_rows, spans},
     row::number,
     sql,
 };
 
-impl Writing<'_> {
+impl SqliteTransaction<'_> {
     /// A call begins at this place.
-    pub(crate) fn begin(&mut self, seq: u64) -> Result<(), Fault> {
+    pub(crate) fn begin(&mut self, seq: u64) -> Result<(), StoreError> {
         let (place, me) = (number(seq), self.owner.id);
         if !self.is_last_owner {
             self.execute(sql::SPAN_ADD, &[&place, &me])?;
@@ -26,7 +26,7 @@ impl Writing<'_> {
     }
 
     /// Time has passed: calls that were open the last time go to `open`, and the others are young.
-    pub(crate) fn note_open(&mut self) -> Result<(), Fault> {
+    pub(crate) fn note_open(&mut self) -> Result<(), StoreError> {
         let Some(before) = self.marks.since else { return Ok(()) };
         let mut since = self.head.saturating_add(1);
         for (_, receipt) in &self.opened {
@@ -54,12 +54,12 @@ impl Writing<'_> {
     }
 
     /// Calls that dead processes left open go to `open`.
-    pub(crate) fn bring_to_light(&mut self) -> Result<(), Fault> {
-        let mut statement = self.connection.prepare_cached(sql::OWNER_OTHERS).or_fault()?;
+    pub(crate) fn bring_to_light(&mut self) -> Result<(), StoreError> {
+        let mut statement = self.connection.prepare_cached(sql::OWNER_OTHERS).or_store_error()?;
         let others = statement
             .query_map([self.owner.id], |row| Ok((row.get(0)?, row.get(1)?)))
-            .or_fault()?;
-        let others: Vec<(i64, i64)> = others.collect::<Result<_, _>>().or_fault()?;
+            .or_store_error()?;
+        let others: Vec<(i64, i64)> = others.collect::<Result<_, _>>().or_store_error()?;
         for (id, since) in others.into_iter().filter(|(id, _)| self.owner.is_dead(*id)) {
             let spans = spans(self.connection)?;
             for (call, seq) in in_rows(self.connection, since)? {

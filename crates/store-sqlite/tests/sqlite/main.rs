@@ -4,15 +4,15 @@
 
 mod compat;
 mod disk;
+mod fixture;
 mod folder;
 mod kill;
 mod open;
-mod place;
 mod processes;
 mod tamper;
-mod vandal;
+mod tamperer;
 
-use place::Folder;
+use fixture::SqliteFixture;
 use toolgate_store::conformance;
 
-conformance!(Folder::default());
+conformance!(SqliteFixture::default());

@@ -3,18 +3,18 @@
 use std::sync::Arc;
 
 use rusqlite::{Connection, params, types::Value};
-use toolgate_audit::Found;
+use toolgate_audit::Defect;
 use toolgate_store::{
     Store,
-    suite::{Agent, Place as _, at, wait},
+    suite::{Agent, StoreFixture as _, at, wait},
 };
 use toolgate_store_sqlite::verify;
 
-use crate::place::Folder;
+use crate::fixture::SqliteFixture;
 
 /// A folder with rows of every kind of call, closed, so that its last row has a checkpoint.
-fn written() -> Folder {
-    let folder = Folder::default();
+fn written() -> SqliteFixture {
+    let folder = SqliteFixture::default();
     let store: Arc<dyn Store> = folder.open(at(600));
     let agent = Agent::new(&store, "a");
     for second in 600..612 {
@@ -29,7 +29,7 @@ fn written() -> Folder {
     folder
 }
 
-fn first_bad(folder: &Folder) -> Option<u64> {
+fn first_bad(folder: &SqliteFixture) -> Option<u64> {
     verify(folder.path(), Vec::new()).unwrap().first_bad.map(|bad| bad.seq)
 }
 
@@ -108,7 +108,7 @@ fn other_tampering_is_found() {
         if edit.starts_with("UPDATE checkpoint") {
             // At whichever row the first checkpoint stands.
             assert!(named >= Some(bad), "{edit}: {found:?}");
-            assert_eq!(found.map(|found| found.found), Some(Found::Signature), "{edit}");
+            assert_eq!(found.map(|found| found.found), Some(Defect::Signature), "{edit}");
         } else {
             assert_eq!(named, Some(bad), "{edit}: {found:?}");
         }
@@ -144,5 +144,5 @@ fn checkpoints_kept_elsewhere_show_what_was_cut_off() {
     folder.sql().execute_batch("DELETE FROM audit WHERE seq > 10; DELETE FROM checkpoint").unwrap();
     assert_eq!(first_bad(&folder), None);
     let found = verify(folder.path(), kept).unwrap().first_bad.unwrap();
-    assert!(found.seq == 11 && found.found == Found::Truncated || found.seq <= 10, "{found:?}");
+    assert!(found.seq == 11 && found.found == Defect::Truncated || found.seq <= 10, "{found:?}");
 }

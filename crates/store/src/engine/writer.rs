@@ -10,11 +10,11 @@ use jiff::Timestamp;
 use toolgate_audit::{Checkpoint, Coalescer, Draft};
 
 use super::{
-    Finish, Job, Settings, Shared,
-    group::{Done, Group},
+    EngineSettings, Finish, Job, Shared,
+    group::{Group, JobResult},
 };
 use crate::{
-    Admitted, Answer, Backend, ChangeError, Fault, FaultKind, NotAudited,
+    AdmitOutcome, Admitted, Backend, ChangeError, NotAudited, StoreError, StoreErrorKind,
     sync::{
         atomic::Ordering,
         mpsc::{Receiver, channel},
@@ -26,9 +26,9 @@ const FEW: usize = 4;
 
 pub(super) struct Writer<B> {
     backend: B,
-    settings: Settings,
+    settings: EngineSettings,
     shared: Arc<Shared>,
-    memory: Memory,
+    memory: WriterState,
     /// Outcomes that could not be written yet. Calls that are open are their bound.
     backlog: VecDeque<Finish>,
     /// Calls that were admitted here and have not ended.
@@ -36,7 +36,7 @@ pub(super) struct Writer<B> {
 }
 
 /// What the writer remembers from one group to the next.
-pub(super) struct Memory {
+pub(super) struct WriterState {
     /// The latest time it was told.
     pub(super) now: Timestamp,
     /// The generation it knows.
@@ -51,8 +51,13 @@ pub(super) struct Memory {
 }
 
 impl<B: Backend> Writer<B> {
-    pub(super) fn new(backend: B, settings: Settings, shared: Arc<Shared>, now: Timestamp) -> Self {
-        let memory = Memory {
+    pub(super) fn new(
+        backend: B,
+        settings: EngineSettings,
+        shared: Arc<Shared>,
+        now: Timestamp,
+    ) -> Self {
+        let memory = WriterState {
             now,
             generation: 0,
             swept: now,
@@ -64,7 +69,7 @@ impl<B: Backend> Writer<B> {
     }
 
     /// Ends what dead processes left open.
-    pub(super) fn recover(&mut self) -> Result<(), Fault> {
+    pub(super) fn recover(&mut self) -> Result<(), StoreError> {
         let mut left = 1;
         while left > 0 {
             self.transact(|group| {
@@ -112,7 +117,8 @@ impl<B: Backend> Writer<B> {
             self.backlog = backlog;
             return jobs.into_iter().filter_map(|job| self.fail(job, &fault)).last();
         }
-        self.under_way += done.iter().filter(|done| matches!(done, Done::Admitted { .. })).count();
+        self.under_way +=
+            done.iter().filter(|done| matches!(done, JobResult::Admitted { .. })).count();
         let ended = old.len() + jobs.iter().filter(|job| matches!(job, Job::Finish(_))).count();
         self.under_way = self.under_way.saturating_sub(ended);
         for (finish, done) in backlog.into_iter().zip(old) {
@@ -124,8 +130,8 @@ impl<B: Backend> Writer<B> {
     /// One transaction, with what belongs to every one.
     fn transact(
         &mut self,
-        mut work: impl FnMut(&mut Group<'_>) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
+        mut work: impl FnMut(&mut Group<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let (memory, key) = (&mut self.memory, self.settings.signer.as_ref());
         let due = self.settings.due;
         let mut generation = 0;
@@ -140,7 +146,8 @@ impl<B: Backend> Writer<B> {
             })
         }));
         // One that panics must not take the writer with it, and every later call with the writer.
-        let mistake = |_| Err(Fault::new(FaultKind::Internal, "writing failed by a mistake"));
+        let mistake =
+            |_| Err(StoreError::new(StoreErrorKind::Internal, "writing failed by a mistake"));
         transacted.unwrap_or_else(mistake)?;
         self.memory.owed.clear();
         self.shared.generation.store(generation, Ordering::Release);
@@ -150,7 +157,7 @@ impl<B: Backend> Writer<B> {
         Ok(())
     }
 
-    fn fail(&mut self, job: Job, fault: &Fault) -> Option<Closing> {
+    fn fail(&mut self, job: Job, fault: &StoreError) -> Option<Closing> {
         let refused = || NotAudited(fault.clone());
         match job {
             Job::Admit { reply, .. } => drop(reply.send(Err(refused()))),
@@ -192,32 +199,37 @@ impl Job {
 }
 
 /// Tells whoever asked; they may be gone, which is fine.
-fn answer(job: Job, done: Done) -> Option<Closing> {
+fn answer(job: Job, done: JobResult) -> Option<Closing> {
     match (job, done) {
-        (Job::Admit { outcomes, reply, .. }, Done::Admitted { call_id, intent, seq, verdict }) => {
+        (
+            Job::Admit { outcomes, reply, .. },
+            JobResult::Admitted { call_id, intent, seq, verdict },
+        ) => {
             // An answer that nobody hears drops its ticket, which writes `unknown`.
             let admitted = Admitted::new(call_id, *intent, seq, verdict, outcomes);
-            drop(reply.send(Ok(Answer::Admitted(admitted))));
+            drop(reply.send(Ok(AdmitOutcome::Admitted(admitted))));
         }
-        (Job::Admit { reply, .. }, Done::Refused(verdict)) => {
-            drop(reply.send(Ok(Answer::Refused(verdict))));
+        (Job::Admit { reply, .. }, JobResult::Refused(verdict)) => {
+            drop(reply.send(Ok(AdmitOutcome::Refused(verdict))));
         }
-        (Job::Admit { reply, .. }, Done::Held(verdict)) => {
-            drop(reply.send(Ok(Answer::Held(verdict))));
+        (Job::Admit { reply, .. }, JobResult::Held(verdict)) => {
+            drop(reply.send(Ok(AdmitOutcome::Held(verdict))));
         }
-        (Job::Admit { reply, .. }, Done::NotWaiting) => drop(reply.send(Ok(Answer::NotWaiting))),
-        (Job::Admit { reply, .. }, Done::Stale) => drop(reply.send(Ok(Answer::Stale))),
-        (Job::Admit { reply, .. }, Done::Fault(fault)) => {
+        (Job::Admit { reply, .. }, JobResult::NotWaiting) => {
+            drop(reply.send(Ok(AdmitOutcome::NotWaiting)))
+        }
+        (Job::Admit { reply, .. }, JobResult::Stale) => drop(reply.send(Ok(AdmitOutcome::Stale))),
+        (Job::Admit { reply, .. }, JobResult::Fault(fault)) => {
             drop(reply.send(Err(NotAudited(fault))));
         }
-        (Job::Finish(finish), Done::Settled(settled)) => {
+        (Job::Finish(finish), JobResult::Settled(settled)) => {
             if let Some(reply) = finish.reply {
                 drop(reply.send(Ok(settled)));
             }
         }
         (Job::Deny(_, reply), _) => drop(reply.send(Ok(()))),
-        (Job::Record(_, reply), Done::Written(seq)) => drop(reply.send(Ok(seq))),
-        (Job::Change(_, reply), Done::Changed(changed)) => drop(reply.send(changed)),
+        (Job::Record(_, reply), JobResult::Written(seq)) => drop(reply.send(Ok(seq))),
+        (Job::Change(_, reply), JobResult::Changed(changed)) => drop(reply.send(changed)),
         (Job::Close(_, gone, reply), _) => return Some(Closing { gone, reply, result: Ok(()) }),
         _ => {}
     }

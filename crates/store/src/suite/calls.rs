@@ -6,22 +6,22 @@ use std::sync::{
 };
 
 use jiff::Timestamp;
-use toolgate_audit::{CallId, Draft, Effect, Kind, Outcome};
+use toolgate_audit::{CallId, Draft, Effect, Outcome, RowKind};
 use toolgate_policy::{Call, Class, Identity, Known, Policy, Verdict, decide};
 
 use super::wait;
-use crate::{Admitted, Answer, Asking, Ending, Leg, NotAudited, Store};
+use crate::{AdmitOutcome, AdmitRequest, Admitted, Completion, NotAudited, Round, Store};
 
 /// One tool for each kind of counting.
 pub const POLICY: &str = r#"
 version: "1"
 default: deny
 tools:
-  close: { limits: [{ counter: close_rate, window: minute, max: 30 }] }
-  slide: { limits: [{ counter: slide_rate, window: minute, max: 30, algorithm: sliding }] }
-  spend: { limits: [{ counter: spend, window: day, max: 100.5, increment_from: args.amount }] }
+  close: { limits: [{ counter: close_rate, reads: minute, max: 30 }] }
+  slide: { limits: [{ counter: slide_rate, reads: minute, max: 30, algorithm: sliding }] }
+  spend: { limits: [{ counter: spend, reads: day, max: 100.5, increment_from: args.amount }] }
   run: { concurrency: { max: 3 } }
-  both: { limits: [{ counter: a, window: minute, max: 5 }, { counter: b, window: hour, max: 7, scope: global }] }
+  both: { limits: [{ counter: a, reads: minute, max: 5 }, { counter: b, reads: hour, max: 7, scope: global }] }
   once: { unless_seen_within: 5m }
   open: { yields: { job: result.id } }
   end:
@@ -29,9 +29,9 @@ tools:
     ends: { job: args.id }
   ask: { approve: {} }
   never: { action: deny }
-  soft: { mode: shadow, limits: [{ counter: soft_rate, window: minute, max: 2 }] }
+  soft: { mode: shadow, limits: [{ counter: soft_rate, reads: minute, max: 2 }] }
   "sof?": {}
-  many: { limits: [{ counter: many, window: day, max: 1000000000 }] }
+  many: { limits: [{ counter: many, reads: day, max: 1000000000 }] }
 "#;
 
 /// An instant, in seconds.
@@ -64,8 +64,8 @@ impl Agent {
     }
 
     /// What the call would look like to the store.
-    pub fn asking(&self, tool: &str, arguments: &str, now: Timestamp) -> Asking {
-        let mut draft = Draft::new(Kind::Intent, now);
+    pub fn request(&self, tool: &str, arguments: &str, now: Timestamp) -> AdmitRequest {
+        let mut draft = Draft::new(RowKind::Intent, now);
         let number = (NEXT.fetch_add(1, Ordering::Relaxed) | u64::from(std::process::id()) << 32)
             .to_be_bytes();
         let mut random = [0; 10];
@@ -84,7 +84,7 @@ impl Agent {
         let decide = move |usage: &dyn toolgate_policy::Usage, now| {
             decide(&agent.policy, &agent.call(&tool, &arguments), usage, now)
         };
-        Asking { draft, leg: Leg::First, generation: None, decide: Box::new(decide) }
+        AdmitRequest { draft, round: Round::First, generation: None, decide: Box::new(decide) }
     }
 
     fn call<'a>(&'a self, tool: &'a str, arguments: &'a str) -> Call<'a> {
@@ -96,8 +96,13 @@ impl Agent {
     }
 
     /// Asks.
-    pub fn ask(&self, tool: &str, arguments: &str, now: Timestamp) -> Result<Answer, NotAudited> {
-        wait(self.store.admit(self.asking(tool, arguments, now)))
+    pub fn ask(
+        &self,
+        tool: &str,
+        arguments: &str,
+        now: Timestamp,
+    ) -> Result<AdmitOutcome, NotAudited> {
+        wait(self.store.admit(self.request(tool, arguments, now)))
     }
 
     /// Asks; what was not admitted is `Err` with the verdict.
@@ -108,8 +113,8 @@ impl Agent {
         now: Timestamp,
     ) -> Result<Admitted, Box<Verdict>> {
         match self.ask(tool, arguments, now).unwrap() {
-            Answer::Admitted(admitted) => Ok(admitted),
-            Answer::Refused(verdict) | Answer::Held(verdict) => Err(verdict),
+            AdmitOutcome::Admitted(admitted) => Ok(admitted),
+            AdmitOutcome::Refused(verdict) | AdmitOutcome::Held(verdict) => Err(verdict),
             other => panic!("{other:?}"),
         }
     }
@@ -138,5 +143,5 @@ impl Agent {
 pub(super) fn end(admitted: Admitted, outcome: Outcome, effect: Effect, now: Timestamp) {
     let (permit, ticket) = admitted.split();
     drop(permit);
-    wait(ticket.finish_written(Ending::new(outcome, effect, now))).unwrap();
+    wait(ticket.finish_written(Completion::new(outcome, effect, now))).unwrap();
 }

@@ -3,9 +3,9 @@
 use std::{sync::Arc, thread};
 
 use jiff::Timestamp;
-use toolgate_audit::{Draft, Effect, Kind, Outcome};
+use toolgate_audit::{Draft, Effect, Outcome, RowKind};
 
-use super::{Agent, Place, all_rows, assert_whole, at, calls::end};
+use super::{Agent, StoreFixture, all_rows, assert_whole, at, calls::end};
 use crate::{Change, Store};
 
 /// How many of `asked` calls are admitted when eight threads ask at once.
@@ -32,8 +32,8 @@ fn storm(
 }
 
 /// A limit of N admits N, never N + 1, and the rows show every step of the counter.
-pub fn calendar_limits_are_exact(place: &dyn Place) {
-    let store = place.open(at(600));
+pub fn calendar_limits_are_exact(fixture: &dyn StoreFixture) {
+    let store = fixture.open(at(600));
     assert_eq!(storm(&store, "close", "{}", 64, at(600)), 30);
     assert_eq!(storm(&store, "close", "{}", 16, at(659)), 0);
     assert_eq!(storm(&store, "close", "{}", 64, at(660)), 30);
@@ -50,9 +50,9 @@ pub fn calendar_limits_are_exact(place: &dyn Place) {
     assert_whole(&*store);
 }
 
-/// Never more than the limit in any window.
-pub fn sliding_limits_are_exact(place: &dyn Place) {
-    let store = place.open(at(0));
+/// Never more than the limit in any reads.
+pub fn sliding_limits_are_exact(fixture: &dyn StoreFixture) {
+    let store = fixture.open(at(0));
     assert_eq!(storm(&store, "slide", "{}", 16, at(30)), 16);
     assert_eq!(storm(&store, "slide", "{}", 64, at(60)), 14);
     assert_eq!(storm(&store, "slide", "{}", 8, at(89)), 0);
@@ -62,8 +62,8 @@ pub fn sliding_limits_are_exact(place: &dyn Place) {
 }
 
 /// Sums are exact decimals.
-pub fn sums_are_exact(place: &dyn Place) {
-    let store = place.open(at(0));
+pub fn sums_are_exact(fixture: &dyn StoreFixture) {
+    let store = fixture.open(at(0));
     let agent = Agent::new(&store, "a");
     assert_eq!(storm(&store, "spend", r#"{"amount":0.1}"#, 800, at(5)), 800);
     let agent_of_storm = agent.with_grant("storm");
@@ -77,8 +77,8 @@ pub fn sums_are_exact(place: &dyn Place) {
 }
 
 /// Calls in flight end with their outcome, whatever it is.
-pub fn calls_in_flight_are_limited(place: &dyn Place) {
-    let store = place.open(at(0));
+pub fn calls_in_flight_are_limited(fixture: &dyn StoreFixture) {
+    let store = fixture.open(at(0));
     let agent = Agent::new(&store, "a");
     let admit = || agent.admit("run", "{}", at(1));
     let (one, two, three) = (admit().unwrap(), admit().unwrap(), admit().unwrap());
@@ -104,8 +104,8 @@ pub fn calls_in_flight_are_limited(place: &dyn Place) {
 }
 
 /// Only what was never sent goes back, and only to the window it was taken from.
-pub fn give_back_to_the_own_window_only(place: &dyn Place) {
-    let store = place.open(at(0));
+pub fn refunds_go_to_their_own_window(fixture: &dyn StoreFixture) {
+    let store = fixture.open(at(0));
     let agent = Agent::new(&store, "a");
     let admit = |now| agent.admit("both", "{}", at(now));
     let room = |now| (0..9).take_while(|_| agent.call_through("both", "{}", at(now))).count();
@@ -134,8 +134,8 @@ pub fn give_back_to_the_own_window_only(place: &dyn Place) {
 }
 
 /// The same call again is a repeat, unless the first was never sent.
-pub fn repeats_are_refused(place: &dyn Place) {
-    let store = place.open(at(0));
+pub fn repeats_are_refused(fixture: &dyn StoreFixture) {
+    let store = fixture.open(at(0));
     let agent = Agent::new(&store, "a");
     let unsent = agent.admit("once", r#"{"n":1}"#, at(0)).unwrap();
     assert!(agent.admit("once", r#"{"n":1}"#, at(0)).is_err());
@@ -149,14 +149,14 @@ pub fn repeats_are_refused(place: &dyn Place) {
 }
 
 /// A clock that steps back refills nothing, also after a new start.
-pub fn time_never_runs_backwards(place: &dyn Place) {
-    let mut store = place.open(at(600));
+pub fn time_never_runs_backwards(fixture: &dyn StoreFixture) {
+    let mut store = fixture.open(at(600));
     assert_eq!(storm(&store, "close", "{}", 64, at(600)), 30);
     assert_eq!(storm(&store, "slide", "{}", 64, at(600)), 30);
     for second in [599, 540, 0, -5] {
-        if place.is_durable() {
+        if fixture.is_durable() {
             super::wait(store.close(at(second))).unwrap();
-            store = place.open(at(second));
+            store = fixture.open(at(second));
         }
         assert_eq!(storm(&store, "close", "{}", 8, at(second)), 0, "{second}");
         assert_eq!(storm(&store, "slide", "{}", 8, at(second)), 0, "{second}");
@@ -170,16 +170,16 @@ pub fn time_never_runs_backwards(place: &dyn Place) {
 }
 
 /// A clock that was far ahead can be taken back by a person; what was counted stays counted.
-pub fn a_clock_can_be_accepted(place: &dyn Place) {
-    let store = place.open(at(600));
+pub fn a_clock_can_be_accepted(fixture: &dyn StoreFixture) {
+    let store = fixture.open(at(600));
     let ahead = 86_400 * 365;
     assert_eq!(storm(&store, "close", "{}", 64, at(600)), 30);
     assert_eq!(storm(&store, "close", "{}", 64, at(ahead)), 30);
     assert_eq!(storm(&store, "slide", "{}", 64, at(ahead)), 30);
     assert_eq!(storm(&store, "once", "{}", 8, at(ahead)), 1);
     assert_eq!(storm(&store, "close", "{}", 8, at(660)), 0, "time stands still");
-    let other = place.is_durable().then(|| place.open(at(665)));
-    let row = Draft::new(Kind::Admin, at(670));
+    let other = fixture.is_durable().then(|| fixture.open(at(665)));
+    let row = Draft::new(RowKind::Admin, at(670));
     super::wait(store.change(Change::AcceptClock, row)).unwrap();
     for tool in ["close", "slide", "once"] {
         assert_eq!(storm(&store, tool, "{}", 8, at(671)), 0, "{tool}: nothing is refilled");

@@ -3,8 +3,8 @@
 use toolgate_audit::{Effect, Outcome};
 use toolgate_policy::{Call, Class, Effect as Word, Identity, Ledger, Receipt, decide};
 
-use super::{Agent, Place, assert_whole, at, calls::end, wait};
-use crate::{Admitted, Answer};
+use super::{Agent, StoreFixture, assert_whole, at, calls::end, wait};
+use crate::{AdmitOutcome, Admitted};
 
 /// SplitMix64: small, and the same everywhere.
 struct Dice(u64);
@@ -26,11 +26,11 @@ impl Dice {
 const TOOLS: [&str; 7] = ["close", "slide", "spend", "run", "both", "once", "soft"];
 
 /// Two thousand random steps; `TOOLGATE_SEED` repeats them.
-pub fn random_calls_are_decided_as_the_model_does(place: &dyn Place) {
+pub fn random_calls_match_the_model(fixture: &dyn StoreFixture) {
     let given = std::env::var("TOOLGATE_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = given.unwrap_or(0x5eed);
     let mut dice = Dice(seed);
-    let store = place.open(at(0));
+    let store = fixture.open(at(0));
     let agent = Agent::new(&store, "g0");
     let mut ledger = Ledger::default();
     let mut open: Vec<(Admitted, Receipt)> = Vec::new();
@@ -40,8 +40,8 @@ pub fn random_calls_are_decided_as_the_model_does(place: &dyn Place) {
         clock += i64::try_from(dice.below(8)).unwrap() - i64::from(dice.below(40) == 0) * 90;
         latest = latest.max(clock);
         if dice.below(3) == 0 && !open.is_empty() {
-            let place = usize::try_from(dice.below(open.len() as u64)).unwrap();
-            let (admitted, receipt) = open.swap_remove(place);
+            let fixture = usize::try_from(dice.below(open.len() as u64)).unwrap();
+            let (admitted, receipt) = open.swap_remove(fixture);
             let sent = dice.below(2) == 0;
             let effect = if sent { Effect::Done } else { Effect::NotStarted };
             end(admitted, Outcome::Ok, effect, at(clock));
@@ -61,16 +61,16 @@ pub fn random_calls_are_decided_as_the_model_does(place: &dyn Place) {
             ..Call::new("work", tool, Class::Other, &arguments)
         };
         let expected = decide(agent.policy(), &call, &ledger, at(latest));
-        let asking = agent.with_grant(grant).asking(tool, &arguments, at(clock));
-        let answer = wait(store.admit(asking)).unwrap();
+        let request = agent.with_grant(grant).request(tool, &arguments, at(clock));
+        let answer = wait(store.admit(request)).unwrap();
         let context = format!("TOOLGATE_SEED={seed}, step {step}: {tool} {arguments} at {clock}");
         match answer {
-            Answer::Admitted(admitted) => {
+            AdmitOutcome::Admitted(admitted) => {
                 assert_eq!(*admitted.verdict(), expected, "{context}");
                 let receipt = ledger.admit(&expected.reservations, at(latest)).unwrap();
                 open.push((admitted, receipt));
             }
-            Answer::Refused(verdict) => {
+            AdmitOutcome::Refused(verdict) => {
                 assert_eq!(*verdict, expected, "{context}");
                 assert_ne!(expected.effect, Word::Allow, "{context}");
             }
@@ -78,7 +78,7 @@ pub fn random_calls_are_decided_as_the_model_does(place: &dyn Place) {
         }
     }
     drop(open);
-    wait(store.record(toolgate_audit::Draft::new(toolgate_audit::Kind::Drift, at(latest))))
+    wait(store.record(toolgate_audit::Draft::new(toolgate_audit::RowKind::Drift, at(latest))))
         .unwrap();
     assert_whole(&*store);
 }

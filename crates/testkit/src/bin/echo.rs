@@ -4,7 +4,7 @@ use std::io::{Write as _, stdout};
 
 use anyhow::Result;
 use clap::Parser;
-use toolgate_testkit::echo::{self, Options};
+use toolgate_testkit::echo::{self, EchoOptions};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -24,8 +24,12 @@ struct Args {
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let args = Args::parse();
-    let echo = echo::start_with(Options { tools: args.tools, sse: args.sse, ..Options::default() })
-        .await?;
+    let echo = echo::start_with(EchoOptions {
+        tools: args.tools,
+        sse: args.sse,
+        ..EchoOptions::default()
+    })
+    .await?;
     writeln!(stdout(), "{}", serde_json::json!({ "url": echo.url() }))?;
     std::future::pending().await
 }

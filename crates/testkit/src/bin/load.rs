@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use http::Uri;
-use toolgate_testkit::load::{self, Ask, Length, Plan};
+use toolgate_testkit::load::{self, LoadLength, LoadPlan, LoadRequest};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -63,21 +63,21 @@ async fn main() -> Result<()> {
 }
 
 impl Args {
-    fn plan(self) -> Result<Plan> {
+    fn plan(self) -> Result<LoadPlan> {
         let length = match self.count {
-            Some(measured) => Length::Count { warm_up: measured.div_ceil(10), measured },
-            None => Length::Time {
+            Some(measured) => LoadLength::Count { warm_up: measured.div_ceil(10), measured },
+            None => LoadLength::Time {
                 warm_up: Duration::try_from_secs_f64(self.warm_up)?,
                 measured: Duration::try_from_secs_f64(self.seconds)?,
             },
         };
         let ask = match self.mode {
-            Mode::Echo => Ask::Echo,
-            Mode::List => Ask::List { tools: self.tools },
-            Mode::Big => Ask::Big { size: self.size },
-            Mode::Structured => Ask::Structured { size: self.size },
+            Mode::Echo => LoadRequest::Echo,
+            Mode::List => LoadRequest::List { tools: self.tools },
+            Mode::Big => LoadRequest::Big { size: self.size },
+            Mode::Structured => LoadRequest::Structured { size: self.size },
         };
         let Self { url, prefix, token, clients, .. } = self;
-        Ok(Plan { url, ask, prefix, token, clients, length })
+        Ok(LoadPlan { url, ask, prefix, token, clients, length })
     }
 }

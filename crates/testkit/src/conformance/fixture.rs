@@ -25,7 +25,7 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
-use super::Era;
+use super::FixtureEra;
 use super::questions::{self, States};
 use super::table::{answer, offer, typed};
 use super::tasks;
@@ -38,7 +38,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// A server; clones are the same one, seen by several sessions.
 #[derive(Clone)]
 pub(super) struct Fixture {
-    era: Era,
+    era: FixtureEra,
     shared: Arc<Shared>,
     /// Where a session's streams can be closed; none over stdio.
     sessions: Option<Arc<LocalSessionManager>>,
@@ -59,7 +59,7 @@ enum Change {
 }
 
 impl Fixture {
-    pub(super) fn new(era: Era, sessions: Option<Arc<LocalSessionManager>>) -> Self {
+    pub(super) fn new(era: FixtureEra, sessions: Option<Arc<LocalSessionManager>>) -> Self {
         let shared = Shared {
             tasks: TaskManager::new(),
             states: States::default(),
@@ -147,15 +147,15 @@ impl ServerHandler for Fixture {
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         match self.era {
-            Era::Both => Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS),
-            Era::Legacy => Cow::Owned(
+            FixtureEra::Both => Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS),
+            FixtureEra::Legacy => Cow::Owned(
                 ProtocolVersion::KNOWN_VERSIONS
                     .iter()
                     .filter(|version| **version != ProtocolVersion::V_2026_07_28)
                     .cloned()
                     .collect(),
             ),
-            Era::Modern => Cow::Owned(vec![ProtocolVersion::V_2026_07_28]),
+            FixtureEra::Modern => Cow::Owned(vec![ProtocolVersion::V_2026_07_28]),
         }
     }
 
@@ -216,14 +216,14 @@ impl ServerHandler for Fixture {
         if let Some(asking) = questions::of_tool(&request, &context) {
             let asked = asking.ask(&self.shared.states, request.into(), &context).await?;
             return match asked {
-                questions::Asked::More(more) => Ok(more.into()),
-                questions::Asked::Done(text) if asking.goes_on_as_task => {
+                questions::QuestionOutcome::More(more) => Ok(more.into()),
+                questions::QuestionOutcome::Done(text) if asking.goes_on_as_task => {
                     tasks::finished_later(&self.shared.tasks, text, &context)
                 }
-                questions::Asked::Done(text) => {
+                questions::QuestionOutcome::Done(text) => {
                     Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
                 }
-                questions::Asked::Refused(text) => {
+                questions::QuestionOutcome::Refused(text) => {
                     Ok(CallToolResult::error(vec![ContentBlock::text(text)]).into())
                 }
             };
@@ -308,8 +308,9 @@ impl ServerHandler for Fixture {
             "test_input_required_result_prompt" => {
                 let asking = questions::of_prompt();
                 match asking.ask(&self.shared.states, request.into(), &context).await? {
-                    questions::Asked::More(more) => return Ok(more.into()),
-                    questions::Asked::Done(said) | questions::Asked::Refused(said) => {
+                    questions::QuestionOutcome::More(more) => return Ok(more.into()),
+                    questions::QuestionOutcome::Done(said)
+                    | questions::QuestionOutcome::Refused(said) => {
                         json!([text(&said)])
                     }
                 }

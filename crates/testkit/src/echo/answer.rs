@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Options;
+use super::EchoOptions;
 use super::body::Parts;
 use super::content;
 
@@ -87,7 +87,7 @@ type Failure = (i32, &'static str);
 // === impl State ===
 
 impl State {
-    pub(super) fn new(options: &Options) -> Self {
+    pub(super) fn new(options: &EchoOptions) -> Self {
         let born = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_nanos());
         Self {
             sse: options.sse,

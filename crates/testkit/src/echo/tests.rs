@@ -7,7 +7,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 
-use super::{Echo, Options, content, start, start_with};
+use super::{EchoOptions, EchoServer, content, start, start_with};
 
 struct Reply {
     status: StatusCode,
@@ -31,7 +31,7 @@ async fn send(url: &str, method: Method, session: Option<&str>, body: &str) -> R
     }
 }
 
-async fn open(echo: &Echo, version: &str) -> (String, Value) {
+async fn open(echo: &EchoServer, version: &str) -> (String, Value) {
     let body = json!({"jsonrpc":"2.0","id":"a","method":"initialize","params":{
         "protocolVersion": version, "capabilities": {}, "clientInfo": {"name":"t","version":"1"}}});
     let reply = send(echo.url(), Method::POST, None, &body.to_string()).await;
@@ -119,7 +119,7 @@ async fn negotiates_the_version_and_guards_its_sessions() {
 
 #[tokio::test]
 async fn answers_as_an_event_stream_when_told_to() {
-    let echo = start_with(Options { sse: true, ..Options::default() }).await.unwrap();
+    let echo = start_with(EchoOptions { sse: true, ..EchoOptions::default() }).await.unwrap();
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#;
     let reply = send(echo.url(), Method::POST, None, body).await;
     assert_eq!(reply.headers["content-type"], "text/event-stream");

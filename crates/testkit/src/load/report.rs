@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{Length, Outcome, Plan};
+use super::{LoadLength, LoadPlan, Outcome};
 
 /// What a load run measured; times in microseconds, over all clients.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
+pub struct LoadReport {
     /// How many clients ran.
     pub clients: usize,
     /// How many right answers came in the measured part.
@@ -35,11 +35,11 @@ pub struct Report {
     pub mean_us: f64,
 }
 
-impl Report {
-    pub(super) fn new(plan: &Plan, outcomes: Vec<Outcome>) -> Self {
+impl LoadReport {
+    pub(super) fn new(plan: &LoadPlan, outcomes: Vec<Outcome>) -> Self {
         let measured = match plan.length {
-            Length::Time { measured, .. } => measured,
-            Length::Count { .. } => {
+            LoadLength::Time { measured, .. } => measured,
+            LoadLength::Count { .. } => {
                 let first = outcomes.iter().filter_map(|o| o.span).map(|(first, _)| first).min();
                 let last = outcomes.iter().filter_map(|o| o.span).map(|(_, last)| last).max();
                 first.zip(last).map_or(Duration::ZERO, |(first, last)| last - first)

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use toolgate_admission::clearance::Clearance;
 use toolgate_admission::wanted::wanted;
 use toolgate_mcp::{Incoming, Limits, Message, Request, method, parse_server, write};
-use toolgate_store::Ending;
+use toolgate_store::Completion;
 
 use super::Link;
 use super::agent::Agent;
@@ -45,7 +45,7 @@ pub(crate) async fn ask(
         },
         Err(failure) => Ended::failed(failure),
     };
-    let mut ending = Ending::new(ended.outcome, ended.effect, admission.now());
+    let mut ending = Completion::new(ended.outcome, ended.effect, admission.now());
     ending.error_code = ended.code.map(Into::into);
     ticket.finish(ending);
     answered.ok()

@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, ReadBuf, ReadHalf};
 use tokio::time::Instant;
-use toolgate_session::{Ear, Fault, Heard, Input, SocketId, What};
+use toolgate_session::{
+    Input, SessionEventKind, SocketId, WebSocketError, WebSocketMessage, WebSocketReader,
+};
 
 use super::Order;
 use crate::sessions::intake::Share;
@@ -30,7 +32,7 @@ const GOODBYE: (u16, &str) = (1000, "");
 pub(super) struct Hearing<'a> {
     board: &'a Switchboard,
     socket: SocketId,
-    ear: Ear,
+    ear: WebSocketReader,
     share: Share,
     pace: Pace,
     warned: bool,
@@ -61,7 +63,7 @@ impl<'a> Hearing<'a> {
         frame: usize,
         share: Share,
     ) -> Self {
-        let (ear, pace) = (Ear::new(frame), Pace::new(Instant::now()));
+        let (ear, pace) = (WebSocketReader::new(frame), Pace::new(Instant::now()));
         Self { board, socket, ear, share, pace, warned: false, rest: Vec::new() }
     }
 
@@ -100,7 +102,7 @@ impl<'a> Hearing<'a> {
         let next = loop {
             match self.ear.take(&mut bytes) {
                 Ok(None) => break Next::More,
-                Ok(Some(Heard::Close)) => break self.part(),
+                Ok(Some(WebSocketMessage::Close)) => break self.part(),
                 Ok(Some(heard)) => {
                     if let Some(pause) = self.tell(heard) {
                         break Next::Wait(pause);
@@ -121,26 +123,26 @@ impl<'a> Hearing<'a> {
     }
 
     /// Tells the switchboard; how long to wait before more is heard.
-    fn tell(&mut self, heard: Heard) -> Option<Duration> {
+    fn tell(&mut self, heard: WebSocketMessage) -> Option<Duration> {
         let (board, socket) = (self.board, self.socket);
         let bytes = match heard {
-            Heard::Text(text) => {
+            WebSocketMessage::Text(text) => {
                 if board.hear_text(socket, &text) {
                     return None;
                 }
                 text.len()
             }
-            Heard::Ping(payload) => {
+            WebSocketMessage::Ping(payload) => {
                 let bytes = payload.len();
                 board.hear(Input::Alive { socket });
                 board.order(socket, Order::Pong(payload));
                 bytes
             }
-            Heard::Binary(bytes) => {
+            WebSocketMessage::Binary(bytes) => {
                 board.hear(Input::Alive { socket });
                 bytes
             }
-            Heard::Pong | Heard::Close => {
+            WebSocketMessage::Pong | WebSocketMessage::Close => {
                 board.hear(Input::Alive { socket });
                 0
             }
@@ -148,7 +150,7 @@ impl<'a> Hearing<'a> {
         let pause = self.pace.pay(bytes, Instant::now())?;
         if !std::mem::replace(&mut self.warned, true) {
             let what = "says more than it is asked, and is heard more slowly".to_owned();
-            board.tell(What::Flooding, Some(socket), what);
+            board.tell(SessionEventKind::Flooding, Some(socket), what);
         }
         Some(pause)
     }
@@ -161,14 +163,18 @@ impl<'a> Hearing<'a> {
         Next::Closed
     }
 
-    fn refuse(&mut self, fault: Fault) -> Next {
+    fn refuse(&mut self, fault: WebSocketError) -> Next {
         let (code, reason) = match fault {
-            Fault::TooLarge => {
-                self.board.tell(What::FrameTooLarge, Some(self.socket), TOO_LARGE.1.to_owned());
+            WebSocketError::TooLarge => {
+                self.board.tell(
+                    SessionEventKind::FrameTooLarge,
+                    Some(self.socket),
+                    TOO_LARGE.1.to_owned(),
+                );
                 TOO_LARGE
             }
-            Fault::NotUtf8 => NOT_UTF8,
-            Fault::Protocol(why) => (NO_WEBSOCKET, why),
+            WebSocketError::NotUtf8 => NOT_UTF8,
+            WebSocketError::Protocol(why) => (NO_WEBSOCKET, why),
         };
         tracing::debug!(code, reason, "a session's socket cannot be heard");
         self.board.order(self.socket, Order::Close(code, reason));
