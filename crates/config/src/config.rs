@@ -46,9 +46,9 @@ pub struct Config {
     pub local: bool,
     /// How long running calls may finish at the end.
     pub shutdown_grace: Duration,
-    /// Limits of what is accepted and returned.
+    /// Limits on requests, responses and connections.
     pub limits: Limits,
-    /// Agents' MCP sessions.
+    /// MCP sessions of agents.
     pub agent_sessions: AgentSessions,
     /// MCP servers, in the order of the file.
     pub servers: Vec<ServerConfig>,

@@ -117,9 +117,9 @@ codes! {
     ENCODING = "TG1003";
     /// the file is not valid YAML
     SYNTAX = "TG1004";
-    /// YAML that toolgate does not use: tags, merge keys, several documents
+    /// YAML that toolgate does not support: tags, merge keys, several documents
     UNSUPPORTED_YAML = "TG1005";
-    /// a key stands twice in one mapping
+    /// a duplicate key in one mapping
     DUPLICATE_KEY = "TG1006";
     /// a key that toolgate does not know
     UNKNOWN_KEY = "TG1007";
@@ -127,23 +127,23 @@ codes! {
     WRONG_TYPE = "TG1008";
     /// a required key is missing
     MISSING_KEY = "TG1009";
-    /// a value that does not have the form its key asks for
+    /// a value that does not have the required form
     INVALID_VALUE = "TG1010";
     /// a value that is too small or too large
     OUT_OF_RANGE = "TG1011";
     /// keys that do not go together
     CONFLICT = "TG1012";
-    /// a name that breaks the rule for names, or is taken by toolgate
+    /// an invalid or reserved name
     INVALID_NAME = "TG1013";
     /// a label, name, address or token that is used twice
     NOT_UNIQUE = "TG1014";
     /// a reference to a variable or file that cannot be resolved
     UNRESOLVED = "TG1015";
-    /// a secret written into the file itself
+    /// a literal secret in the file
     LITERAL_SECRET = "TG1016";
     /// a secret that is too short or malformed
     WEAK_SECRET = "TG1017";
-    /// a name that stands for nothing in this file
+    /// a name that this file does not define
     UNKNOWN_NAME = "TG1018";
     /// a setting that this version cannot honour
     UNSUPPORTED = "TG1019";

@@ -22,7 +22,7 @@ section! {
     /// The configuration file of toolgate, `toolgate.yaml`.
     ///
     /// Relative paths begin at the folder of the file. Keys beginning `x-` are ignored in every
-    /// section. A key with nothing after it counts as absent.
+    /// section. A key without a value is treated as absent.
     #[schemars(rename = "Config")]
     struct RawConfig {
         /// The version of this format: `1`.
@@ -32,31 +32,31 @@ section! {
         data: Text,
         /// Where toolgate listens.
         listen: listen::RawListen,
-        /// Host names by which clients reach the listeners, besides loopback names and addresses.
+        /// Host names that clients may use, in addition to loopback names and addresses.
         hosts: Vec<HostName>,
-        /// Origins that browsers may come from, besides loopback ones.
+        /// Browser origins that are accepted, in addition to loopback.
         origins: Vec<HttpOrigin>,
-        /// Networks of the reverse proxies that end TLS in front of the people's listener. Where that is not on loopback, it takes connections from them alone.
+        /// Networks of the reverse proxies that terminate TLS in front of the admin listener. Off loopback, that listener accepts connections only from them.
         behind_proxy: Vec<Cidr>,
-        /// Certificate and key: with them every listener speaks TLS and nothing else (`https`, `wss`).
+        /// Certificate and key. With them every listener accepts only TLS (`https`, `wss`).
         tls: listen::RawTls,
         /// Whether local mode (calls without a token on loopback) is allowed while no grant exists.
         #[schemars(extend("default" = "on"))]
         local: Switch,
-        /// How long running calls may finish when toolgate stops.
+        /// Time for running calls to finish when toolgate stops.
         #[schemars(extend("default" = "30s"))]
         shutdown_grace: Period,
-        /// Limits of what is accepted and returned.
+        /// Limits on requests, responses and connections.
         limits: limits::RawLimits,
-        /// Agents' MCP sessions.
+        /// MCP sessions of agents.
         agent_sessions: limits::RawAgentSessions,
-        /// MCP servers behind the gate, by name. The order decides collisions of bare tool names.
+        /// MCP servers by name. If bare tool names collide, the first server in the file owns the name.
         servers: Named<servers::ServerName, At<servers::RawServer>>,
         /// Policies by name: a file, or the document itself.
         policies: Named<policies::PolicyName, policies::RawPolicy>,
-        /// Tokens of agents, what they may reach, and their policy.
+        /// Grants: tokens of agents, with the servers and sessions they may reach and their policy.
         grants: Vec<At<grants::RawGrant>>,
-        /// Tokens of people for console, CLI and admin API.
+        /// Tokens of people for the CLI and the admin API.
         people: Vec<At<people::RawPerson>>,
         /// Programs that connect over WebSocket and publish tools.
         sessions: sessions::RawSessions,

@@ -11,19 +11,19 @@ use super::{LEGACY, MODERN, THROUGH};
 const HEAD: &str = "\
 # Conformance
 
-The official conformance suite (`@modelcontextprotocol/conformance`, pinned in `tests/peers/node22`) is run against a server of our own,
-`crates/testkit/src/conformance.rs`, that passes all of it; then through toolgate's `/mcp/<server>`, with a grant and a policy in force.
-Through toolgate every check must have the status that it has directly. `cargo xtask test --only conformance` compares them and prints each one that differs.
+The official conformance suite (`@modelcontextprotocol/conformance`, pinned in `tests/peers/node22`) runs against a fixture server,
+`crates/testkit/src/conformance.rs`, that passes all of it; then against the same server through toolgate's `/mcp/<server>`, with a grant and a policy.
+Every check must have the same status through toolgate as without it. `cargo xtask test --only conformance` compares them and prints each difference.
 
-What differs today stands below, with the reason. A difference that is not here fails the tests; so does one that is here and is gone.
-This page is written from `xtask/src/conformance/differences.json` (`UPDATE=1 cargo test -p xtask`).
+The known differences are listed below with their reasons. The tests fail on a difference that is not listed, and on a listed one that no longer occurs.
+This page is generated from `xtask/src/conformance/differences.json` (`UPDATE=1 cargo test -p xtask`).
 ";
 
-const LEG: &str = "a client through toolgate, tried by the suite's servers";
+const LEG: &str = "a client behind toolgate, tested by the suite's servers";
 
-/// What is said of the scenarios that are not run.
+/// The scenarios that are not run.
 const NOT_RUN: &str = "\
-The suite's scenarios for clients are run but for those of OAuth: toolgate sends a server what `headers:` says and asks no authorization server for a token.";
+All client scenarios of the suite run, except those for OAuth: toolgate sends a server only the configured `headers:` and requests no token from an authorization server.";
 
 /// The whole page.
 pub(super) fn page(differences: &Differences) -> Result<String> {
@@ -41,7 +41,7 @@ pub(super) fn page(differences: &Differences) -> Result<String> {
         };
         writeln!(page, "| `{name}` | {what} | {count} |")?;
     }
-    writeln!(page, "\nThe suite's requirements are those of {LEGACY} and {MODERN}. {NOT_RUN}")?;
+    writeln!(page, "\nThe suite covers protocols {LEGACY} and {MODERN}. {NOT_RUN}")?;
     for (name, reason) in &differences.reasons {
         writeln!(page, "\n## {name}\n\n{reason}\n\n| scenario | checks | runs |\n|---|---|---|")?;
         for known in differences.known.iter().filter(|known| known.reason == *name) {

@@ -53,10 +53,10 @@ section! {
     /// The audit log.
     #[schemars(rename = "Audit")]
     struct RawAudit {
-        /// When a call counts as recorded: `process` (survives kill -9), `power` (survives a power cut), `off` (no rows; for measuring).
+        /// Durability of a row before its call is sent: `process` (survives kill -9), `power` (survives a power cut), `off` (no rows; for measurements).
         #[schemars(extend("default" = "process"))]
         durability: Durability,
-        /// What rows hold of arguments: `keys` (names), `facts` (values that policies look at), `hashed`, `full`.
+        /// Arguments in audit rows: `keys` (names only), `facts` (also values that policies use), `hashed`, `full`.
         #[schemars(extend("default" = "keys"))]
         arguments: AuditArguments,
         /// When checkpoints are signed.
@@ -65,18 +65,18 @@ section! {
 }
 
 section! {
-    /// When checkpoints are signed: whichever comes first; and where else they are written to.
+    /// When checkpoints are signed (whichever comes first), and where copies of them go.
     #[schemars(rename = "Checkpoints")]
     struct RawCheckpoints {
-        /// After so many rows.
+        /// Number of rows after which a checkpoint is signed.
         #[schemars(extend("default" = 1000))]
         rows: Whole,
-        /// After so long.
+        /// Time after which a checkpoint is signed.
         #[schemars(extend("default" = "60s"))]
         every: Period,
-        /// A file that each is also written to, one line of JSON each; best on another disk or machine, out of reach of whoever could change the audit.
+        /// File to which each checkpoint is also appended, one line of JSON each; best on another disk or machine.
         file: Text,
-        /// A syslog daemon that each is also told to (RFC 5424): `local` for this machine's own, the absolute path of its socket, or `udp://ADDRESS:514`; best one that keeps its log on another machine.
+        /// Syslog daemon to which each checkpoint is also sent (RFC 5424): `local`, the absolute path of a socket, or `udp://ADDRESS:514`; best one that logs on another machine.
         syslog: Syslog,
     }
 }

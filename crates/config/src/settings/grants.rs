@@ -15,7 +15,7 @@ pub struct GrantConfig {
     pub label: String,
     /// The hash of the token.
     pub token: TokenHash,
-    /// On whose behalf the agent acts.
+    /// Identity on whose behalf the agent acts.
     pub identity: Option<String>,
     /// Groups, for policies.
     pub groups: Vec<String>,
@@ -45,14 +45,14 @@ section! {
     /// A grant: what an agent with this token may reach.
     #[schemars(rename = "Grant", extend("oneOf" = [{"required": ["token"]}, {"required": ["token_sha256"]}]))]
     struct RawGrant {
-        /// Unique label; `local` is taken.
+        /// Unique label; `local` is reserved.
         #[schemars(required)]
         label: Text,
         /// The token, at least 20 characters, as `env:NAME` or `file:PATH`.
         token: TokenReference,
-        /// In place of `token`: its SHA-256 in hexadecimal.
+        /// SHA-256 of the token in hexadecimal, instead of `token`.
         token_sha256: Sha256Hex,
-        /// On whose behalf the agent acts.
+        /// Identity on whose behalf the agent acts.
         identity: Text,
         /// Groups of that identity, for policies.
         groups: Vec<Text>,
@@ -62,14 +62,14 @@ section! {
         sessions: RawSessionFilter,
         /// Name of its policy. Without one every call is denied.
         policy: Text,
-        /// The day from which (00:00 UTC) the token is worth nothing.
+        /// Expiry date: the token stops working at 00:00 UTC on this day.
         expires: Date,
     }
 }
 
 section! {
     foreign = &[("infobase", "did you mean `infobase_name`?"), ("kinds", "did you mean `kind`?")];
-    /// Which sessions a grant may reach: those that match every list given here. Globs: `*`, `?`, `[a-z]`, `[!a]`.
+    /// Sessions that a grant may reach: those that match every list given here. Globs: `*`, `?`, `[a-z]`, `[!a]`.
     #[schemars(rename = "SessionFilter")]
     struct RawSessionFilter {
         /// Globs for the infobase name.

@@ -6,31 +6,31 @@ use crate::problem::code;
 use crate::reader::{Reader, section};
 use crate::value::{Period, Size, Whole, within};
 
-/// Limits of what is accepted and returned. Sizes are bytes.
+/// Limits on requests, responses and connections. Sizes are bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
-    /// Body of a request from an agent.
+    /// Size of a request body from an agent.
     pub body: u64,
-    /// Body of an answer from a server.
+    /// Size of a response from a server.
     pub result: u64,
-    /// Nesting of JSON.
+    /// Nesting depth of JSON.
     pub depth: u64,
     /// The header block of a request.
     pub headers: u64,
     /// Time for the header block to arrive.
     pub header_read: Duration,
-    /// Time for the body to arrive, in all.
+    /// Total time for a request body to arrive.
     pub body_read: Duration,
     /// Connections at once, on each listener.
     pub connections: u64,
-    /// Requests under way at once, to each server.
+    /// Requests in flight per server.
     pub requests: u64,
 }
 
-/// Agents' MCP sessions.
+/// MCP sessions of agents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentSessions {
-    /// How many at once.
+    /// Maximum number of agent sessions.
     pub max: u64,
     /// How many at once of one grant.
     pub per_grant: u64,
@@ -40,46 +40,46 @@ pub struct AgentSessions {
 
 section! {
     foreign = &[("max_body", "did you mean `body`?"), ("timeout", "`timeout` is a key of a server")];
-    /// Limits of what is accepted and returned. Sizes: `4MiB`, `512KiB`, or bytes.
+    /// Limits on requests, responses and connections. Sizes: `4MiB`, `512KiB`, or bytes.
     #[schemars(rename = "Limits")]
     struct RawLimits {
-        /// Body of a request from an agent.
+        /// Size of a request body from an agent.
         #[schemars(extend("default" = "4MiB"))]
         body: Size,
-        /// Body of an answer from a server.
+        /// Size of a response from a server.
         #[schemars(extend("default" = "64MiB"))]
         result: Size,
-        /// Nesting of JSON.
+        /// Nesting depth of JSON.
         #[schemars(extend("default" = 64))]
         depth: Whole,
-        /// Header block of a request.
+        /// Size of the header block of a request.
         #[schemars(extend("default" = "32KiB"))]
         headers: Size,
         /// Time for the header block to arrive.
         #[schemars(extend("default" = "10s"))]
         header_read: Period,
-        /// Time for the body to arrive, in all.
+        /// Total time for a request body to arrive.
         #[schemars(extend("default" = "60s"))]
         body_read: Period,
-        /// Connections at once, on each listener. One address that is not on loopback holds at most half of them.
+        /// Connections per listener. One non-loopback address holds at most half of them.
         #[schemars(extend("default" = 4096))]
         connections: Whole,
-        /// Requests under way at once, to each server.
+        /// Requests in flight per server.
         #[schemars(extend("default" = 4096))]
         requests: Whole,
     }
 }
 
 section! {
-    /// Agents' MCP sessions.
+    /// MCP sessions of agents.
     #[schemars(rename = "AgentSessions")]
     struct RawAgentSessions {
-        /// How many at once.
+        /// Maximum number of agent sessions.
         #[schemars(extend("default" = 1024))]
         max: Whole,
-        /// How many at once of one grant. Default: a quarter of `max`.
+        /// Maximum number of agent sessions of one grant. Default: a quarter of `max`.
         per_grant: Whole,
-        /// How long one may be quiet before it is closed.
+        /// Idle time after which an agent session is closed.
         #[schemars(extend("default" = "15m"))]
         idle: Period,
     }

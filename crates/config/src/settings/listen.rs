@@ -16,9 +16,9 @@ pub struct Listen {
     pub mcp: Option<SocketAddr>,
     /// Sessions, WebSocket.
     pub sessions: Option<SocketAddr>,
-    /// People: console, admin API, metrics.
+    /// Admin API and metrics, for people.
     pub admin: Option<SocketAddr>,
-    /// One more address for `/metrics` alone.
+    /// Additional address that serves only `/metrics`.
     pub metrics: Option<SocketAddr>,
 }
 
@@ -32,7 +32,7 @@ pub struct Tls {
 }
 
 section! {
-    /// Where toolgate listens: `HOST:PORT` with an IP address or `localhost` (IPv6 in brackets), or `off`. Port 0 picks a free one.
+    /// Where toolgate listens: `HOST:PORT` with an IP address or `localhost` (IPv6 in brackets), or `off`. Port 0 picks a free port.
     #[schemars(rename = "Listen")]
     struct RawListen {
         /// Agents: MCP over HTTP.
@@ -41,10 +41,10 @@ section! {
         /// Sessions: WebSocket.
         #[schemars(extend("default" = "127.0.0.1:4000"))]
         sessions: Listener,
-        /// People: console, admin API, metrics.
+        /// Admin API and metrics, for people.
         #[schemars(extend("default" = "127.0.0.1:4002"))]
         admin: Listener,
-        /// One more address for `/metrics` alone.
+        /// Additional address that serves only `/metrics`.
         #[schemars(extend("default" = "off"))]
         metrics: Listener,
     }
@@ -52,13 +52,13 @@ section! {
 
 section! {
     foreign = &[("certificate", "did you mean `cert`?"), ("private_key", "did you mean `key`?")];
-    /// TLS of the listeners. The files are read again when they change, and on SIGHUP.
+    /// TLS of the listeners. The files are reloaded when they change, and on SIGHUP.
     #[schemars(rename = "Tls")]
     struct RawTls {
-        /// File with the certificate chain, PEM, that of toolgate first.
+        /// File with the certificate chain in PEM, toolgate's own certificate first.
         #[schemars(required)]
         cert: Text,
-        /// File with the private key, PEM, not encrypted.
+        /// File with the private key in PEM, not encrypted.
         #[schemars(required)]
         key: Text,
     }

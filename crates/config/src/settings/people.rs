@@ -39,22 +39,22 @@ words! {
 
 section! {
     foreign = &[("role", "did you mean `roles: [viewer]`?"), ("label", "did you mean `name`?")];
-    /// A person: a named token for console, CLI and admin API.
+    /// A person: a named token for the CLI and the admin API.
     #[schemars(rename = "Person", extend("oneOf" = [{"required": ["token"]}, {"required": ["token_sha256"]}]))]
     struct RawPerson {
-        /// Unique name; `admin` is taken.
+        /// Unique name; `admin` is reserved.
         #[schemars(required)]
         name: Text,
         /// The token, at least 20 characters, as `env:NAME` or `file:PATH`.
         token: TokenReference,
-        /// In place of `token`: its SHA-256 in hexadecimal.
+        /// SHA-256 of the token in hexadecimal, instead of `token`.
         token_sha256: Sha256Hex,
         /// `viewer`, `approver` (answers approvals), `policy_manager` (changes policies), `admin` (everything).
         #[schemars(required, length(min = 1))]
         roles: Vec<Role>,
         /// Groups, for policies that name approvers.
         groups: Vec<Text>,
-        /// The day from which (00:00 UTC) the token is worth nothing.
+        /// Expiry date: the token stops working at 00:00 UTC on this day.
         expires: Date,
     }
 }

@@ -82,7 +82,7 @@ impl JsonSchema for RawPolicy {
     }
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "`{ file: PATH }`, read again when it changes; or the policy document itself.",
+            "description": "`{ file: PATH }`, reloaded when it changes; or the policy document itself.",
             "type": "object",
             "properties": {
                 "file": { "type": "string", "minLength": 1, "description": "The file of the policy document." },

@@ -77,43 +77,43 @@ words! {
 
 section! {
     foreign = foreign::KEYS;
-    /// An MCP server. What MCP clients call an `mcpServers` entry can be pasted as it is. Exactly one of `command` and `url`.
+    /// An MCP server. An `mcpServers` entry of an MCP client works unchanged. Requires exactly one of `command` and `url`.
     ///
-    /// In `command`, `args`, `env`, `url` and `headers`, `${NAME}`, `${NAME:-default}` and `${env:NAME}` are replaced; a whole value may be `env:NAME` or, but for `command` and `args`, `file:PATH`.
+    /// In `command`, `args`, `env`, `url` and `headers`, `${NAME}`, `${NAME:-default}` and `${env:NAME}` are replaced; a whole value may be `env:NAME` or, except in `command` and `args`, `file:PATH`.
     #[schemars(rename = "Server", extend("oneOf" = [{"required": ["command"]}, {"required": ["url"]}]))]
     struct RawServer {
-        /// The transport, as clients write it; must agree with `command` or `url`.
+        /// Transport, as MCP clients write it; must match `command` or `url`.
         transport as "type": TransportWord,
-        /// The program to start: the server speaks over stdio.
+        /// Program to start; the server uses stdio.
         command: Text,
-        /// Its arguments.
+        /// Arguments of the program.
         args: Vec<At<Scalar>>,
-        /// Environment variables for it.
+        /// Environment variables of the child process.
         env: Named<AnyName, At<Scalar>>,
-        /// The folder it starts in. Default: the folder of this file.
+        /// Working directory. Default: the folder of this file.
         cwd: Text,
         /// Address of a streamable HTTP or legacy SSE server; the query string is kept.
         url: Text,
-        /// Headers for every request to it. Secrets only as references.
+        /// Headers of every request to the server. Secrets must be references.
         headers: Named<AnyName, At<Scalar>>,
-        /// One child per agent session, or one for all. Default: `per-agent`.
+        /// One child process per agent session, or one for all. Default: `per-agent`.
         instances: Instances,
         /// Deadline of calls.
         #[schemars(extend("default" = "60s"))]
         timeout: Period,
-        /// How long start and handshake may take.
+        /// Time limit for start and handshake.
         #[schemars(extend("default" = "60s"))]
         start_timeout: Period,
         /// How its tools are named on `/mcp`: `prefixed` (`server__tool`) or `bare`.
         #[schemars(extend("default" = "prefixed"))]
         names: Names,
-        /// What happens when the definition of a tool changes. This version accepts `off` alone: nothing is quarantined.
+        /// Reaction to a changed tool definition. This version accepts only `off`: nothing is quarantined.
         #[schemars(extend("default" = "off", "enum" = ["off"]))]
         pin: Pin,
-        /// Check arguments against the tool's schema before the call. This version accepts `false` alone.
+        /// Check arguments against the tool's schema before the call. This version accepts only `false`.
         #[schemars(extend("default" = false, "enum" = [false, "off"]))]
         validate: Switch,
-        /// Single tools, by their own names.
+        /// Settings of single tools, by their own names.
         tools: Named<ToolName, RawTool>,
     }
 }

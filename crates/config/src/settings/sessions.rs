@@ -44,7 +44,7 @@ pub struct SessionsConfig {
     pub conflict: SchemaConflict,
     /// Whether the showcase is kept at all.
     pub cache: bool,
-    /// How long the showcase keeps tools after their last register.
+    /// Time that the showcase keeps tools after their last register.
     pub cache_life_period: Duration,
     /// What `session.register` answers as `idle_timeout_secs` if that is not what is in force.
     pub reported_idle_secs: Option<u64>,

@@ -10,7 +10,7 @@ use crate::value::{Period, Whole, within, words};
 /// The bounds of every timeout of a call.
 pub(crate) const TIMEOUTS: (Period, Period) = (Period::millis(1), Period::days(7));
 
-/// The operator's word about one tool.
+/// The operator's settings for one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ToolConfig {
     /// The tool's own name.
@@ -42,25 +42,25 @@ words! {
 }
 
 section! {
-    /// The operator's word about one tool.
+    /// The operator's settings for one tool.
     #[schemars(rename = "Tool")]
     struct RawTool {
-        /// Deadline of its calls. Default: the server's.
+        /// Deadline of its calls. Default: that of the server.
         timeout: Period,
-        /// Its risk class; beats the catalogue.
+        /// Risk class; overrides the class derived from name and annotations.
         class: RiskClass,
     }
 }
 
 section! {
-    /// The operator's word about one tool of sessions.
+    /// The operator's settings for one tool of sessions.
     #[schemars(rename = "SessionTool")]
     struct RawSessionTool {
-        /// Deadline of its calls. Default: what the tool says, else the kind's.
+        /// Deadline of its calls. Default: as the tool declares, else that of the kind.
         timeout: Period,
-        /// Its risk class; beats the catalogue.
+        /// Risk class; overrides the class derived from name and annotations.
         class: RiskClass,
-        /// How many of its calls one session may run at once. Default: what the tool says, else 1.
+        /// Calls of the tool that one session may run at once. Default: as the tool declares, else 1.
         concurrency: Whole,
     }
 }

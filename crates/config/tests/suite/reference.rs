@@ -1,4 +1,4 @@
-//! `docs/reference/config.md` is made from the schema; this test fails when it is stale.
+//! `docs/reference/config.md` is generated from the schema; this test fails when it is stale.
 
 use std::fmt::Write as _;
 
@@ -15,33 +15,33 @@ fn the_reference_page_is_fresh() {
 }
 
 const INTRODUCTION: &str = "\
-<!-- Made from the schema: UPDATE=1 cargo test -p toolgate-config -->
+<!-- Generated from the schema: UPDATE=1 cargo test -p toolgate-config -->
 
-# toolgate.yaml
+# Key reference of toolgate.yaml
 
-Commented examples stand in [`examples/`](../../examples). `toolgate config check` reports every problem of a file in one
-run, `toolgate config schema` prints the JSON Schema that editors use for completion.
+For annotated examples, ranges, environment variables and files, see [config.md](../config.md). Complete files are in [`examples/`](../../examples).
+`toolgate config check` reports every problem of a file in one run; `toolgate config schema` prints the JSON Schema for editors.
 
 * Durations: whole numbers with a unit of `d`, `h`, `m`, `s`, `ms`, larger units first: `45s`, `15m`, `1h30m`, `100ms`, `7d`.
 * Sizes: `4MiB`, `512KiB`, `1GiB`, or a number of bytes.
 * Switches: `on` or `true`, `off` or `false`.
 * References: `env:NAME` is the value of an environment variable, `file:PATH` the content of a file without its last line
-  break. In `command`, `args`, `env`, `cwd`, `url` and `headers` of a server `${NAME}`, `${env:NAME}` and
-  `${NAME:-default}` work anywhere in a text; `$${` stands for `${`. In `command` and `args` `file:PATH` is no reference.
-* Secrets stand in the file only as references: a literal in a header whose name sounds secret is an error, in an
-  environment variable a warning. Tokens have at least 20 characters; `openssl rand -hex 32` makes one.
+  break. In `command`, `args`, `env`, `cwd`, `url` and `headers` of a server, `${NAME}`, `${env:NAME}` and
+  `${NAME:-default}` work anywhere in a text; `$${` is a literal `${`. In `command`, `args` and `cwd`, `file:PATH` is not a reference.
+* Secrets must be references: a literal in a header whose name looks like a secret is an error, in an environment variable
+  a warning. Tokens have at least 20 characters; `openssl rand -hex 32` creates one.
 * Globs: `*` any run, `?` one character, `[abc]`, `[a-z]`, `[!a]`, `\\` escapes; case-sensitive.
-* YAML 1.2: `off` and `on` are words. JSON is YAML. Anchors and aliases work; tags and merge keys (`<<`) do not.
+* YAML 1.2: `off` and `on` are strings. JSON is valid YAML. Anchors and aliases work; tags and merge keys (`<<`) do not.
 ";
 
 fn reference() -> String {
     let schema = toolgate_config::schema();
     let mut page = INTRODUCTION.to_owned();
-    section(&mut page, "toolgate.yaml as a whole", &schema);
+    section(&mut page, "Top level", &schema);
     for (name, definition) in schema["$defs"].as_object().unwrap() {
         section(&mut page, name, definition);
     }
-    page += "\n## Codes of problems\n\n| code | meaning |\n|---|---|\n";
+    page += "\n## Problem codes\n\n| code | meaning |\n|---|---|\n";
     for (code, meaning) in CODES {
         writeln!(page, "| {code} | {} |", meaning.trim()).unwrap();
     }

@@ -117,7 +117,7 @@ fn the_reference_page_is_up_to_date() {
 fn page() -> String {
     let mut page = String::from(
         "# Problems `policy check` reports\n\n\
-         Made from the codes and their examples by the tests of `toolgate-policy`; do not edit.\n\
+         Generated from the codes and their examples by the tests of `toolgate-policy`; do not edit.\n\
          Codes below TG0100 refuse a document, the others are warnings.\n",
     );
     for code in Code::ALL {

@@ -13,7 +13,7 @@ use crate::value::{Expanded, Scalar, Scope, Secret, Text, expand, words};
 pub struct Stdio {
     /// The program.
     pub command: Expanded,
-    /// Its arguments.
+    /// Arguments of the program.
     pub args: Vec<Expanded>,
     /// Variables set for it, in the order of the file.
     pub env: Vec<(String, Secret)>,

@@ -16,7 +16,7 @@ pub struct KindSettings {
     pub idle_timeout: Option<Duration>,
     /// What happens to an idle session.
     pub idle: Idle,
-    /// How many calls may wait for one session.
+    /// Maximum number of calls that wait for one session.
     pub queue: u64,
     /// How long a late answer is awaited before the next call is sent.
     pub late_answer: Duration,

@@ -19,75 +19,75 @@ section! {
         /// Path of the WebSocket.
         #[schemars(extend("default" = "/sessions"))]
         path: Text,
-        /// Tokens with which programs may connect (in the path: `/sessions/<token>`). Without any, everybody who reaches the listener may.
+        /// Tokens with which programs may connect (in the path: `/sessions/<token>`). Without tokens, any program that can reach the listener may.
         tokens: Vec<At<RawSessionToken>>,
-        /// How often a WebSocket ping is sent, milliseconds; 0 is never.
+        /// Interval of WebSocket pings, in milliseconds; 0 disables them.
         #[schemars(extend("default" = 20000))]
         ws_ping_interval_ms: Whole,
-        /// A socket without any inbound frame for so long is dead, milliseconds.
+        /// Time without inbound frames after which a socket is closed, in milliseconds.
         #[schemars(extend("default" = 30000))]
         ws_ping_timeout_ms: Whole,
-        /// What `session.register` answers as heartbeat interval, milliseconds; informational.
+        /// Heartbeat interval reported by `session.register`, in milliseconds; informational.
         #[schemars(extend("default" = 15000))]
         heartbeat_interval_ms: Whole,
-        /// A socket that does not register within this time is closed, seconds; at least the grace.
+        /// Time after which an unregistered socket is closed, in seconds; at least `reconnection_grace_secs`.
         #[schemars(extend("default" = 30))]
         register_within_secs: Whole,
-        /// How long a session that lost its socket is kept, seconds.
+        /// Time that a session without a socket is kept, in seconds.
         #[schemars(extend("default" = 30))]
         reconnection_grace_secs: Whole,
-        /// How long a program asked to end may take, milliseconds (only with `idle: shutdown`).
+        /// Time for a program to end after it was asked to, in milliseconds (only with `idle: shutdown`).
         #[schemars(extend("default" = 5000))]
         graceful_kill_grace_ms: Whole,
         /// The largest WebSocket frame.
         #[schemars(extend("default" = "16MiB"))]
         frame: Size,
-        /// A late answer on a socket that has not registered binds it to its session again.
+        /// A late answer on a socket that has not registered re-binds it to its session.
         #[schemars(extend("default" = true))]
         rebind: Switch,
-        /// Publish tool names in a stable transliteration, the original in `title`.
+        /// Publish tool names in a stable transliteration, with the original in `title`.
         #[schemars(extend("default" = false))]
         ascii_names: Switch,
-        /// How different schemas of one tool name are shown: `merged` (one object schema) or `oneof` (as v8-session-manager does).
+        /// Presentation of different schemas of one tool name: `merged` (one object schema) or `oneof` (as v8-session-manager does).
         #[schemars(extend("default" = "merged"))]
         conflict: SchemaConflict,
-        /// Keep the showcase: agents see tools also while nobody serves them.
+        /// Keep the showcase: tools stay listed while no session serves them.
         #[schemars(extend("default" = true))]
         cache: Switch,
-        /// How long the showcase keeps tools after their last register.
+        /// Time that the showcase keeps tools after their last register.
         #[schemars(extend("default" = "5d"))]
         cache_life_period: Period,
-        /// How long a new call waits for a disconnected session, seconds. Kind `server` has 10 of its own.
+        /// Time that a new call waits for a disconnected session, in seconds. Default for kind `server`: 10.
         #[schemars(extend("default" = 0))]
         reconnect_wait_secs: Whole,
-        /// A session without calls for so long is idle, seconds; 0 is never.
+        /// Time without calls after which a session is idle, in seconds; 0 means never.
         #[schemars(extend("default" = 0))]
         idle_timeout_secs: Whole,
-        /// What `session.register` answers as idle timeout, seconds, if that is not what is in force; closes nothing.
+        /// Idle timeout reported by `session.register`, in seconds, if it differs from `idle_timeout_secs`; closes nothing.
         reported_idle_secs: Whole,
-        /// What happens to an idle session: `hide` its tools, or ask the program to end (`shutdown`).
+        /// Action on an idle session: `hide` its tools, or ask the program to end (`shutdown`).
         #[schemars(extend("default" = "hide"))]
         idle: Idle,
-        /// How many calls may wait for one session.
+        /// Maximum number of calls that wait for one session.
         #[schemars(extend("default" = 100))]
         queue: Whole,
-        /// After a timeout, how long the late answer is awaited before the next call is sent, seconds.
+        /// Time to wait for the late answer after a timeout before the next call is sent, in seconds.
         #[schemars(extend("default" = 30))]
         late_answer_secs: Whole,
-        /// Refuse arguments with keys that are no 1C identifiers (1C clients lose such calls silently).
+        /// Refuse argument keys that are not 1C identifiers (1C clients lose such calls silently).
         #[schemars(extend("default" = "on"))]
         identifier_keys: Switch,
-        /// Deadline of calls. Kind `server` has `1h` of its own.
+        /// Deadline of calls. Default for kind `server`: `1h`.
         #[schemars(extend("default" = "60s"))]
         timeout: Period,
-        /// Let agents ask for no deadline with `_v8_call_options`. Kind `server` has `on` of its own.
+        /// Let agents disable the deadline with `_v8_call_options`. Default for kind `server`: `on`.
         #[schemars(extend("default" = "off"))]
         no_deadline: Switch,
-        /// Single tools, by their own names.
+        /// Settings of single tools, by their own names.
         tools: Named<ToolName, RawSessionTool>,
-        /// Settings of single kinds; what is not given there comes from here.
+        /// Settings of single kinds; other values are inherited from `sessions`.
         kinds: Named<KindName, RawKind>,
-        /// Settings of single sessions, by glob for the session id; the first that matches counts.
+        /// Settings of single sessions, by glob for the session id; the first match applies.
         session_ids: Named<KindName, RawSessionOverride>,
     }
 }
@@ -97,23 +97,23 @@ section! {
     /// Settings of sessions of one kind.
     #[schemars(rename = "SessionKind")]
     struct RawKind {
-        /// How long a new call waits for a disconnected session, seconds.
+        /// Time that a new call waits for a disconnected session, in seconds.
         reconnect_wait_secs: Whole,
-        /// A session without calls for so long is idle, seconds; 0 is never.
+        /// Time without calls after which a session is idle, in seconds; 0 means never.
         idle_timeout_secs: Whole,
-        /// What happens to an idle session: `hide` or `shutdown`.
+        /// Action on an idle session: `hide` or `shutdown`.
         idle: Idle,
-        /// How many calls may wait for one session.
+        /// Maximum number of calls that wait for one session.
         queue: Whole,
-        /// After a timeout, how long the late answer is awaited, seconds.
+        /// Time to wait for the late answer after a timeout, in seconds.
         late_answer_secs: Whole,
-        /// Refuse arguments with keys that are no 1C identifiers.
+        /// Refuse argument keys that are not 1C identifiers.
         identifier_keys: Switch,
         /// Deadline of calls.
         timeout: Period,
-        /// Let agents ask for no deadline.
+        /// Let agents disable the deadline.
         no_deadline: Switch,
-        /// Single tools, by their own names.
+        /// Settings of single tools, by their own names.
         tools: Named<ToolName, RawSessionTool>,
     }
 }
@@ -129,12 +129,12 @@ section! {
 
 section! {
     foreign = &[("kind", "did you mean `kinds`?"), ("infobase_name", "did you mean `infobases`?"), ("client_uid", "did you mean `uids`?")];
-    /// A token with which programs may connect, bound to some of them.
+    /// A session token that is restricted to some programs.
     #[schemars(rename = "BoundToken", extend("oneOf" = [{"required": ["token"]}, {"required": ["token_sha256"]}]))]
     struct RawBoundToken {
         /// The token, at least 20 characters, as `env:NAME` or `file:PATH`.
         token: TokenReference,
-        /// In place of `token`: its SHA-256 in hexadecimal.
+        /// SHA-256 of the token in hexadecimal, instead of `token`.
         token_sha256: Sha256Hex,
         /// Globs for the kinds that may use it. Default: all.
         kinds: Vec<Glob>,
@@ -165,7 +165,7 @@ impl JsonSchema for RawSessionToken {
     }
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "A reference alone, or one bound to kinds, infobases and uids.",
+            "description": "A reference, or a token restricted to kinds, infobases and uids.",
             "anyOf": [
                 generator.subschema_for::<TokenReference>(),
                 generator.subschema_for::<RawBoundToken>(),
