@@ -25,7 +25,7 @@ use toolgate_policy::{
     Call, Class, Effect, Identity, Outcome, SessionFacts, UNUSED, Usage, Verdict, decide,
 };
 use toolgate_session::CallTarget;
-use toolgate_store::{AdmitOutcome, AdmitRequest, Admitted, Round, Store};
+use toolgate_store::{AdmitOutcome, AdmitRequest, Admitted, RoundKind, Store};
 
 use crate::access::{Access, Grant, InForce};
 use crate::barred::Barred;
@@ -269,15 +269,15 @@ impl Admission {
     /// The store admits only under the generation that is in force here: a revocation, a policy or
     /// a freeze of a moment ago, in whichever process, is looked up before the call is decided.
     pub async fn admit(&self, wanted: &Arc<Wanted>) -> Result<Admitted, Refused> {
-        self.admit_leg(wanted, Round::First).await
+        self.admit_leg(wanted, RoundKind::First).await
     }
 
     /// Decides the next leg of a call that was counted before.
     pub(crate) async fn admit_next(&self, wanted: &Arc<Wanted>) -> Result<Admitted, Refused> {
-        self.admit_leg(wanted, Round::Next).await
+        self.admit_leg(wanted, RoundKind::Next).await
     }
 
-    async fn admit_leg(&self, wanted: &Arc<Wanted>, leg: Round) -> Result<Admitted, Refused> {
+    async fn admit_leg(&self, wanted: &Arc<Wanted>, leg: RoundKind) -> Result<Admitted, Refused> {
         let call_id = wanted.call_id;
         for _ in 0..LOOKS {
             let access = self.access.load_full();

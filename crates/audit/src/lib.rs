@@ -1,8 +1,8 @@
-//! The audit: what a row holds, how rows are chained, signed and verified, what of a call's
-//! arguments is written, and how a storm of denials becomes few rows.
+//! The audit: content of rows, hash chain, checkpoints, verification, recording of arguments, and
+//! coalescing of repeated denials.
 //!
-//! A [`Draft`] is what somebody wants written; [`ChainHead::seal`] gives it its place in the chain and
-//! makes a [`Row`]. [`Verifier`] reads rows back and names the first bad one.
+//! A [`Draft`] is a row to be written; [`ChainHead::seal`] appends it to the chain and returns a
+//! [`Row`]. [`Verifier`] checks stored rows and reports the first bad one.
 //!
 //! Invariant: pure. No clock, no files, no randomness; time and keys are arguments.
 //! Invariant: the canonical form of a row never changes for a given version (`canonical.rs`).

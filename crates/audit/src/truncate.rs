@@ -1,22 +1,22 @@
-//! Text of a row is short, whoever wrote it.
+//! Truncates long texts of a row.
 //!
-//! A text field of more than 512 bytes keeps its beginning, up to 512 bytes of whole characters,
-//! followed by `…sha256:` and the SHA-256 of the whole value in hex: what was cut off can be
-//! compared, and takes no room.
+//! A text field of more than 512 bytes is reduced to its beginning, up to 512 bytes of whole
+//! characters, followed by `…sha256:` and the SHA-256 of the whole value in hex, so that the full
+//! value can still be compared.
 //!
-//! Invariant: cut once, when a row is drafted. What was cut is not cut again.
+//! Invariant: a draft is truncated once. A truncated text is not truncated again.
 
 use std::sync::Arc;
 
 use crate::{Draft, Hash};
 
-/// The most bytes of a value that a row keeps.
+/// The maximum bytes of a text in a row.
 pub const MAX_TEXT: usize = 512;
-/// The most bytes of the arguments of a refused call that a row keeps; those of a call that was
-/// sent are kept whole if the mode says so.
+/// The maximum bytes of recorded arguments of a refused call; those of a sent call are recorded
+/// whole if the mode requires it.
 const REFUSED_ARGUMENTS: usize = 64 * 1024;
 
-/// A text as a row keeps it.
+/// The truncated text; `None` if it is short enough.
 pub fn truncate(text: &str) -> Option<Arc<str>> {
     if text.len() <= MAX_TEXT {
         return None;
@@ -26,7 +26,7 @@ pub fn truncate(text: &str) -> Option<Arc<str>> {
 }
 
 impl Draft {
-    /// Cuts what is too long for a row. To be done once, before the draft is given to a store.
+    /// Truncates all texts. To be called once, before the draft is passed to a store.
     #[must_use]
     pub fn truncate(mut self) -> Self {
         let texts = [
@@ -55,7 +55,7 @@ impl Draft {
         self
     }
 
-    /// The arguments of a call that was not sent, if they are long, are only their digest.
+    /// Replaces long arguments of a call that was not sent by their digest.
     #[must_use]
     pub fn truncate_arguments(mut self) -> Self {
         if let Some(arguments) = self.arguments.as_mut().filter(|it| it.len() > REFUSED_ARGUMENTS) {

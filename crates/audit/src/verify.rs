@@ -1,55 +1,55 @@
-//! Verifying: rows in, the first bad row out.
+//! Verifies rows and reports the first bad one.
 //!
-//! Found are: a missing or doubled place, an edit of any field, rows swapped or inserted, rows cut
-//! off before a checkpoint, a chain that is not the one a checkpoint signed, a checkpoint that
-//! nobody with the key signed.
-//! Not found: rows cut off after the last checkpoint that was given.
+//! Detected are: a missing or duplicate sequence number, an edit of any field, swapped or inserted
+//! rows, rows removed before a checkpoint, a chain that differs from the one a checkpoint signed,
+//! and a checkpoint with an invalid signature.
+//! Not detected: rows removed after the last given checkpoint.
 
 use std::collections::BTreeMap;
 
 use crate::{ChainHead, Checkpoint, Draft, Hash, PublicKey, canonical::embeddable, chain};
 
-/// The columns of a stored row do not make a row.
+/// The columns of a stored row cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undecodable;
 
-/// What is wrong with a row.
+/// Why a row is bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Defect {
-    /// Another row than this one stands here.
+    /// A row with another sequence number is in its position.
     Gap,
-    /// It cannot be read.
+    /// It cannot be decoded.
     Undecodable,
-    /// Its hash does not fit the row, or the rows before.
+    /// Its hash does not match the row or the previous rows.
     Hash,
-    /// A checkpoint signed another hash for this place.
+    /// A checkpoint signed another hash for this row.
     Checkpoint,
-    /// The checkpoint of this row is not signed by the key.
+    /// The checkpoint of this row has an invalid signature.
     Signature,
-    /// The chain ends before it, and a checkpoint says that it did not.
+    /// The chain ends before this row, although a checkpoint covers it.
     Truncated,
 }
 
 /// The first bad row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BadRow {
-    /// Its place.
+    /// Its sequence number.
     pub seq: u64,
-    /// What is wrong.
+    /// Why it is bad.
     pub found: Defect,
 }
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerifyReport {
-    /// Rows that were read, up to and with the first bad one.
+    /// The number of rows read, including the first bad one.
     pub rows: u64,
-    /// The first bad row; none if all is well.
+    /// The first bad row; `None` if all rows are good.
     pub first_bad: Option<BadRow>,
     /// The last good row.
     pub head: ChainHead,
-    /// Up to which row a checkpoint is signed; 0 if there is none. What comes after it can be
-    /// written anew without the key.
+    /// The last row that is covered by a signed checkpoint; 0 if there is none. Later rows can be
+    /// rewritten without the key.
     pub signed: u64,
 }
 
@@ -59,13 +59,13 @@ pub struct Verifier {
     head: ChainHead,
     rows: u64,
     checkpoints: BTreeMap<u64, Vec<Hash>>,
-    /// The first checkpoint that is not signed.
+    /// The first checkpoint with an invalid signature.
     forged: Option<u64>,
     bad: Option<BadRow>,
 }
 
 impl Verifier {
-    /// Takes every checkpoint that is known, also those kept elsewhere.
+    /// Starts with all known checkpoints, including those stored elsewhere.
     pub fn new(key: &PublicKey, checkpoints: impl IntoIterator<Item = Checkpoint>) -> Self {
         let mut signed: BTreeMap<u64, Vec<Hash>> = BTreeMap::new();
         let mut forged = None;
@@ -80,12 +80,12 @@ impl Verifier {
         Self { head: ChainHead::default(), rows: 0, checkpoints: signed, forged, bad: None }
     }
 
-    /// The place of the next row.
+    /// The sequence number of the next row.
     pub fn next(&self) -> u64 {
         self.head.seq + 1
     }
 
-    /// The next row as it was stored. `Err` once a bad row was seen: no later one is worth reading.
+    /// Verifies the next stored row. `Err` once a bad row was found; later rows are not verified.
     pub fn row(
         &mut self,
         seq: i64,
@@ -137,7 +137,7 @@ impl Verifier {
         }
     }
 
-    /// No more rows.
+    /// Ends the verification.
     pub fn finish(self) -> VerifyReport {
         let next = self.next();
         let last = self.checkpoints.keys().next_back().copied().max(self.forged);

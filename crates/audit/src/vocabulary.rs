@@ -1,8 +1,8 @@
-//! The closed lists of words in a row. A word never changes its meaning once it was written.
+//! The closed sets of values in a row. A released value never changes its meaning.
 
 use std::fmt;
 
-/// A word that is in none of the lists.
+/// The text is not in the set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownValue;
 
@@ -13,15 +13,15 @@ macro_rules! words {
         pub enum $name { $($(#[$variant_doc])* $variant,)* }
 
         impl $name {
-            /// Every word of the list.
+            /// All values of the set.
             pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
 
-            /// As it stands in the row.
+            /// The value as stored in the row.
             pub fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)* }
             }
 
-            /// The one that a row means.
+            /// Parses a stored value.
             pub fn parse(word: &str) -> Result<Self, UnknownValue> {
                 match word { $($word => Ok(Self::$variant),)* _ => Err(UnknownValue) }
             }
@@ -36,25 +36,25 @@ macro_rules! words {
 }
 
 words! {
-    /// What a row tells of.
+    /// The kind of event that a row records.
     RowKind {
         /// A call was admitted and may now be sent.
         Intent = "intent",
-        /// What became of an admitted call.
+        /// The outcome of an admitted call.
         Outcome = "outcome",
         /// A call was refused; nothing was sent.
         Denied = "denied",
-        /// Somebody was not let in: no valid token, a foreign Host or Origin.
+        /// A request was rejected: no valid token, or a foreign Host or Origin.
         Refused = "refused",
         /// A call waits for a person.
         Held = "held",
-        /// A person answered, or the time to answer ran out.
+        /// A person answered, or the time to answer expired.
         Approval = "approval",
         /// A person changed something.
         Admin = "admin",
         /// A policy became active.
         Policy = "policy",
-        /// A session came or went.
+        /// A session was registered or ended.
         Session = "session",
         /// A server changed the definition of a tool.
         Drift = "drift",
@@ -62,7 +62,7 @@ words! {
 }
 
 words! {
-    /// What the policy said of a call.
+    /// The decision of the policy about a call.
     Decision {
         /// Send it.
         Allow = "allow",
@@ -70,11 +70,11 @@ words! {
         Deny = "deny",
         /// Refuse it as if the tool did not exist.
         Hide = "hide",
-        /// Ask a person.
+        /// Wait for a person.
         Hold = "hold",
-        /// Sent, although the policy would have refused it: it is in shadow.
+        /// Sent, although the policy would have refused it: shadow mode.
         ShadowDeny = "shadow_deny",
-        /// Sent, although the policy would have asked a person: it is in shadow.
+        /// Sent, although the policy would have held it: shadow mode.
         ShadowHold = "shadow_hold",
     }
 }
@@ -90,13 +90,13 @@ words! {
         ProtocolError = "protocol_error",
         /// No answer in time.
         Timeout = "timeout",
-        /// The agent gave up, or a leg was not continued in time.
+        /// The agent cancelled the call, or a round was not continued in time.
         Cancelled = "cancelled",
         /// It was never sent.
         Unavailable = "unavailable",
-        /// The server asks for more: ends a leg, not the call.
+        /// The server requires input: ends a round, not the call.
         InputRequired = "input_required",
-        /// Nobody knows: toolgate ended, or lost sight of the call, before it did.
+        /// Unknown: toolgate exited or lost track of the call before it ended.
         Unknown = "unknown",
     }
 }
@@ -104,11 +104,11 @@ words! {
 words! {
     /// Whether the tool may have run.
     Effect {
-        /// It has not: nothing was sent. Counters are given back.
+        /// It has not run: nothing was sent. Counters are refunded.
         NotStarted = "not_started",
-        /// It may have.
+        /// It may have run.
         Unknown = "unknown",
-        /// It has.
+        /// It has run.
         Done = "done",
     }
 }

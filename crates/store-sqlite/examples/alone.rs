@@ -1,9 +1,10 @@
-//! One caller alone: calls that are admitted and ended one after the other, through a store in a
-//! folder of its own; what one takes, without a network around it.
+//! A single caller: admits and ends calls one after the other in its own data folder, to measure
+//! the cost of one call without a network.
 //!
-//! `cargo run --release -p toolgate-store-sqlite --example alone -- 20000 [MICROSECONDS]`: so many
-//! calls, each of which takes so long. Under `strace -f -c` for system calls, or `valgrind
-//! --tool=callgrind` for instructions. The folder is made in `ALONE_IN`, or where it is started.
+//! `cargo run --release -p toolgate-store-sqlite --example alone -- 20000 [MICROSECONDS]`: the
+//! number of calls, and how long each takes. Use `strace -f -c` to count system calls, or `valgrind
+//! --tool=callgrind` to count instructions. The folder is created in `ALONE_IN`, or in the current
+//! directory.
 
 #![expect(
     clippy::unwrap_used,
@@ -22,7 +23,7 @@ use jiff::Timestamp;
 use toolgate_audit::{Effect, Hash, Outcome};
 use toolgate_store::{
     AdmitOutcome, Completion, Store,
-    suite::{Agent, wait},
+    suite::{TestAgent, wait},
 };
 use toolgate_store_sqlite::{Durability, OpenOptions, Randomness, open};
 
@@ -34,7 +35,7 @@ fn main() {
     let options = OpenOptions::new(Durability::Process, randomness);
     let opened = open(folder.path(), options, Timestamp::now()).unwrap();
     let store: Arc<dyn Store> = Arc::new(opened.store);
-    let agent = Agent::new(&store, "load");
+    let agent = TestAgent::new(&store, "load");
     let mut took = Vec::with_capacity(calls);
     let before = processor_time();
     for _ in 0..calls {
@@ -65,7 +66,7 @@ fn main() {
     wait(store.close(Timestamp::now())).unwrap();
 }
 
-/// Microseconds, in steps of ten thousand.
+/// In microseconds, with a resolution of ten thousand.
 fn processor_time() -> u64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();

@@ -1,6 +1,6 @@
-//! Reading the audit of a folder from outside, with or without a running gateway.
+//! Reads the audit of a data folder, with or without a running gateway.
 //!
-//! Invariant: the connection is read-only; nothing is written and no process is kept waiting.
+//! Invariant: the connection is read-only; it writes nothing and blocks no process.
 
 use std::{fmt, path::Path};
 
@@ -14,7 +14,7 @@ use crate::{
     schema, sql,
 };
 
-/// The audit of a data folder, for reading.
+/// The audit of a data folder, read-only.
 pub struct AuditReader(SqliteReader);
 
 impl AuditReader {
@@ -23,7 +23,7 @@ impl AuditReader {
         if !schema::file(folder).exists() {
             return Ok(None);
         }
-        Ok(Some(Self(SqliteReader(schema::open_outside(folder)?))))
+        Ok(Some(Self(SqliteReader(schema::open_read_only(folder)?))))
     }
 
     /// Rows, ascending; at most 1,000.
@@ -36,7 +36,7 @@ impl AuditReader {
         self.0.call_rows(call)
     }
 
-    /// The first two calls whose ids lie between these, both included.
+    /// The first two calls with ids in this inclusive range.
     pub fn calls_between(&self, first: CallId, last: CallId) -> Result<Vec<CallId>, StoreError> {
         let mut statement = self.0.0.prepare_cached(sql::CALL_BETWEEN).or_store_error()?;
         let mut rows = statement.query(params![first.0, last.0]).or_store_error()?;
@@ -48,12 +48,12 @@ impl AuditReader {
         Ok(calls)
     }
 
-    /// Place of the last row; 0 before the first.
+    /// Sequence number of the last row; 0 if there is none.
     pub fn last(&self) -> Result<u64, StoreError> {
         read::head(&self.0.0).map(|head| head.seq)
     }
 
-    /// How many checkpoints stand at or before this place.
+    /// How many checkpoints are at or before this row.
     pub fn checkpoints_until(&mut self, seq: u64) -> Result<usize, StoreError> {
         let all = self.0.checkpoints()?;
         Ok(all.iter().filter(|checkpoint| checkpoint.seq <= seq).count())

@@ -1,12 +1,12 @@
-//! What SQLite's and the system's errors mean to the store.
+//! Maps errors of SQLite and of the file system to errors of the store.
 
 use std::{io, path::Path};
 
 use rusqlite::ErrorCode;
 use toolgate_store::{StoreError, StoreErrorKind};
 
-/// The fault behind an error of SQLite.
-pub(crate) fn fault(error: &rusqlite::Error) -> StoreError {
+/// Maps an error of SQLite.
+pub(crate) fn store_error(error: &rusqlite::Error) -> StoreError {
     use rusqlite::Error as E;
     let kind = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => StoreErrorKind::Full,
@@ -24,7 +24,7 @@ pub(crate) fn fault(error: &rusqlite::Error) -> StoreError {
     StoreError::new(kind, error.to_string())
 }
 
-/// The fault behind an error of a file.
+/// Maps an error of a file.
 pub(crate) fn file_error(path: &Path, error: &io::Error) -> StoreError {
     let kind = match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => StoreErrorKind::Full,
@@ -36,18 +36,18 @@ pub(crate) fn file_error(path: &Path, error: &io::Error) -> StoreError {
     StoreError::new(kind, format!("`{}`: {error}", path.display()))
 }
 
-/// Stored data that cannot be what we wrote.
+/// Stored data that toolgate cannot have written.
 pub(crate) fn damaged(what: &str) -> StoreError {
     StoreError::new(StoreErrorKind::Corrupt, format!("`{what}` cannot be read"))
 }
 
-/// Turns a result of SQLite into one of the store.
+/// Converts a result of SQLite.
 pub(crate) trait OrStoreError<T> {
     fn or_store_error(self) -> Result<T, StoreError>;
 }
 
 impl<T> OrStoreError<T> for rusqlite::Result<T> {
     fn or_store_error(self) -> Result<T, StoreError> {
-        self.map_err(|error| fault(&error))
+        self.map_err(|error| store_error(&error))
     }
 }

@@ -1,15 +1,18 @@
-//! A store in SQLite: one file in the data folder, which several processes of one machine may open.
+//! A store in SQLite: one file in the data folder, which several processes on one machine may open.
 //!
-//! [`open()`] makes or opens a data folder and gives a [`toolgate_store::Engine`] over it;
-//! [`AuditReader`] reads and [`verify()`] checks the audit of a folder, with or without a running gateway.
+//! [`open()`] creates or opens a data folder and returns a [`toolgate_store::Engine`] for it.
+//! [`AuditReader`] reads and [`verify()`] verifies the audit of a folder, with or without a running
+//! gateway.
 //!
 //! Invariant: every write is one `BEGIN IMMEDIATE` that reads counters and the head of the chain
-//! from the database. Nothing that decides is remembered from one transaction to the next.
-//! Invariant: SQLite's own files are never opened or closed by hand, for closing one drops the
-//! locks of the whole process; the `-wal` file is, once, to sync it: SQLite never locks that one.
+//! from the database. Nothing that affects a decision is cached between transactions.
+//! Invariant: SQLite's own files are never opened or closed by hand, because closing one releases
+//! the locks of the whole process. The exception is the `-wal` file, which is opened once to sync
+//! it; SQLite never locks it.
 //!
 //! Start reading at [`open()`], then `write` (one transaction), `sync` (durability), `owner` (which
-//! processes live), `open_calls` (which calls have not ended). Statements are in `sql/`, the schema in `sql/migrations/`.
+//! processes are running), `open_calls` (which calls have not ended). Statements are in `sql/`, the
+//! schema in `sql/migrations/`.
 
 mod audit;
 mod error;
@@ -40,38 +43,38 @@ pub use schema::VERSION as SCHEMA_VERSION;
 pub use sync::SyncFile;
 pub use verify::{public_key, verify, verify_by};
 
-/// How safe an intent is before its call is sent.
+/// How durable an intent is before its call is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// It has reached the operating system: survives the end of the process, and is synced within
-    /// 100 ms. When that lags more than 5 s, nothing is admitted.
+    /// It has reached the operating system: it survives the end of the process and is synced within
+    /// 100 ms. If syncing lags more than 5 s, no call is admitted.
     #[default]
     Process,
-    /// It is on the disk: survives a power cut.
+    /// It is on the disk: it survives a power failure.
     Power,
 }
 
-/// Random bytes, from the caller.
+/// Random bytes provided by the caller.
 pub struct Randomness {
-    /// Names this process among those that share the folder; never used twice.
+    /// Identifies this process among those that share the folder; never reused.
     pub owner: u64,
-    /// The key that signs checkpoints, if the folder has none yet.
+    /// The key that signs checkpoints, if the folder does not have one yet.
     pub signing: [u8; 32],
-    /// The key of hashed arguments, if the folder has none yet.
+    /// The key that hashes arguments, if the folder does not have one yet.
     pub hashing: [u8; 32],
 }
 
-/// What a folder is opened with.
+/// Options for opening a folder.
 pub struct OpenOptions {
-    /// How safe intents are.
+    /// How durable intents are.
     pub durability: Durability,
     /// Random bytes.
     pub randomness: Randomness,
     /// When checkpoints are signed.
     pub due: CheckpointSchedule,
-    /// Gets every checkpoint that is written.
+    /// Receives every checkpoint after it is written.
     pub on_checkpoint: Option<Box<OnCheckpoint>>,
-    /// Makes sure of what was written to a file; tests put a slow or failing disk here.
+    /// Syncs a file; tests install a slow or failing disk here.
     pub sync: Arc<SyncFile>,
 }
 
@@ -80,14 +83,14 @@ pub struct OpenOptions {
 pub struct OpenedFolder {
     /// The store.
     pub store: Engine,
-    /// The key of hashed arguments.
+    /// The key that hashes arguments.
     pub secret: ArgumentHashKey,
-    /// The key that checkpoints are verified with.
+    /// The key that verifies checkpoints.
     pub public_key: PublicKey,
 }
 
-/// Opens a data folder, and makes it if there is none. Before it returns, calls that a dead
-/// process left open have their `unknown` row; calls of living processes are left alone.
+/// Opens a data folder; creates it if it does not exist. Before it returns, calls left open by an
+/// exited process have their `unknown` row; calls of running processes are not changed.
 pub fn open(
     folder: &Path,
     options: OpenOptions,
@@ -104,7 +107,7 @@ pub fn open(
 }
 
 impl OpenOptions {
-    /// The usual options.
+    /// Default options.
     pub fn new(durability: Durability, randomness: Randomness) -> Self {
         Self {
             durability,

@@ -1,4 +1,4 @@
-//! The reading side: its own connection, on the reader's thread.
+//! The reading side: its own connection on a reader thread.
 
 use rusqlite::{Connection, OptionalExtension as _, Row as Columns, params};
 use toolgate_audit::{CallId, ChainHead, Checkpoint, Decision, Hash, Row};
@@ -16,10 +16,10 @@ use crate::{
     usage::SqliteUsage,
 };
 
-/// At most so many rows at a time.
+/// The maximum number of rows per query.
 const PAGE: usize = 1_000;
 
-/// Reads.
+/// A connection that reads.
 pub(crate) struct SqliteReader(pub(crate) Connection);
 
 impl BackendReader for SqliteReader {
@@ -101,7 +101,7 @@ impl Usage for SqliteReader {
     }
 }
 
-/// The end of the chain.
+/// The head of the chain.
 pub(crate) fn head(connection: &Connection) -> Result<ChainHead, StoreError> {
     let mut statement = connection.prepare_cached(sql::HEAD).or_store_error()?;
     let last = statement

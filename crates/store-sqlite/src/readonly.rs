@@ -1,6 +1,6 @@
-//! A data folder seen from outside: what people set up, and what has been used.
+//! Reads the setup and the counters of a data folder without opening a store.
 //!
-//! Invariant: the connection is read-only; nothing is written and no process is kept waiting.
+//! Invariant: the connection is read-only; it writes nothing and blocks no process.
 
 use std::{fmt, path::Path};
 
@@ -10,16 +10,16 @@ use toolgate_store::{Document, Snapshot, StoreError, backend::BackendReader as _
 
 use crate::{read::SqliteReader, schema};
 
-/// A data folder, for reading.
+/// A data folder, read-only.
 pub struct ReadOnlyStore(SqliteReader);
 
 impl ReadOnlyStore {
-    /// Opens a folder; `None` if nothing was ever kept in it.
+    /// Opens a folder; `None` if it has no database.
     pub fn open(folder: &Path) -> Result<Option<Self>, StoreError> {
         if !schema::file(folder).exists() {
             return Ok(None);
         }
-        Ok(Some(Self(SqliteReader(schema::open_outside(folder)?))))
+        Ok(Some(Self(SqliteReader(schema::open_read_only(folder)?))))
     }
 
     /// See [`toolgate_store::Store::snapshot`].
@@ -32,7 +32,7 @@ impl ReadOnlyStore {
         self.0.documents(space)
     }
 
-    /// The latest time that anything was counted at.
+    /// The high-water mark of the clock.
     pub fn mark(&mut self) -> Result<Timestamp, StoreError> {
         self.0.mark()
     }

@@ -1,4 +1,4 @@
-//! Connections, and the schema's versions.
+//! Connections and schema versions.
 
 use std::{
     fs,
@@ -17,16 +17,16 @@ use crate::{
     error::{OrStoreError as _, file_error},
 };
 
-/// Each migration makes the next version; they are never edited once released.
+/// Each migration creates the next version; a released migration is never edited.
 const MIGRATIONS: [&str; 2] = [
     include_str!("../sql/migrations/0001_first.sql"),
     include_str!("../sql/migrations/0002_less_for_each_call.sql"),
 ];
 
-/// The version this program reads and writes.
+/// The schema version of this program.
 pub const VERSION: usize = MIGRATIONS.len();
 
-/// The WAL is written back by a thread of its own; beyond so many pages the writer does it.
+/// A background thread checkpoints the WAL; beyond this many pages the writer does it.
 const WRITER_CHECKPOINT_PAGES: u32 = 4_096;
 
 /// The database of a folder.
@@ -39,11 +39,11 @@ pub(crate) fn wal(folder: &Path) -> PathBuf {
     folder.join("toolgate.db-wal")
 }
 
-/// A connection that writes; makes the database, and brings it to the current version.
+/// A connection that writes; creates the database and migrates it to the current version.
 pub(crate) fn open(folder: &Path, durability: Durability) -> Result<Connection, StoreError> {
     let path = file(folder);
-    // SQLite would make it readable for others. Only ever made, never opened: see the crate's
-    // invariants.
+    // SQLite would make it readable for others. The file is only created here, never opened: see
+    // the crate's invariants.
     let made = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
     match made {
         Err(error) if error.kind() != ErrorKind::AlreadyExists => {
@@ -73,8 +73,8 @@ pub(crate) fn open_reader(folder: &Path) -> Result<Connection, StoreError> {
     of_this_version(connection)
 }
 
-/// A connection for whoever looks at the folder from outside: closing it never writes the log back.
-pub(crate) fn open_outside(folder: &Path) -> Result<Connection, StoreError> {
+/// A read-only connection for other programs: closing it never checkpoints the WAL.
+pub(crate) fn open_read_only(folder: &Path) -> Result<Connection, StoreError> {
     of_this_version(connect(&file(folder), OpenFlags::SQLITE_OPEN_READ_ONLY)?)
 }
 
@@ -85,22 +85,22 @@ fn of_this_version(connection: Connection) -> Result<Connection, StoreError> {
     }
 }
 
-/// A connection that writes the log back into the database.
-pub(crate) fn open_sweeper(folder: &Path) -> Result<Connection, StoreError> {
+/// A connection that checkpoints the WAL.
+pub(crate) fn open_checkpointer(folder: &Path) -> Result<Connection, StoreError> {
     connect(&file(folder), OpenFlags::SQLITE_OPEN_READ_WRITE)
 }
 
 fn connect(path: &Path, access: OpenFlags) -> Result<Connection, StoreError> {
     let flags = access | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).or_store_error()?;
-    connection.busy_handler(Some(patient)).or_store_error()?;
+    connection.busy_handler(Some(retry_busy)).or_store_error()?;
     connection.set_prepared_statement_cache_capacity(96);
     Ok(connection)
 }
 
-/// Another process writes: its transactions take microseconds, so ask again soon, for up to about
+/// Another process is writing: its transactions take microseconds, so retry soon, for up to about
 /// five seconds.
-fn patient(asked: i32) -> bool {
+fn retry_busy(asked: i32) -> bool {
     let wait = match asked {
         0..20 => 50,
         20..100 => 500,
@@ -110,7 +110,7 @@ fn patient(asked: i32) -> bool {
     asked < 2_500
 }
 
-/// Two processes that make the database at once may find it locked even for waiting.
+/// Two processes that create the database at once may find it locked in spite of the busy handler.
 fn set_wal(connection: &Connection) -> Result<(), StoreError> {
     for attempt in 0.. {
         let mode =
@@ -158,10 +158,12 @@ fn version(connection: &Connection) -> Result<usize, StoreError> {
 fn wrong_version(version: usize) -> StoreError {
     let message = if version > VERSION {
         format!(
-            "the data has schema {version}, this toolgate knows {VERSION}: use a newer toolgate"
+            "the database has schema {version}, newer than {VERSION} of this toolgate: use a newer toolgate"
         )
     } else {
-        format!("the data has schema {version}: start this toolgate once to bring it to {VERSION}")
+        format!(
+            "the database has the old schema {version}: start this toolgate once to migrate it to {VERSION}"
+        )
     };
     StoreError::new(StoreErrorKind::Corrupt, message)
 }

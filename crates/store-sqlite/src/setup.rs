@@ -1,4 +1,4 @@
-//! What people set up, in tables of their own.
+//! Stores what people set up.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::{
     time::{micros, timestamp},
 };
 
-/// Makes a change, or says why not.
+/// Applies a change, or returns why not.
 pub(crate) fn change(
     connection: &Connection,
     change: &Change,
@@ -74,7 +74,8 @@ pub(crate) fn change(
     Ok(if changed == 0 { ChangeOutcome::Unknown(name.to_string()) } else { ChangeOutcome::Made })
 }
 
-/// Moves every window from the mark to `now`. The statements share one number, which is ours.
+/// Moves every window from the high-water mark to `now`. The statements share one parameter, which
+/// is trusted.
 fn accept_clock(connection: &Connection, now: i64) -> Result<(), StoreError> {
     connection.execute_batch(&sql::REBASE.replace(":now", &format!("({now})"))).or_store_error()
 }
@@ -118,7 +119,7 @@ fn put_person(connection: &Connection, person: &StoredPerson) -> Result<usize, S
     execute(connection, sql::PERSON_PUT, &values)
 }
 
-/// Everything, within one transaction of the caller.
+/// Reads everything within one transaction of the caller.
 pub(crate) fn snapshot(connection: &Connection) -> Result<Snapshot, StoreError> {
     let generation: i64 =
         connection.query_row(sql::STATE, [], |row| row.get(1)).or_store_error()?;
@@ -131,7 +132,7 @@ pub(crate) fn snapshot(connection: &Connection) -> Result<Snapshot, StoreError> 
     })
 }
 
-/// What is kept in a space.
+/// The documents of a space.
 pub(crate) fn documents(connection: &Connection, space: &str) -> Result<Vec<Document>, StoreError> {
     all(connection, sql::KEPT_ALL, &[&space], |row| {
         Some(Document { space: text(row, 0)?, key: text(row, 1)?, json: text(row, 2)? })
@@ -218,8 +219,8 @@ fn words(row: &Row<'_>, place: usize) -> Option<Vec<String>> {
     serde_json::from_str(&row.get::<_, String>(place).ok()?).ok()
 }
 
-/// An absent time is fine, one that is none is not.
-#[expect(clippy::option_option, reason = "absent, and not readable, are two things")]
+/// An absent time is valid; an undecodable one is not.
+#[expect(clippy::option_option, reason = "absent and undecodable are different")]
 fn time(row: &Row<'_>, place: usize) -> Option<Option<Timestamp>> {
     match row.get::<_, Option<i64>>(place).ok()? {
         None => Some(None),
@@ -227,7 +228,7 @@ fn time(row: &Row<'_>, place: usize) -> Option<Option<Timestamp>> {
     }
 }
 
-/// A list of words as it is kept.
+/// A list of strings as stored.
 pub(crate) fn list(words: &[String]) -> Result<String, StoreError> {
     serde_json::to_string(words).map_err(|_| damaged("list"))
 }

@@ -1,4 +1,4 @@
-//! The statements, one file each.
+//! The SQL statements, one file each.
 
 use rusqlite::{Connection, ToSql};
 use toolgate_store::StoreError;
@@ -78,7 +78,7 @@ pub(crate) const STATE: &str = include_str!("../sql/state.sql");
 pub(crate) const STORY_ADD: &str = include_str!("../sql/story_add.sql");
 pub(crate) const STORY_TOLD: &str = include_str!("../sql/story_told.sql");
 
-/// Runs a statement and says how many rows it changed.
+/// Runs a statement; returns the number of changed rows.
 pub(crate) fn execute(
     connection: &Connection,
     sql: &str,

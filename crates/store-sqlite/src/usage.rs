@@ -1,5 +1,4 @@
-//! What has been used, read from the database. The same questions for the writer, inside its
-//! transaction, and for the reader.
+//! Reads counters from the database, for the writer inside its transaction and for the readers.
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, params};
@@ -13,10 +12,10 @@ use crate::{
     time::{micros, timestamp},
 };
 
-/// Answers from a connection.
+/// Counters read through a connection.
 pub(crate) struct SqliteUsage<'a>(pub(crate) &'a Connection);
 
-/// Who owns a value.
+/// The owner of a value.
 pub(crate) struct OwnedValue {
     pub(crate) grants: Vec<String>,
     pub(crate) identity: Option<String>,
@@ -24,7 +23,7 @@ pub(crate) struct OwnedValue {
 }
 
 impl SqliteUsage<'_> {
-    /// A calendar counter as it stands: the window it is in, and what is used of it.
+    /// A calendar counter: its current window and the amount used.
     pub(crate) fn counter(&self, key: &str) -> Result<Option<(Period, Amount)>, StoreError> {
         let mut statement = self.0.prepare_cached(sql::COUNTER_READ).or_store_error()?;
         let found = statement.query_row([key], |row| {
@@ -55,7 +54,7 @@ impl SqliteUsage<'_> {
         Ok(u64::try_from(count).unwrap_or_default())
     }
 
-    /// When a call was last admitted, and how long that matters.
+    /// When a call was last admitted, and for how long that is relevant.
     pub(crate) fn seen(&self, key: &str) -> Result<Option<(Timestamp, Window)>, StoreError> {
         let mut statement = self.0.prepare_cached(sql::SEEN_READ).or_store_error()?;
         let found = statement
@@ -114,7 +113,7 @@ impl Usage for SqliteUsage<'_> {
     }
 }
 
-/// What of a calendar counter is used in a window.
+/// The amount of a calendar counter used in a window.
 pub(crate) fn used_of(stored: Option<(Period, Amount)>, period: Period) -> Amount {
     match stored {
         Some((stored, used)) if stored.start >= period.start => used,
@@ -122,7 +121,7 @@ pub(crate) fn used_of(stored: Option<(Period, Amount)>, period: Period) -> Amoun
     }
 }
 
-/// A window's length, as it is kept.
+/// The length of a window, as stored.
 pub(crate) fn seconds(window: Window) -> i64 {
     number(u64::from(window.as_seconds()))
 }

@@ -1,4 +1,4 @@
-//! Verifying the audit of a folder, with or without a running gateway.
+//! Verifies the audit of a data folder, with or without a running gateway.
 
 use std::path::Path;
 
@@ -16,14 +16,14 @@ use crate::{
     schema, sql,
 };
 
-/// Reads the whole audit of a data folder and names the first bad row, if there is one.
-/// `elsewhere` are checkpoints that were kept outside the folder.
+/// Reads the whole audit of a data folder and reports the first bad row, if any. `elsewhere` are
+/// checkpoints that were stored outside the folder.
 pub fn verify(folder: &Path, elsewhere: Vec<Checkpoint>) -> Result<VerifyReport, StoreError> {
     verify_signed_by(&keys::public_key(folder)?, folder, elsewhere)
 }
 
-/// The same with a key that does not come from the folder: whoever can write to the folder can
-/// also put a key of their own there, and sign everything anew.
+/// Verifies with a key from outside the folder: an attacker who can write to the folder can also
+/// replace its key and sign everything again.
 pub fn verify_by(
     key: &PublicKey,
     folder: &Path,
@@ -37,7 +37,7 @@ pub fn verify_by(
     Ok(report)
 }
 
-/// The key that checkpoints of a folder are signed with, as the folder has it.
+/// The public key of a folder's checkpoints, as stored in the folder.
 pub fn public_key(folder: &Path) -> Result<PublicKey, StoreError> {
     keys::public_key(folder)
 }
@@ -47,12 +47,12 @@ fn verify_signed_by(
     folder: &Path,
     elsewhere: Vec<Checkpoint>,
 ) -> Result<VerifyReport, StoreError> {
-    let connection = schema::open_outside(folder)?;
+    let connection = schema::open_read_only(folder)?;
     let stored = checkpoints(&connection)?;
     let mut verifier = Verifier::new(key, stored.into_iter().chain(elsewhere));
     match read_rows(&connection, &mut verifier) {
         Err(fault) if fault.kind == StoreErrorKind::Corrupt => {
-            // The page that the next row stands on is damaged.
+            // The page that contains the next row is damaged.
             let next = number(verifier.next());
             let _found: Result<(), BadRow> = verifier.row(next, &[], Err(Undecodable));
         }
@@ -75,7 +75,7 @@ fn read_rows(connection: &Connection, verifier: &mut Verifier) -> Result<(), Sto
     Ok(())
 }
 
-/// Every checkpoint; one that cannot be read counts as one that nobody signed.
+/// All checkpoints; an unreadable one is treated as unsigned.
 fn checkpoints(connection: &Connection) -> Result<Vec<Checkpoint>, StoreError> {
     let mut all = Vec::new();
     match read_checkpoints(connection, &mut all) {

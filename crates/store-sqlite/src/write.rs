@@ -43,21 +43,21 @@ use crate::{
 
 use counters::{Receipt, Stored};
 
-/// At most so many abandoned calls are ended in one transaction.
+/// The maximum number of abandoned calls ended in one transaction.
 const ABANDONED: i64 = 1_000;
-/// So many rows are told to `story` at once.
+/// The number of rows after which the table `story` is updated.
 const STORY: u64 = 256;
 
-/// A database that is written to.
+/// A database opened for writing.
 pub(crate) struct SqliteBackend {
     folder: PathBuf,
     durability: Durability,
-    /// Absent after a failure that a new connection may mend.
+    /// `None` after a failure that a new connection may fix.
     connection: Option<Connection>,
     owner: Owner,
     watch: Arc<SyncMonitor>,
     syncer: Option<JoinHandle<()>>,
-    /// What this process's open calls took, to give it back.
+    /// What the open calls of this process took, for refunds.
     receipts: HashMap<CallId, Receipt>,
     marks: OpenCallMarks,
 }
@@ -133,7 +133,7 @@ impl Backend for SqliteBackend {
         let result = self.run(work);
         if let Err(fault) = &result {
             let connection = self.connection.take_if(|connection| {
-                // Some failures have rolled back already.
+                // Some failures have already rolled back.
                 let stuck =
                     !connection.is_autocommit() && connection.execute_batch("ROLLBACK").is_err();
                 stuck || !matches!(fault.kind, StoreErrorKind::Full | StoreErrorKind::Busy)
@@ -158,7 +158,8 @@ impl Backend for SqliteBackend {
 impl Drop for SqliteBackend {
     fn drop(&mut self) {
         self.watch.end();
-        // It may have the database open too, and who closes it last tidies it up.
+        // The thread may have the database open too, and the last connection to close checkpoints
+        // the WAL.
         drop(self.syncer.take().map(JoinHandle::join));
     }
 }
@@ -177,16 +178,16 @@ pub(crate) struct SqliteTransaction<'a> {
     pub(crate) receipts: &'a HashMap<CallId, Receipt>,
     pub(crate) opened: Vec<(CallId, Receipt)>,
     pub(crate) settled: Vec<CallId>,
-    /// Calls that it has put into `open`.
+    /// Calls that this transaction has inserted into `open`.
     pub(crate) noted: Vec<CallId>,
     pub(crate) marks: OpenCallMarks,
-    /// The last span is this process's.
+    /// Whether the last span belongs to this process.
     pub(crate) is_last_owner: bool,
-    /// Place of the last row.
+    /// Sequence number of the last row.
     pub(crate) head: u64,
-    /// Place of the last row that `story` knows.
+    /// Sequence number of the last row that `story` contains.
     told: u64,
-    /// The calendar counter that was read last: it is asked for several times.
+    /// The calendar counter that was read last; it is read several times.
     pub(crate) counter: RefCell<Option<(String, Stored)>>,
     wrote: bool,
 }
@@ -205,7 +206,7 @@ impl SqliteTransaction<'_> {
         SqliteUsage(self.connection)
     }
 
-    /// Puts rows into `story`, once there are many.
+    /// Adds rows to `story`, once there are many.
     fn tell(&mut self) -> Result<(), StoreError> {
         if self.head.saturating_sub(self.told) < STORY {
             return Ok(());
@@ -214,7 +215,7 @@ impl SqliteTransaction<'_> {
         self.execute(sql::STORY_TOLD, &[&number(self.head)]).map(drop)
     }
 
-    /// Open calls, with their intents.
+    /// Open calls with their intents.
     fn open_calls(&self, sql: &str, of: i64) -> Result<Vec<AbandonedCall>, StoreError> {
         let mut statement = self.connection.prepare_cached(sql).or_store_error()?;
         let calls = statement
@@ -225,7 +226,7 @@ impl SqliteTransaction<'_> {
             let mut statement = self.connection.prepare_cached(sql::ROW_AT).or_store_error()?;
             let row = statement.query_row([seq], |row| Ok(row::stored(row))).optional();
             let intent = row.or_store_error()?.and_then(|stored| stored.draft.ok());
-            // An intent that was tampered with still ends; `verify` tells of the tampering.
+            // A call whose intent was tampered with still ends; `verify` reports the tampering.
             let none = || Draft::new(RowKind::Intent, Timestamp::UNIX_EPOCH);
             Ok(AbandonedCall { call_id: CallId(call), intent: intent.unwrap_or_else(none) })
         };
@@ -379,7 +380,7 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn abandoned(&mut self) -> Result<Vec<AbandonedCall>, StoreError> {
-        self.bring_to_light()?;
+        self.insert_abandoned()?;
         let mut statement = self.connection.prepare_cached(sql::OPEN_OWNERS).or_store_error()?;
         let owners = statement.query_map([self.owner.id], |row| row.get(0)).or_store_error()?;
         let owners: Vec<i64> = owners.collect::<Result<_, _>>().or_store_error()?;
@@ -391,7 +392,7 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn park(&mut self, call: CallId, now: Timestamp) -> Result<(), StoreError> {
-        // Without its receipt nothing can be given back.
+        // Without a receipt nothing can be refunded.
         self.settled.push(call);
         let (receipts, now) = (self.receipts, micros(now));
         match receipts.get(&call) {

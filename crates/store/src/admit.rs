@@ -1,4 +1,4 @@
-//! What is asked of a store and what it answers.
+//! Requests to a store and their results.
 
 use std::fmt;
 
@@ -8,60 +8,63 @@ use toolgate_policy::{Usage, Verdict};
 
 use crate::Admitted;
 
-/// A call that wants to be sent.
+/// A request to admit one call.
 pub struct AdmitRequest {
-    /// Everything known before the decision: who, what, which arguments, `call_id`, `time`. Kind,
-    /// decision, rule, counters and the like are filled in by the store.
+    /// Everything known before the decision: caller, tool, arguments, `call_id`, `time`. The store
+    /// fills in kind, decision, rule and counters.
     pub draft: Draft,
-    /// Whether it is a new call, or goes on with one that asked for more.
-    pub round: Round,
-    /// The generation under which grant, policy and freezes were looked up; if they have changed
-    /// since, nothing happens and the answer is [`AdmitOutcome::Stale`]. `None` does not care.
+    /// Whether this is a new call or the next round of one that required input.
+    pub round: RoundKind,
+    /// The generation under which grant, policy and freezes were looked up. If they have changed
+    /// since, the call is not decided and the result is [`AdmitOutcome::Stale`]. `None` skips the
+    /// check.
     pub generation: Option<u64>,
-    /// Decides. Called inside the transaction, with what has been used and the time that counts;
-    /// perhaps more than once, of which only the last counts. Must be quick and must not wait.
+    /// Makes the decision. Called inside the transaction, with the counters and the effective time.
+    /// It may be called more than once; only the last result is used. It must be quick and must not
+    /// block.
     pub decide: Box<Decide>,
 }
 
-/// Which request of a call it is.
+/// Which request of a call this is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Round {
+pub enum RoundKind {
     /// A new call.
     #[default]
     First,
-    /// The next request of a call that ended a leg with `input_required`. It is decided again, but
-    /// nothing is counted, held or taken for a repeat a second time, and a refusal leaves the call
-    /// waiting. `draft.call_id` names the call.
+    /// The next request of a call whose last round ended with `input_required`. The call is decided
+    /// again, but it is not counted, held or checked for repeats again; a refusal leaves the call
+    /// waiting. `draft.call_id` identifies the call.
     Next,
 }
 
-/// Makes a verdict of what has been used, at a time.
+/// Makes a verdict from the counters at a point in time.
 pub type Decide = dyn Fn(&dyn Usage, Timestamp) -> Verdict + Send;
 
-/// Looks at what has been used, at a time.
+/// Reads the counters at a point in time.
 pub type ReadUsage = dyn FnOnce(&dyn Usage, Timestamp) + Send;
 
-/// What became of a call that wanted to be sent.
+/// The result of a request to admit a call.
 #[derive(Debug)]
 pub enum AdmitOutcome {
-    /// Its counters are taken and its intent is written.
+    /// The counters are taken and the intent row is written.
     Admitted(Admitted),
-    /// Refused, and the refusal is written.
+    /// The call is refused, and the refusal is recorded.
     Refused(Box<Verdict>),
-    /// It must wait for a person; nothing is taken and nothing written.
+    /// The call must wait for a person; nothing was taken and nothing recorded.
     Held(Box<Verdict>),
-    /// No call of this id waits for its next round: it went on already, has ended, or never was.
+    /// No call with this id is waiting for its next round: it has already continued, has ended, or
+    /// never existed.
     NotWaiting,
-    /// Grants, policies or freezes have changed; look them up again and ask again.
+    /// Grants, policies or freezes have changed; look them up again and retry.
     Stale,
 }
 
-/// Which rows to show.
+/// Selects rows of the audit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RowQuery {
-    /// Only rows after this place.
+    /// Only rows after this sequence number.
     pub after: u64,
-    /// At most so many; 1,000 at most.
+    /// The maximum number of rows, capped at 1,000.
     pub limit: usize,
     /// Only rows of this grant (label).
     pub grant: Option<String>,
@@ -71,14 +74,15 @@ pub struct RowQuery {
     pub decision: Option<Decision>,
 }
 
-/// Where the store stands.
+/// The state of the store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StoreStatus {
-    /// The end of the chain.
+    /// The head of the chain.
     pub head: ChainHead,
     /// The last checkpoint.
     pub checkpoint: Option<Checkpoint>,
-    /// The latest time that was ever counted with. A clock far behind it refills nothing.
+    /// The high-water mark of the clock: the latest time used for counting. A clock that is behind
+    /// it refills no counter.
     pub mark: Timestamp,
     /// Calls that were admitted and have not ended.
     pub open: u64,

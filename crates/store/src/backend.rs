@@ -1,7 +1,7 @@
-//! What a database must be able to do to be a store.
+//! What a database must implement to serve as a store.
 //!
-//! The engine calls it one at a time and does everything else: order, grouping, deciding,
-//! chaining, signing. Implementations only keep and find; they decide nothing.
+//! The engine calls it from one thread at a time and does everything else: ordering, grouping,
+//! deciding, chaining, signing. Implementations store and find data; they decide nothing.
 
 use std::fmt;
 
@@ -11,11 +11,11 @@ use toolgate_policy::{Ended, Ownership, Reservation, Usage, Yielded};
 
 use crate::{Change, Document, RowQuery, Snapshot, StoreError, StoreStatus};
 
-/// The writing side.
+/// The writing side of a database.
 pub trait Backend: Send + fmt::Debug + 'static {
-    /// Runs the work in one transaction: if it and the commit succeed, all of it is kept and has
-    /// reached the operating system; else nothing is. No other process may write meanwhile, and
-    /// the work sees everything that was committed before.
+    /// Runs the body in one transaction. If the body and the commit succeed, all of it has reached
+    /// the operating system; otherwise it has no effect. No other process may write at the same
+    /// time, and the body sees everything committed before.
     fn transact(&mut self, work: &mut TransactionBody<'_>) -> Result<(), StoreError>;
 
     /// Whether a transaction usually takes no longer than waking a thread for it.
@@ -23,52 +23,53 @@ pub trait Backend: Send + fmt::Debug + 'static {
         true
     }
 
-    /// A reading side, for another thread.
+    /// A reading side for another thread.
     fn reader(&self) -> Result<Box<dyn BackendReader>, StoreError>;
 }
 
-/// The work of one transaction.
+/// The body of one transaction.
 pub type TransactionBody<'a> = dyn FnMut(&mut dyn Transaction) -> Result<(), StoreError> + 'a;
 
-/// What a transaction begins with.
+/// The state at the start of a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BackendState {
-    /// The end of the chain.
+    /// The head of the chain.
     pub head: ChainHead,
-    /// The latest time that was counted with.
+    /// The high-water mark of the clock.
     pub mark: Timestamp,
     /// Grows with every change.
     pub generation: u64,
-    /// Place and time of the last checkpoint.
+    /// Sequence number and time of the last checkpoint.
     pub checkpoint: Option<(u64, Timestamp)>,
 }
 
-/// A call that nobody will end: its process is gone, or its next leg never came.
+/// A call that its process will not end: the process has exited, or the next round never arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AbandonedCall {
-    /// The call.
+    /// The id of the call.
     pub call_id: CallId,
     /// Its intent row.
     pub intent: Draft,
 }
 
-/// One transaction. [`Usage`] answers with what this transaction has taken, too.
+/// One transaction. Its [`Usage`] includes what the transaction itself has taken.
 pub trait Transaction: Usage {
-    /// What it begins with. Asked once, first.
+    /// The state at its start. Called once, first.
     fn state(&mut self) -> Result<BackendState, StoreError>;
-    /// Refuses if what was committed is not safe enough to admit more.
+    /// Fails if committed data is not durable enough to admit more calls.
     fn may_admit(&self) -> Result<(), StoreError>;
-    /// Whether rows are only counted, never kept.
+    /// Whether rows are only numbered, not stored.
     fn forgets_rows(&self) -> bool {
         false
     }
-    /// Keeps a row.
+    /// Stores a row.
     fn append(&mut self, row: &Row) -> Result<(), StoreError>;
-    /// Keeps the latest time that was counted with.
+    /// Stores the high-water mark of the clock.
     fn set_mark(&mut self, mark: Timestamp) -> Result<(), StoreError>;
-    /// Keeps a checkpoint.
+    /// Stores a checkpoint.
     fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError>;
-    /// Opens a call and takes its reservations, which all fit. `seq` is its intent's place.
+    /// Opens a call and takes its reservations, which all fit. `seq` is the sequence number of its
+    /// intent row.
     fn open(
         &mut self,
         call: CallId,
@@ -76,15 +77,17 @@ pub trait Transaction: Usage {
         reservations: &[Reservation],
         now: Timestamp,
     ) -> Result<(), StoreError>;
-    /// A leg of the call has ended; it waits for the next one. Nothing it took is ever given back.
+    /// A round of the call has ended; the call waits for the next one. Its counters are never
+    /// refunded.
     fn park(&mut self, call: CallId, now: Timestamp) -> Result<(), StoreError>;
-    /// The next leg begins, in this process. Answers the place of the intent, if the call waited.
+    /// Starts the next round in this process. Returns the sequence number of the intent row, if the
+    /// call was waiting.
     fn resume(&mut self, call: CallId) -> Result<Option<u64>, StoreError>;
-    /// Calls that have waited since then or longer; at most a thousand.
+    /// Calls that have waited since `then` or longer; at most 1,000.
     fn waiting_since(&mut self, then: Timestamp) -> Result<Vec<AbandonedCall>, StoreError>;
-    /// Ends a call: it is no longer open nor in flight.
+    /// Ends a call: it is no longer open or in flight.
     fn settle(&mut self, call: CallId, back: Refund) -> Result<(), StoreError>;
-    /// Records that a grant was given a value.
+    /// Records that a grant owns a value.
     fn own(
         &mut self,
         yielded: &Yielded,
@@ -92,44 +95,44 @@ pub trait Transaction: Usage {
         identity: Option<&str>,
         now: Timestamp,
     ) -> Result<Ownership, StoreError>;
-    /// Forgets a value that was ended.
+    /// Removes a value that has ended.
     fn end(&mut self, ended: &Ended) -> Result<(), StoreError>;
-    /// Makes a change, or says why not; a change that is refused changes nothing. For
-    /// [`Change::AcceptClock`], `now` is the time that counts from then on.
+    /// Applies a change or returns why not; a rejected change has no effect. For
+    /// [`Change::AcceptClock`], `now` becomes the effective time.
     fn change(&mut self, change: &Change, now: Timestamp) -> Result<ChangeOutcome, StoreError>;
-    /// A grant was used.
+    /// Records that a grant was used.
     fn touch(&mut self, grant: &str, now: Timestamp) -> Result<(), StoreError>;
-    /// Open calls, but for those that wait for a round, whose process has ended; at most a thousand.
+    /// Open calls whose process has exited, except those that wait for a round; at most 1,000.
     fn abandoned(&mut self) -> Result<Vec<AbandonedCall>, StoreError>;
-    /// Forgets what can no longer count.
+    /// Removes expired counters.
     fn prune(&mut self, now: Timestamp) -> Result<(), StoreError>;
-    /// Time has passed: what is open for longer is kept where it is found soon.
+    /// Called on every tick: indexes long-running calls so that they are found quickly.
     fn note(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
 }
 
-/// Whether counters go back to the window they were taken from.
+/// Whether counters return to the window they were taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refund {
     /// The call was never sent.
     All,
-    /// It may have run.
+    /// The call may have run.
     Nothing,
 }
 
-/// What became of a change.
+/// The result of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeOutcome {
-    /// Made; the generation has grown, if [`Change::is_setup`].
+    /// Applied; the generation has grown, if [`Change::is_setup`].
     Made,
-    /// The name belongs to another.
+    /// The name belongs to another object.
     NameTaken(String),
-    /// There is nothing to change.
+    /// The object does not exist.
     Unknown(String),
 }
 
-/// The reading side. Each question is answered from one moment, not older than the question.
+/// The reading side. Each query reads one consistent snapshot that is not older than the query.
 pub trait BackendReader: Usage + Send {
     /// See [`crate::Store::snapshot`].
     fn snapshot(&mut self) -> Result<Snapshot, StoreError>;
@@ -143,8 +146,8 @@ pub trait BackendReader: Usage + Send {
     fn checkpoints(&mut self) -> Result<Vec<Checkpoint>, StoreError>;
     /// See [`crate::Store::status`].
     fn status(&mut self) -> Result<StoreStatus, StoreError>;
-    /// The latest time that was counted with.
+    /// The high-water mark of the clock.
     fn mark(&mut self) -> Result<Timestamp, StoreError>;
-    /// As a [`Usage`].
+    /// The counters, as a [`Usage`].
     fn usage(&self) -> &dyn Usage;
 }

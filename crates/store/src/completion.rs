@@ -6,39 +6,39 @@ use jiff::Timestamp;
 use toolgate_audit::{Effect, Outcome};
 use toolgate_policy::{self as policy, Yielded};
 
-/// How an admitted call ended. With [`Outcome::InputRequired`] only a leg has: the call keeps what
-/// it took and waits up to ten minutes for its next round, in whichever process.
+/// How an admitted call ended. [`Outcome::InputRequired`] ends only a round: the call retains its
+/// counters and waits up to ten minutes for its next round, in any process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {
-    /// When.
+    /// When it ended.
     pub time: Timestamp,
-    /// How.
+    /// How it ended.
     pub outcome: Outcome,
-    /// Whether the tool may have run. Counters are given back only for `NotStarted`.
+    /// Whether the tool may have run. Counters are refunded only for `NotStarted`.
     pub effect: Effect,
-    /// A request of the call was written before, so that its counters stay taken in any case.
+    /// A request of the call was written earlier, so its counters are never refunded.
     pub stays_counted: bool,
-    /// The `error_code` the agent got.
+    /// The `error_code` sent to the agent.
     pub error_code: Option<Arc<str>>,
-    /// Words for people.
+    /// A message for people.
     pub message: Option<Arc<str>>,
     /// Milliseconds the server took.
     pub upstream_ms: Option<u64>,
     /// Milliseconds from the agent's request to its answer.
     pub total_ms: Option<u64>,
-    /// Ids that the result gives to the grant, and that it ends.
+    /// Ids that the result assigns to the grant, and ids that it ends.
     pub ownership: policy::Outcome,
 }
 
-/// What the outcome row says beyond what was asked for.
+/// What the store found while it recorded the outcome.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
-    /// Values that belong to another grant already; they were not recorded.
+    /// Values that already belong to another grant and were not recorded.
     pub conflicts: Vec<Yielded>,
 }
 
 impl Completion {
-    /// An completion with nothing else to say.
+    /// A completion without further details.
     pub fn new(outcome: Outcome, effect: Effect, time: Timestamp) -> Self {
         Self {
             time,

@@ -1,14 +1,14 @@
-//! The engine: every store's order of things.
+//! The engine: the execution order that all stores share.
 //!
-//! Whoever holds the writer takes whatever waits, does it in one transaction, and answers after the
-//! commit. Nobody who wants an answer waits for more to come: a call alone is written alone, on the
-//! spot, a crowd shares one commit of the writer thread. Changes of what people set up come before
-//! calls that wait. Reader threads answer questions from their own view of the data: one what is
-//! set up, one what has been used, one the audit, so that a long search holds up no change.
+//! The thread that holds the writer takes all waiting jobs, runs them in one transaction, and
+//! replies after the commit. No caller waits for a group to fill up: a single call is written at
+//! once by its own thread, and concurrent calls share one commit of the writer thread. Changes of
+//! the setup take precedence over waiting calls. Three reader threads answer queries about setup,
+//! counters and audit, so that a long query delays no change.
 //!
-//! Invariant: answers leave after the commit, never before.
-//! Invariant: outcomes are never dropped. What cannot be written now is tried again.
-//! Start at [`Engine::start`], then `desk`, `writer`, and `group`, which is one transaction.
+//! Invariant: replies are sent after the commit, never before.
+//! Invariant: outcomes are never dropped. If one cannot be written, it is retried.
+//! Start at [`Engine::start`], then `job_queue`, `writer`, and `group`, which is one transaction.
 
 mod group;
 mod job_queue;
@@ -28,7 +28,7 @@ use crate::{
     AdmitOutcome, AdmitRequest, Backend, Change, ChangeError, Document, NotAudited, NotReadable,
     ReadUsage, RowQuery, Snapshot, Store, StoreError, StoreErrorKind, StoreStatus,
     backend::BackendReader,
-    permit::{Finish, Outcomes},
+    permit::{Finish, OutcomeSink},
     reply,
     sync::{
         Mutex,
@@ -41,24 +41,24 @@ use job_queue::{InlineRunner, JobQueue, ReadLane, ReadQueue};
 use pending::PendingJobs;
 use writer::Writer;
 
-/// What a store is started with.
+/// Settings of an engine.
 #[derive(Default)]
 pub struct EngineSettings {
-    /// Signs checkpoints; without it there are none.
+    /// Signs checkpoints; without a signer there are no checkpoints.
     pub signer: Option<Signer>,
     /// When checkpoints are signed.
     pub due: CheckpointSchedule,
-    /// Gets every checkpoint after it is written, to keep it elsewhere. Runs on the writer thread,
-    /// so it must not wait.
+    /// Receives every checkpoint after it is written, to store it elsewhere. Runs on the writer
+    /// thread, so it must not block.
     pub on_checkpoint: Option<Box<OnCheckpoint>>,
 }
 
-/// When a checkpoint is signed: after so many rows or so much time, whichever comes first.
+/// When a checkpoint is signed: after this many rows or this much time, whichever limit is reached first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckpointSchedule {
-    /// So many rows.
+    /// The number of rows.
     pub rows: u64,
-    /// So much time.
+    /// The time.
     pub every: SignedDuration,
 }
 
@@ -68,7 +68,7 @@ impl Default for CheckpointSchedule {
     }
 }
 
-/// Is told of a checkpoint.
+/// Receives a checkpoint.
 pub type OnCheckpoint = dyn Fn(&Checkpoint) + Send;
 
 /// A [`Store`] over any [`Backend`].
@@ -78,34 +78,34 @@ pub struct Engine {
     shared: Arc<Shared>,
 }
 
-/// What the threads and the engine both look at.
+/// State shared by the engine and its threads.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    /// As of the last transaction.
+    /// The generation as of the last transaction.
     generation: AtomicU64,
-    /// Admissions and other writes that wait.
+    /// The number of waiting admissions and other writes.
     waiting: AtomicUsize,
 }
 
-/// More than this are refused at once: an answer that takes minutes helps nobody.
+/// Further jobs are rejected at once: a reply after minutes is useless.
 const MAX_WAITING: usize = 10_000;
-/// Changes have places of their own: a freeze is taken also when too many calls wait.
+/// Extra capacity for changes, so that a freeze is accepted even when too many calls wait.
 const MAX_CHANGES: usize = 1_000;
 
 type ReadFn = Box<dyn FnOnce(&mut dyn BackendReader) + Send>;
 
-/// What the reader is asked to do.
+/// A job of a reader thread.
 pub(crate) enum ReadJob {
     Answer(ReadFn),
-    /// Let go of the data; dropped when that is done.
-    LetGo(Sender<()>),
+    /// Close the data, and drop the sender when that is done.
+    Release(Sender<()>),
 }
 
-/// What the writer is asked to do.
+/// A job of the writer.
 pub(crate) enum Job {
     Admit {
         request: Box<AdmitRequest>,
-        outcomes: Arc<dyn Outcomes>,
+        outcomes: Arc<dyn OutcomeSink>,
         reply: reply::Sender<AdmitOutcome, NotAudited>,
     },
     Finish(Box<Finish>),
@@ -114,12 +114,12 @@ pub(crate) enum Job {
     Change(Box<(Change, Draft)>, reply::Sender<u64, ChangeError>),
     Touch(Arc<str>, Timestamp),
     Tick(Timestamp),
-    /// The receiver fails as soon as the reader has let go of the data.
+    /// The receiver fails as soon as the readers have closed the data.
     Close(Timestamp, Receiver<()>, reply::Sender<(), NotAudited>),
 }
 
 impl Engine {
-    /// Starts the threads. Before it returns, intents that a dead process left open have their
+    /// Starts the threads. Before it returns, intents left open by an exited process have their
     /// `unknown` row.
     pub fn start(
         backend: impl Backend,
@@ -145,7 +145,7 @@ impl Engine {
         Ok(Self { jobs, reads: ReadQueue::Thread(reads), shared })
     }
 
-    /// Does everything on the spot, without threads: for data that never waits for a disk.
+    /// Runs every job on the caller's thread: for data that never waits for a disk.
     pub fn inline(
         backend: impl Backend,
         settings: EngineSettings,
@@ -156,7 +156,7 @@ impl Engine {
         let mut writer = Writer::new(backend, settings, Arc::clone(&shared), now);
         writer.recover()?;
         let jobs = JobQueue::new(InlineRunner::new(writer));
-        let reads = ReadQueue::Here(reader, jobs.clone());
+        let reads = ReadQueue::Inline(reader, jobs.clone());
         Ok(Self { jobs, reads, shared })
     }
 
@@ -176,7 +176,8 @@ impl Engine {
     ) -> BoxFuture<'static, Result<T, E>> {
         if self.shared.waiting.fetch_add(1, Ordering::Relaxed) >= most {
             self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
-            let fault = StoreError::new(StoreErrorKind::Busy, "too many calls wait; retry later");
+            let fault =
+                StoreError::new(StoreErrorKind::Busy, "too many calls are waiting; retry later");
             return Box::pin(std::future::ready(Err(refuse(fault))));
         }
         let (reply, answered) = oneshot::channel();
@@ -186,14 +187,14 @@ impl Engine {
 
     fn ask<T: Send + 'static>(
         &self,
-        way: ReadLane,
+        lane: ReadLane,
         question: impl FnOnce(&mut dyn BackendReader) -> Result<T, StoreError> + Send + 'static,
     ) -> BoxFuture<'static, Result<T, NotReadable>> {
         let (reply, answered) = oneshot::channel();
         let question: ReadFn = Box::new(move |reader| {
             drop(reply.send(question(reader).map_err(NotReadable)));
         });
-        self.reads.put(way, question);
+        self.reads.put(lane, question);
         reply::receive(answered, NotReadable)
     }
 }
@@ -275,9 +276,9 @@ impl Store for Engine {
 
     fn close(&self, now: Timestamp) -> BoxFuture<'static, Result<(), NotAudited>> {
         let (reply, answered) = oneshot::channel();
-        // Whoever closes a database last tidies it up, and that should be the writer.
-        let (letting_go, gone) = channel();
-        self.reads.let_go(letting_go);
+        // The last connection to close checkpoints the database, and that should be the writer.
+        let (released, gone) = channel();
+        self.reads.release(released);
         self.jobs.put(Job::Close(now, gone, reply));
         reply::receive(answered, NotAudited)
     }

@@ -1,41 +1,41 @@
-//! Why something was not written or could not be read.
+//! Errors of the store.
 
 use std::fmt;
 
 use thiserror::Error;
 
-/// What is wrong with the data, in words for the operator.
+/// An error of the store, with a message for the operator.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{kind}: {message}")]
 pub struct StoreError {
-    /// Of which kind.
+    /// The kind of error.
     pub kind: StoreErrorKind,
-    /// What the database says.
+    /// The message of the database.
     pub message: String,
 }
 
-/// The kinds of faults.
+/// The kinds of errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreErrorKind {
-    /// No space.
+    /// No space left on the disk.
     Full,
     /// The data cannot be written.
     ReadOnly,
-    /// The disk fails.
+    /// The disk reported an I/O error.
     Io,
-    /// The disk takes too long to make sure of what was written.
+    /// Syncing to the disk takes too long.
     Lagging,
-    /// Too much waits, or another process does not let go.
+    /// Too many jobs wait, or another process holds the lock.
     Busy,
     /// The data is damaged.
     Corrupt,
     /// The store was closed.
     Closed,
-    /// A mistake in toolgate.
+    /// A bug in toolgate.
     Internal,
 }
 
-/// Nothing was written, so nothing may be sent.
+/// Nothing was recorded, so nothing may be sent.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("the audit cannot be written: {0}")]
 pub struct NotAudited(pub StoreError);
@@ -45,22 +45,22 @@ pub struct NotAudited(pub StoreError);
 #[error("the store cannot be read: {0}")]
 pub struct NotReadable(pub StoreError);
 
-/// A change that was not made.
+/// Why a change was not made.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ChangeError {
-    /// Somebody else has that name.
+    /// The name belongs to another grant or person.
     #[error("the name `{0}` is taken; names stay taken after a revocation, choose another")]
     NameTaken(String),
-    /// There is no such thing.
-    #[error("there is no `{0}`")]
+    /// The object does not exist.
+    #[error("`{0}` does not exist")]
     Unknown(String),
-    /// It could not be written.
+    /// The change could not be recorded.
     #[error(transparent)]
     NotAudited(#[from] NotAudited),
 }
 
 impl StoreError {
-    /// A fault with words.
+    /// An error with a message.
     pub fn new(kind: StoreErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
@@ -75,12 +75,12 @@ impl fmt::Display for StoreErrorKind {
         f.write_str(match self {
             StoreErrorKind::Full => "the disk is full",
             StoreErrorKind::ReadOnly => "the data is read-only",
-            StoreErrorKind::Io => "the disk fails",
-            StoreErrorKind::Lagging => "the disk lags",
+            StoreErrorKind::Io => "disk I/O error",
+            StoreErrorKind::Lagging => "the disk is too slow",
             StoreErrorKind::Busy => "the store is busy",
             StoreErrorKind::Corrupt => "the data is damaged",
             StoreErrorKind::Closed => "the store is closed",
-            StoreErrorKind::Internal => "toolgate made a mistake",
+            StoreErrorKind::Internal => "internal error",
         })
     }
 }

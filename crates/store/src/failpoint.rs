@@ -1,25 +1,25 @@
-//! Named points on the way of a call, at which a test ends the process.
+//! Failpoints: named steps of a call at which a test can end the process.
 //!
-//! Invariant: a build without debug assertions has nothing of it: [`reach`] is empty there and
-//! `arm` does not exist. Nothing here decides, waits or reads the environment.
+//! Invariant: a build without debug assertions contains none of it: [`reach`] is empty and `arm`
+//! does not exist. Failpoints decide nothing, never block, and do not read the environment.
 
 use std::fmt;
 
-/// A place between the first and the last step of a call.
+/// A step of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failpoint {
-    /// A group is complete and not committed.
+    /// A group is complete but not committed.
     BeforeCommit,
-    /// A group is committed, and nobody has heard of it.
+    /// A group is committed, but no caller has received its result.
     AfterCommit,
-    /// A call is admitted and not sent.
+    /// A call is admitted but not sent.
     BeforeSend,
-    /// A call is answered, and its outcome is not written.
+    /// A call is answered, but its outcome is not recorded.
     AfterAnswer,
 }
 
 impl Failpoint {
-    /// All of them, in the order of a call.
+    /// All failpoints, in the order of a call.
     pub const ALL: [Failpoint; 4] = [
         Failpoint::BeforeCommit,
         Failpoint::AfterCommit,
@@ -44,21 +44,21 @@ impl fmt::Display for Failpoint {
     }
 }
 
-/// Is told of every point that is reached.
+/// Called at every failpoint that is reached.
 #[cfg(debug_assertions)]
 pub type FailpointHook = dyn Fn(Failpoint) + Send + Sync;
 
 #[cfg(debug_assertions)]
 static HOOK: std::sync::OnceLock<Box<FailpointHook>> = std::sync::OnceLock::new();
 
-/// From now on `hook` is told of every point; the first one stays.
+/// Installs the hook that is called at every failpoint; the first one stays.
 #[cfg(debug_assertions)]
 pub fn arm(hook: Box<FailpointHook>) {
-    // A second one would be a mistake of a test, and changes nothing.
+    // A second hook would be a bug of a test; it is ignored.
     drop(HOOK.set(hook));
 }
 
-/// A call has come this far.
+/// Reports that a call has reached this step.
 #[cfg(debug_assertions)]
 pub fn reach(point: Failpoint) {
     if let Some(hook) = HOOK.get() {
@@ -66,7 +66,7 @@ pub fn reach(point: Failpoint) {
     }
 }
 
-/// A call has come this far.
+/// Reports that a call has reached this step.
 #[cfg(not(debug_assertions))]
 #[inline(always)]
 pub fn reach(_: Failpoint) {}

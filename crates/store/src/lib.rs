@@ -1,12 +1,12 @@
-//! The store: admits calls, counts them, and writes them down first.
+//! The store: admits calls, counts them, and records each call before it is sent.
 //!
-//! Start reading at [`Store`], which is the whole contract, then [`Permit`]. [`Engine`] is the one
-//! implementation of it: a writer thread that groups what waits into one transaction. What differs
-//! between databases is behind [`Backend`]; [`MemoryBackend`] is the simplest one.
+//! Start reading at [`Store`], which is the whole contract, then [`Permit`]. [`Engine`] is its only
+//! implementation: a writer that commits waiting jobs in groups. Databases differ only in their
+//! [`Backend`]; [`MemoryBackend`] is the simplest one.
 //!
-//! Invariant: nothing is admitted that is not written. A [`Permit`] exists only after its intent
-//! row is committed together with every counter of the call.
-//! Invariant: no clock. Time is an argument; it never runs backwards for counters.
+//! Invariant: a call is admitted only after it is recorded. A [`Permit`] exists only after its
+//! intent row is committed together with every counter of the call.
+//! Invariant: no clock. Time is an argument; for counters it never runs backwards.
 
 mod admit;
 pub mod backend;
@@ -23,7 +23,7 @@ mod store;
 pub mod suite;
 mod sync;
 
-pub use admit::{AdmitOutcome, AdmitRequest, Decide, ReadUsage, Round, RowQuery, StoreStatus};
+pub use admit::{AdmitOutcome, AdmitRequest, Decide, ReadUsage, RoundKind, RowQuery, StoreStatus};
 pub use backend::Backend;
 pub use completion::{Completion, Settled};
 pub use engine::{CheckpointSchedule, Engine, EngineSettings, OnCheckpoint};

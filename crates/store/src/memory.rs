@@ -1,6 +1,6 @@
-//! A store in memory: for tests, for measuring, and for running without an audit.
+//! A backend in memory: for tests, for benchmarks, and for running without an audit.
 //!
-//! Nothing survives the process, and it cannot fail unless it is told to.
+//! Nothing survives the process, and writes fail only on request.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -41,7 +41,7 @@ struct Data {
     grants: BTreeMap<Arc<str>, StoredGrant>,
     people: BTreeMap<Arc<str>, StoredPerson>,
     policies: BTreeMap<Arc<str>, PolicyVersion>,
-    /// The last version of each policy that ever was.
+    /// The highest version of each policy, including removed ones.
     versions: HashMap<Arc<str>, u64>,
     freezes: BTreeMap<Arc<str>, Freeze>,
     kept: BTreeMap<(Arc<str>, Arc<str>), Document>,
@@ -51,21 +51,21 @@ struct Data {
 struct Open {
     seq: u64,
     receipt: Receipt,
-    /// A leg of it was sent.
+    /// A round of it was sent.
     sent: bool,
     /// Since when it waits for its next round.
     waits: Option<Timestamp>,
 }
 
 impl MemoryBackend {
-    /// Data that keeps no rows: `durability: off`.
+    /// Data without rows: `durability: off`.
     pub fn without_rows() -> Self {
         let memory = Self::default();
         memory.0.lock().forgets_rows = true;
         memory
     }
 
-    /// Makes every write fail, or mends it.
+    /// Makes every write fail, or succeed again.
     pub fn set_broken(&self, broken: bool) {
         self.0.lock().broken = broken;
     }
@@ -75,7 +75,7 @@ impl Backend for MemoryBackend {
     fn transact(&mut self, work: &mut TransactionBody<'_>) -> Result<(), StoreError> {
         let mut data = self.0.lock();
         if data.broken {
-            return Err(StoreError::new(StoreErrorKind::Full, "told to fail"));
+            return Err(StoreError::new(StoreErrorKind::Full, "failure requested by a test"));
         }
         work(&mut *data)
     }

@@ -1,4 +1,4 @@
-//! What people set up: grants, people, policies, freezes, and documents others want kept.
+//! What people set up: grants, people, policies, freezes, and opaque documents of other parts.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use toolgate_audit::Hash;
 pub struct StoredGrant {
     /// Never changes.
     pub id: Arc<str>,
-    /// Its name; unique, also among revoked ones, because the audit and counters speak of it.
+    /// Its name. Unique, including revoked grants, because audit rows and counters refer to it.
     pub label: Arc<str>,
     /// SHA-256 of the token.
     pub token: Hash,
-    /// Whom it stands for.
+    /// The identity that the grant represents.
     pub identity: Option<Arc<str>>,
     /// Groups of that identity.
     pub groups: Vec<String>,
@@ -22,11 +22,11 @@ pub struct StoredGrant {
     pub servers: Option<Vec<String>>,
     /// Sessions it may reach, as JSON; all if absent.
     pub sessions: Option<Arc<str>>,
-    /// Its policy; none denies everything.
+    /// Its policy; without one, every call is denied.
     pub policy: Option<Arc<str>>,
-    /// When it was made.
+    /// When it was created.
     pub created: Timestamp,
-    /// When it ends.
+    /// When it expires.
     pub expires: Option<Timestamp>,
     /// When it was last used.
     pub last_use: Option<Timestamp>,
@@ -43,15 +43,15 @@ pub struct StoredPerson {
     pub name: Arc<str>,
     /// SHA-256 of the token.
     pub token: Hash,
-    /// What they may do.
+    /// What the person may do.
     pub roles: Vec<String>,
-    /// Groups they are in.
+    /// The person's groups.
     pub groups: Vec<String>,
-    /// When they were made.
+    /// When the person was created.
     pub created: Timestamp,
-    /// When their token ends.
+    /// When the token expires.
     pub expires: Option<Timestamp>,
-    /// When it was revoked.
+    /// When the token was revoked.
     pub revoked: Option<Timestamp>,
 }
 
@@ -60,28 +60,28 @@ pub struct StoredPerson {
 pub struct PolicyVersion {
     /// Its name.
     pub name: Arc<str>,
-    /// From 1, one more with each change.
+    /// Starts at 1 and grows by one with each change.
     pub version: u64,
-    /// The text.
+    /// The policy document.
     pub document: Arc<str>,
-    /// When this version was made.
+    /// When this version was created.
     pub created: Timestamp,
 }
 
-/// What is frozen.
+/// What a freeze applies to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FreezeTarget {
     /// Everything.
     All,
     /// One grant, by label.
     Grant(Arc<str>),
-    /// One server; `sessions` is all sessions.
+    /// One server; `sessions` freezes all sessions.
     Server(Arc<str>),
     /// One session, by id.
     Session(Arc<str>),
 }
 
-/// A person stopped something.
+/// A stop that a person ordered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Freeze {
     /// Its id.
@@ -92,81 +92,81 @@ pub struct Freeze {
     pub created: Timestamp,
 }
 
-/// A document that somebody wants kept; the store does not look into it.
+/// A document stored for another part of toolgate; the store does not interpret it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    /// Who keeps it: `tools`, `showcase`, …
+    /// Its owner: `tools`, `showcase`, …
     pub space: Arc<str>,
-    /// What it is about.
+    /// Its key within the space.
     pub key: Arc<str>,
     /// JSON.
     pub json: Arc<str>,
 }
 
-/// Spaces whose documents decide what is in force: a change of one is a change of what people set
-/// up. The others may change often, and concern nobody who decides.
+/// Spaces whose documents affect decisions. A change in one of them makes a new generation;
+/// documents of other spaces may change often and affect no decision.
 pub const SETUP_SPACES: [&str; 2] = ["servers", "local"];
 
-/// Everything people set up, at one moment.
+/// Everything that people set up, at one point in time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
     /// The generation it belongs to.
     pub generation: u64,
-    /// All grants, revoked ones too: a store that ever had one knows it.
+    /// All grants, including revoked ones.
     pub grants: Vec<StoredGrant>,
-    /// All people, revoked ones too.
+    /// All people, including revoked ones.
     pub people: Vec<StoredPerson>,
     /// The newest version of each policy.
     pub policies: Vec<PolicyVersion>,
-    /// What is frozen now.
+    /// The current freezes.
     pub freezes: Vec<Freeze>,
 }
 
-/// One change of what people set up.
+/// One change of the setup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// Makes a grant, or replaces the one with this id (also to rotate its token).
+    /// Creates a grant, or replaces the one with this id (also to rotate its token).
     PutGrant(Box<StoredGrant>),
     /// Revokes a grant, by id.
     RevokeGrant(Arc<str>),
-    /// Makes a person, or replaces the one with this id.
+    /// Creates a person, or replaces the one with this id.
     PutPerson(Box<StoredPerson>),
     /// Revokes a person's token, by id.
     RevokePerson(Arc<str>),
-    /// Makes a policy, or its next version.
+    /// Creates a policy, or its next version.
     PutPolicy {
         /// Its name.
         name: Arc<str>,
-        /// The text.
+        /// The policy document.
         document: Arc<str>,
     },
-    /// Takes a policy away, by name. Its versions go on counting if it comes back.
+    /// Removes a policy, by name. If it is created again, its version numbers continue.
     RemovePolicy(Arc<str>),
-    /// Freezes.
+    /// Adds a freeze.
     Freeze(Freeze),
     /// Ends a freeze, by id.
     Unfreeze(Arc<str>),
-    /// Believes the clock again after it was far ahead: the time of the row becomes the time that
-    /// counts, and windows move with it, their counts kept.
+    /// Accepts the current clock after it was far ahead: the time of the row becomes the effective
+    /// time, and windows move with it and retain their counts.
     AcceptClock,
-    /// Keeps a document.
+    /// Stores a document.
     PutDocument(Document),
-    /// Forgets one, by space and key.
+    /// Removes a document, by space and key.
     RemoveDocument(Arc<str>, Arc<str>),
-    /// Keeps and forgets documents of one space, all of it or nothing. What is not there need not
-    /// be forgotten.
+    /// Stores and removes documents of one space atomically. Removing a missing document is not an
+    /// error.
     ReplaceDocuments {
-        /// Which space.
+        /// The space.
         space: Arc<str>,
-        /// Key and JSON of what is kept.
+        /// Key and JSON of each document to store.
         keep: Vec<(Arc<str>, Arc<str>)>,
-        /// Keys of what is forgotten.
+        /// Keys of the documents to remove.
         forget: Vec<Arc<str>>,
     },
 }
 
 impl Change {
-    /// Whether it makes a new generation: it concerns what decides.
+    /// Whether the change makes a new generation, because it affects decisions.
     pub fn is_setup(&self) -> bool {
         match self {
             Self::PutDocument(kept) => SETUP_SPACES.contains(&&*kept.space),

@@ -1,13 +1,13 @@
-//! The conformance suite: what every store must do, whatever it is made of.
+//! The conformance suite that every store must pass.
 //!
-//! A store's tests call [`crate::conformance!`] with an expression that makes a [`StoreFixture`]. Calls
-//! are decided by a real policy, so that the suite tests what the gateway will do.
+//! A store's tests call [`crate::conformance!`] with an expression that creates a [`StoreFixture`].
+//! A real policy decides the calls, so that the suite tests what the gateway does.
 
 #![expect(
     clippy::missing_panics_doc,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "these are tests, for the tests of other crates"
+    reason = "shared test code for other crates"
 )]
 
 mod calls;
@@ -29,7 +29,7 @@ use std::{
 use jiff::Timestamp;
 use toolgate_audit::{PublicKey, Row, Signer, Verifier, VerifyReport};
 
-pub use calls::{Agent, POLICY, at};
+pub use calls::{POLICY, TestAgent, at};
 pub use counters::{
     a_clock_can_be_accepted, calendar_limits_are_exact, calls_in_flight_are_limited,
     refunds_go_to_their_own_window, repeats_are_refused, sliding_limits_are_exact, sums_are_exact,
@@ -50,17 +50,17 @@ pub use setup::{
 
 use crate::{RowQuery, Store};
 
-/// Where a store has its data.
+/// Creates a store for the tests.
 pub trait StoreFixture: fmt::Debug + Send + Sync {
-    /// Opens the store; once more on the same data when called again.
+    /// Opens the store; further calls open the same data again.
     fn open(&self, now: Timestamp) -> Arc<dyn Store>;
-    /// Makes every write fail, or mends it.
+    /// Makes every write fail, or succeed again.
     fn set_broken(&self, broken: bool);
     /// Whether data outlives the store.
     fn is_durable(&self) -> bool;
 }
 
-/// The key that places sign with.
+/// The key that fixtures sign with.
 pub fn signer() -> Signer {
     Signer::new(&[42; 32])
 }
@@ -110,7 +110,7 @@ pub fn wait<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Every row there is.
+/// All rows.
 pub fn all_rows(store: &dyn Store) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     loop {
@@ -137,7 +137,7 @@ pub fn verify(store: &dyn Store) -> VerifyReport {
     verifier.finish()
 }
 
-/// After whatever happened: the chain is whole and nothing is left open.
+/// Asserts that the chain is valid and that no call is open.
 #[track_caller]
 pub fn assert_whole(store: &dyn Store) {
     let report = verify(store);

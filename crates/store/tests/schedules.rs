@@ -1,8 +1,8 @@
-//! The engine and its ledger under thousands of schedules: how calls, their ends, questions and
-//! ticks of several clients and two processes on the same data can come between each other.
+//! The engine and its counters under thousands of schedules: calls, outcomes, queries and ticks of
+//! several clients and two processes on the same data, in every interleaving that shuttle tries.
 //!
-//! `cargo nextest run -p toolgate-store --features shuttle --test schedules`; `cargo xtask test`
-//! does. A schedule that fails is printed, and `shuttle::replay` repeats it.
+//! Run by `cargo xtask test`, or `cargo nextest run -p toolgate-store --features shuttle --test
+//! schedules`. A failing schedule is printed, and `shuttle::replay` repeats it.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests may panic, in their helpers too")]
 
 use std::panic::catch_unwind;
@@ -14,7 +14,7 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner, thread};
 use toolgate_audit::{Effect, Outcome, Row, RowKind, Verifier};
 use toolgate_policy::Verdict;
-use toolgate_store::suite::{Agent, POLICY, at, signer};
+use toolgate_store::suite::{POLICY, TestAgent, at, signer};
 use toolgate_store::{
     AdmitOutcome, AdmitRequest, Admitted, Completion, Engine, EngineSettings, MemoryBackend,
     NotAudited, RowQuery, Store,
@@ -22,12 +22,12 @@ use toolgate_store::{
 
 /// How many schedules each scheduler tries.
 const SCHEDULES: usize = 1_500;
-/// How many places the second scheduler changes its mind at: most mistakes need two or three.
+/// The number of preemptions of the second scheduler: most bugs need two or three.
 const CHANGES: usize = 3;
 /// `both` is admitted five times a minute to one grant.
 const MOST: usize = 5;
 
-/// Tries a scenario out.
+/// Runs a scenario under both schedulers.
 fn explore(scenario: fn()) {
     run(RandomScheduler::new_from_seed(0x5eed, SCHEDULES), scenario);
     run(PctScheduler::new_from_seed(0x5eed, CHANGES, SCHEDULES), scenario);
@@ -35,12 +35,12 @@ fn explore(scenario: fn()) {
 
 fn run(scheduler: impl Scheduler + 'static, scenario: fn()) {
     let mut config = Config::new();
-    // Policies are read and decided on the clients' stacks.
+    // Policies are parsed and decided on the clients' stacks.
     config.stack_size = 1 << 20;
     Runner::new(scheduler, config).run(scenario);
 }
 
-/// Two stores on the same data, as two processes would have them.
+/// Two stores on the same data, as in two processes.
 fn two_on(memory: &MemoryBackend) -> [Arc<dyn Store>; 2] {
     [(); 2].map(|()| {
         let settings = EngineSettings { signer: Some(signer()), ..Settings::default() };
@@ -57,7 +57,7 @@ fn admitted(answer: Result<AdmitOutcome, NotAudited>) -> Option<Admitted> {
     }
 }
 
-/// How one call of a client went.
+/// What happened to a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CallFate {
     /// It was sent.
@@ -68,9 +68,9 @@ enum CallFate {
     Nowhere,
 }
 
-/// Three calls: one is sent and its end waited for, one was never sent, one is sent and its ticket
+/// Three calls: one is sent and its outcome awaited, one is never sent, one is sent and its ticket
 /// dropped.
-fn three_calls(store: &Arc<dyn Store>, agent: &Agent) -> Vec<CallFate> {
+fn three_calls(store: &Arc<dyn Store>, agent: &TestAgent) -> Vec<CallFate> {
     let ask = || admitted(block_on(store.admit(agent.request("both", "{}", at(1)))));
     let mut went = Vec::new();
     for (outcome, effect) in
@@ -80,7 +80,7 @@ fn three_calls(store: &Arc<dyn Store>, agent: &Agent) -> Vec<CallFate> {
             None => CallFate::Nowhere,
             Some(admitted) => {
                 let call = admitted.call_id();
-                // Whoever hears that a call is admitted finds it written down.
+                // A caller that receives an admission finds its intent row.
                 let story = block_on(store.call_rows(call)).unwrap();
                 assert_eq!(story.first().map(|row| row.draft.kind), Some(RowKind::Intent));
                 let (_permit, ticket) = admitted.split();
@@ -97,7 +97,7 @@ fn rows(store: &dyn Store) -> Vec<Row> {
     block_on(store.rows(RowQuery { limit: 1_000, ..Page::default() })).unwrap()
 }
 
-/// The chain is whole, and every intent has its one outcome.
+/// The chain is valid, and every intent has exactly one outcome.
 fn assert_whole(store: &dyn Store) {
     let rows = rows(store);
     let checkpoints = block_on(store.checkpoints()).unwrap();
@@ -115,8 +115,8 @@ fn assert_whole(store: &dyn Store) {
     assert_eq!(of(RowKind::Intent), of(RowKind::Outcome));
 }
 
-/// How many calls a grant could still make.
-fn room(store: &Arc<dyn Store>, agent: &Agent) -> usize {
+/// How many more calls a grant may make.
+fn room(store: &Arc<dyn Store>, agent: &TestAgent) -> usize {
     let more = (0..=MOST).filter_map(|_| {
         let request = agent.request("both", "{}", at(3));
         let (_permit, ticket) = admitted(block_on(store.admit(request)))?.split();
@@ -128,7 +128,7 @@ fn room(store: &Arc<dyn Store>, agent: &Agent) -> usize {
 fn clients_of_two_processes() {
     let memory = MemoryBackend::default();
     let stores = two_on(&memory);
-    let agent = Agent::new(&stores[0], "a");
+    let agent = TestAgent::new(&stores[0], "a");
     let clients: Vec<_> = stores
         .iter()
         .cycle()
@@ -147,7 +147,7 @@ fn clients_of_two_processes() {
     clock.join().unwrap();
     let out = went.iter().filter(|went| **went == CallFate::Out).count();
     assert!(out <= MOST, "{out} of {MOST} were sent");
-    // Outcomes that nobody waited for are behind whatever is asked of their store next.
+    // OutcomeSink that no caller awaits are written before the next job of the same store.
     for store in &stores {
         block_on(store.record(toolgate_audit::Draft::new(RowKind::Drift, at(3)))).unwrap();
     }
@@ -163,11 +163,11 @@ fn a_limit_of_n_admits_n_under_every_schedule() {
     explore(clients_of_two_processes);
 }
 
-/// Writing fails for a while: calls are refused then, but no outcome is ever lost.
+/// Writing fails for a while: calls are refused then, but no outcome is lost.
 fn a_disk_that_fails() {
     let memory = MemoryBackend::default();
     let [store, other] = two_on(&memory);
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     let breaking = memory.clone();
     let vandal = thread::spawn(move || {
         breaking.set_broken(true);
@@ -199,12 +199,12 @@ fn no_outcome_is_lost_to_a_failing_disk() {
     explore(a_disk_that_fails);
 }
 
-/// Closing while others still call: whoever was told that a call is admitted finds its intent, and
-/// nobody waits for ever.
+/// The store closes during calls: a caller that received an admission finds its intent, and no
+/// caller waits for ever.
 fn closing_among_calls() {
     let memory = MemoryBackend::default();
     let [store, other] = two_on(&memory);
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     let clients: Vec<_> = (0..2)
         .map(|_| {
             let (store, agent) = (Arc::clone(&store), agent.clone());
@@ -229,9 +229,9 @@ fn a_store_closes_while_others_call() {
     explore(closing_among_calls);
 }
 
-/// The mistake that all of this is there to prevent: deciding on what was read before the
-/// transaction, not inside it.
-fn decided_outside(store: &Arc<dyn Store>, agent: &Agent, now: Timestamp) -> AdmitRequest {
+/// The bug that this test must find: deciding on counters that were read before the transaction,
+/// not inside it.
+fn decided_outside(store: &Arc<dyn Store>, agent: &TestAgent, now: Timestamp) -> AdmitRequest {
     let mut request = agent.request("both", "{}", now);
     let (tell, told) = futures_channel::oneshot::channel();
     let decide = std::mem::replace(&mut request.decide, Box::new(|_, _| unreachable!()));
@@ -250,7 +250,7 @@ fn decided_outside(store: &Arc<dyn Store>, agent: &Agent, now: Timestamp) -> Adm
 fn clients_that_decide_outside() {
     let memory = MemoryBackend::default();
     let stores = two_on(&memory);
-    let agent = Agent::new(&stores[0], "a");
+    let agent = TestAgent::new(&stores[0], "a");
     let clients: Vec<_> = stores
         .iter()
         .map(|store| {

@@ -1,4 +1,4 @@
-//! What of the arguments is written, mode by mode.
+//! What is recorded of arguments in each mode.
 
 use crate::support::Dice;
 use toolgate_audit::{
@@ -64,7 +64,7 @@ fn names_are_bounded() {
     assert!(record(ArgumentMode::Keys, &long, &[]).keys.unwrap().len() < 200);
 }
 
-/// Every value is a mark; none may be in the row.
+/// Every value is a marker; none may be in the row.
 #[test]
 fn in_keys_mode_no_value_is_in_the_row() {
     let mut dice = Dice(41);

@@ -1,4 +1,4 @@
-//! Denials: the first ten a minute are rows, the rest one.
+//! Denials: the first ten per minute are rows, further ones are counted.
 
 use crate::support::{Dice, time};
 use toolgate_audit::{CallId, Coalesced, Coalescer, Draft, Hash, RowKind};
@@ -26,7 +26,7 @@ fn ten_rows_then_one_with_the_count() {
     assert!(!coalescer.is_waiting());
     assert_eq!(rows(&mut coalescer, &draft, 25), 0);
     assert!(coalescer.is_waiting());
-    // Another grant, tool or rule has its own ten.
+    // Another grant, tool or rule has its own ten rows.
     for other in [denial("b", "close", "/x"), denial("a", "open", "/x"), denial("a", "close", "/y")]
     {
         assert_eq!(rows(&mut coalescer, &other, 11), 10);
@@ -36,7 +36,7 @@ fn ten_rows_then_one_with_the_count() {
     let counts: Vec<_> = due.iter().map(|row| row.count).collect();
     assert_eq!(counts, [Some(25), Some(1), Some(1), Some(1)]);
     assert!(due.iter().all(|row| row.call_id.is_none() && row.time == time(60)));
-    // A new minute, and a clock that steps back does not begin one.
+    // A new minute; a backward clock step does not start one.
     assert_eq!(rows(&mut coalescer, &draft, 12), 10);
     assert!(coalescer.due(time(30)).is_empty());
     assert_eq!(rows(&mut coalescer, &draft, 1), 0);
@@ -78,7 +78,7 @@ fn rows_and_counts_of_a_grant_sum_up_and_stay_few() {
     }
 }
 
-/// What a thousand denials of names of megabytes hold in memory is what their rows hold.
+/// A thousand denials with names of megabytes hold no more memory than their rows.
 #[test]
 fn a_row_truncates_long_texts() {
     let long = "имя".repeat(1_300_000);

@@ -1,10 +1,10 @@
-//! Rows for the tests, and numbers from a seed.
+//! Rows for the tests, and a seeded random number generator.
 
 use jiff::Timestamp;
 use toolgate_audit::{CallId, CounterChange, Decision, Draft, Effect, Hash, Outcome, RowKind};
 use toolgate_policy::Amount;
 
-/// SplitMix64: small, and the same everywhere.
+/// SplitMix64: small and deterministic.
 pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
@@ -63,7 +63,7 @@ pub(crate) fn outcome(second: i64) -> Draft {
     draft
 }
 
-/// A row with everything that is left, and text that must be escaped.
+/// A row with all other fields, and text that must be escaped.
 pub(crate) fn rest(second: i64) -> Draft {
     let mut draft = Draft::new(RowKind::Approval, time(second));
     draft.method = Some("resources/read".into());

@@ -1,5 +1,5 @@
-//! Whatever is done to the rows before a checkpoint, the verifier finds it and names the first bad
-//! row. `TOOLGATE_SEED` repeats a run.
+//! The verifier detects any change of rows before a checkpoint and reports the first bad row.
+//! `TOOLGATE_SEED` repeats a run.
 
 use crate::support::{Dice, intent, outcome, rest, time};
 use jiff::SignedDuration;
@@ -8,7 +8,7 @@ use toolgate_audit::{
     Signer, Verifier, VerifyReport,
 };
 
-/// A row as it is stored: the columns `seq` and `hash`, and the rest.
+/// A row as stored: the columns `seq` and `hash`, and the rest.
 #[derive(Clone, PartialEq, Debug)]
 struct Stored {
     seq: i64,
@@ -78,7 +78,7 @@ fn a_thousand_tamperings_are_detected() {
         let bad = verify(&rows, &checkpoints).first_bad;
         let mut seq = u64::try_from(first).unwrap() + 1;
         if what == REWRITTEN {
-            // The chain fits itself again: the next checkpoint tells.
+            // The chain is consistent again: the next checkpoint reveals the change.
             seq =
                 checkpoints.iter().map(|checkpoint| checkpoint.seq).find(|at| *at >= seq).unwrap();
         }
@@ -103,7 +103,7 @@ fn tamper(what: usize, rows: &mut Vec<Stored>, dice: &mut Dice) {
         }
         5 => rows.truncate(place),
         6 => {
-            // A swap that also mends the places.
+            // A swap that also corrects the sequence numbers.
             let other = dice.below(rows.len());
             rows.swap(place, other);
             let seq = rows[place].seq;
@@ -111,7 +111,7 @@ fn tamper(what: usize, rows: &mut Vec<Stored>, dice: &mut Dice) {
             rows[other].seq = seq;
         }
         _ => {
-            // REWRITTEN: the rest of the chain written anew, by somebody without the key.
+            // REWRITTEN: the rest of the chain recomputed by an attacker without the key.
             rows[place].draft.grant = Some("somebody-else".into());
             let before = place.checked_sub(1).map(|place| rows[place].clone());
             let mut head = before.map_or_else(ChainHead::default, |row| ChainHead {

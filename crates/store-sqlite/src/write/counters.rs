@@ -1,4 +1,4 @@
-//! What calls take of counters, and give back.
+//! Takes and refunds counters.
 
 use jiff::Timestamp;
 use toolgate_audit::CallId;
@@ -10,15 +10,15 @@ use crate::{sql, time::micros, usage::seconds};
 
 /// What a call took.
 pub(crate) struct Receipt {
-    /// Place of its intent.
+    /// Sequence number of its intent.
     pub(crate) seq: u64,
-    /// How often time had passed when it began.
+    /// The number of ticks when it began.
     pub(crate) ticks: u64,
-    /// It is in the table `open`.
+    /// Whether it is in the table `open`.
     pub(crate) noted: bool,
     pub(crate) at: Timestamp,
     pub(crate) taken: Vec<(String, Take)>,
-    /// When the call had been seen before, if it had.
+    /// The previous admission of an identical call, if any.
     pub(crate) seen_before: Option<(String, Timestamp, Window)>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Receipt {
 pub(crate) type Stored = Option<(Period, Amount)>;
 
 impl SqliteTransaction<'_> {
-    /// A calendar counter as it stands; the last one is remembered.
+    /// A calendar counter as stored; the last one is cached.
     pub(crate) fn counter(&self, key: &str) -> Result<Stored, StoreError> {
         let mut last = self.counter.borrow_mut();
         if let Some((_, stored)) = last.as_ref().filter(|(of, _)| of == key) {
@@ -37,7 +37,7 @@ impl SqliteTransaction<'_> {
         Ok(stored)
     }
 
-    /// Takes one share; answers what the mark of a repeat was before.
+    /// Takes one reservation; returns the previous admission of an identical call.
     pub(crate) fn take(
         &mut self,
         call: CallId,

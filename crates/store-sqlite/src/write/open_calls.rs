@@ -1,4 +1,4 @@
-//! Records which calls of this process are open, and those that dead processes left open.
+//! Records which calls of this process are open, and those that exited processes left open.
 
 use toolgate_store::StoreError;
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl SqliteTransaction<'_> {
-    /// A call begins at this place.
+    /// A call begins at this row.
     pub(crate) fn begin(&mut self, seq: u64) -> Result<(), StoreError> {
         let (place, me) = (number(seq), self.owner.id);
         if !self.is_last_owner {
@@ -25,7 +25,7 @@ impl SqliteTransaction<'_> {
         Ok(())
     }
 
-    /// Time has passed: calls that were open the last time go to `open`, and the others are young.
+    /// On a tick: calls that were open at the last tick are inserted into `open`.
     pub(crate) fn note_open(&mut self) -> Result<(), StoreError> {
         let Some(before) = self.marks.since else { return Ok(()) };
         let mut since = self.head.saturating_add(1);
@@ -53,8 +53,8 @@ impl SqliteTransaction<'_> {
         Ok(())
     }
 
-    /// Calls that dead processes left open go to `open`.
-    pub(crate) fn bring_to_light(&mut self) -> Result<(), StoreError> {
+    /// Inserts calls that exited processes left open into `open`.
+    pub(crate) fn insert_abandoned(&mut self) -> Result<(), StoreError> {
         let mut statement = self.connection.prepare_cached(sql::OWNER_OTHERS).or_store_error()?;
         let others = statement
             .query_map([self.owner.id], |row| Ok((row.get(0)?, row.get(1)?)))

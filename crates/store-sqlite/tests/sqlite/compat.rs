@@ -1,4 +1,4 @@
-//! Data of every schema that was ever released stays readable. `UPDATE=1` makes the newest one.
+//! Data of every released schema stays readable. `UPDATE=1` creates the newest one.
 
 use std::{
     fs,
@@ -9,7 +9,7 @@ use std::{
 use toolgate_audit::{Draft, Hash, Row, RowKind};
 use toolgate_store::{
     Change, Document, Freeze, FreezeTarget, Store, StoredGrant,
-    suite::{Agent, StoreFixture as _, all_rows, assert_whole, at, wait},
+    suite::{StoreFixture as _, TestAgent, all_rows, assert_whole, at, wait},
 };
 use toolgate_store_sqlite::{SCHEMA_VERSION, verify};
 
@@ -23,7 +23,7 @@ fn data(schema: usize) -> PathBuf {
 fn make(path: &Path) {
     let folder = SqliteFixture::default();
     let store: Arc<dyn Store> = folder.open(at(600));
-    let agent = Agent::new(&store, "laptop");
+    let agent = TestAgent::new(&store, "laptop");
     for _ in 0..7 {
         agent.call_through("close", "{}", at(600));
         agent.call_through("slide", "{}", at(600));
@@ -79,7 +79,7 @@ fn every_schema_is_read() {
 
 fn is_read(schema: usize) {
     let folder = SqliteFixture::copy_of(&data(schema));
-    // One call that its process, which is gone, has left open.
+    // One call that an exited process left open.
     let leave =
         "INSERT INTO open (call_id, owner, seq) SELECT call_id, 5, seq FROM audit WHERE seq = 1";
     folder.sql().execute_batch(leave).unwrap();
@@ -95,8 +95,8 @@ fn is_read(schema: usize) {
     assert_eq!(snapshot.policies.first().map(|policy| policy.version), Some(1));
     assert_eq!((snapshot.people.len(), snapshot.freezes.len()), (0, 1));
     assert_eq!(wait(store.documents("tools")).unwrap().len(), 1);
-    // Counters go on where they were.
-    let agent = Agent::new(&store, "laptop");
+    // Counters continue.
+    let agent = TestAgent::new(&store, "laptop");
     for tool in ["close", "slide"] {
         let room = (0..40).filter(|_| agent.call_through(tool, "{}", at(603))).count();
         assert_eq!(room, 23, "schema {schema}, {tool}");

@@ -1,4 +1,4 @@
-//! A disk without room: nothing is admitted, and all goes on by itself when there is room again.
+//! A full disk: no call is admitted, and everything recovers when there is space again.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -9,20 +9,21 @@ use rustix::process::{Resource, Rlimit, setrlimit};
 use toolgate_audit::{Effect, Outcome};
 use toolgate_store::{
     AdmitOutcome, Completion, Store, StoreErrorKind,
-    suite::{Agent, all_rows, assert_whole, at, wait},
+    suite::{TestAgent, all_rows, assert_whole, at, wait},
 };
 
 use crate::fixture::{SqliteFixture, given, opened, spawn};
 
-/// Not a test by itself. A process of its own, because the limit on files is the process's.
+/// Not a test itself, but a child process, because the file size limit applies to the whole
+/// process.
 #[test]
 fn child_without_space() {
     let Some(folder) = given() else { return };
-    // A write beyond the limit is then an error instead of a signal that kills.
+    // A write beyond the limit then fails instead of raising a fatal signal.
     let caught = Arc::new(std::sync::atomic::AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGXFSZ, caught).unwrap();
     let store: Arc<dyn Store> = Arc::new(opened(&folder, at(0)).store);
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     let limit = |bytes| {
         setrlimit(Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
     };
@@ -42,7 +43,7 @@ fn child_without_space() {
         for _ in 0..50 {
             assert!(agent.ask("many", "{}", at(1)).is_err());
         }
-        // Outcomes wait for room.
+        // Outcomes wait for space.
         let (_permit, ticket) = open.split();
         let settled = ticket.finish_written(Completion::new(Outcome::Ok, Effect::Done, at(2)));
         limit(None);
@@ -58,12 +59,12 @@ fn child_without_space() {
     wait(store.close(at(5))).unwrap();
 }
 
-/// Not a test by itself. A process of its own, with a small file system mounted on the folder.
+/// Not a test itself, but a child process with a small file system mounted on the folder.
 #[test]
 fn child_on_a_small_disk() {
     let Some(folder) = given() else { return };
     let store: Arc<dyn Store> = Arc::new(opened(&folder, at(0)).store);
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     for round in 0..3 {
         assert!(agent.call_through("many", "{}", at(1)));
         let ballast = folder.join("ballast");
@@ -86,7 +87,7 @@ fn child_on_a_small_disk() {
     println!("\nwas full");
 }
 
-/// Where this user may mount, the real thing: a file system of 2 MiB that fills up.
+/// If this user may mount: a real file system of 2 MiB that fills up.
 #[test]
 fn a_full_file_system_is_survived() {
     let folder = SqliteFixture::default();
@@ -97,7 +98,7 @@ fn a_full_file_system_is_survived() {
         command.env("TOOLGATE_TEST_FOLDER", folder.path()).output()
     };
     if !unshare(mount).is_ok_and(|output| output.status.success()) {
-        println!("NOT TESTED: this user may not mount; the limit on file sizes stands in for it");
+        println!("NOT TESTED: this user may not mount; a limit on file sizes is tested instead");
         return;
     }
     let test = std::env::current_exe().unwrap();

@@ -29,7 +29,7 @@ impl SqliteFixture {
         self.0.path()
     }
 
-    /// Whoever has SQLite at hand.
+    /// A plain SQLite connection, as an attacker would use it.
     pub(crate) fn sql(&self) -> Connection {
         Connection::open(self.path().join("toolgate.db")).unwrap()
     }
@@ -52,7 +52,7 @@ impl StoreFixture for SqliteFixture {
         Arc::new(opened(self.path(), now).store)
     }
 
-    /// Whatever makes a write fail: here, a trigger.
+    /// A trigger makes every write fail.
     fn set_broken(&self, broken: bool) {
         let sql = if broken {
             "CREATE TRIGGER broken BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'broken'); END"

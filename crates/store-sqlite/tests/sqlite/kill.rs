@@ -1,4 +1,4 @@
-//! kill -9, again and again: nothing that was acknowledged is lost.
+//! Repeated kill -9: nothing that was acknowledged is lost.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -12,17 +12,17 @@ use toolgate_audit::{Draft, Effect, Outcome, RowKind};
 use toolgate_policy::Window;
 use toolgate_store::{
     Change, Completion, Store,
-    suite::{Agent, all_rows, assert_whole, at, wait},
+    suite::{TestAgent, all_rows, assert_whole, at, wait},
 };
 
 use crate::fixture::{SqliteFixture, given, opened, spawn};
 
-/// Not a test by itself: the process that is killed. It tells each call that was admitted.
+/// Not a test itself: the process that is killed. It prints each admitted call.
 #[test]
 fn child_that_is_killed() {
     let Some(folder) = given() else { return };
     let store: Arc<dyn Store> = Arc::new(opened(&folder, at(10)).store);
-    let agent = Agent::new(&store, "victim");
+    let agent = TestAgent::new(&store, "victim");
     thread::scope(|scope| {
         for _ in 0..3 {
             let agent = agent.clone();
@@ -88,14 +88,14 @@ fn kills_lose_nothing_acknowledged() {
     assert_eq!(received.recv().unwrap().to_string(), used);
 }
 
-/// Not a test by itself: rewrites two documents with one number, again and again, and tells it.
+/// Not a test itself: replaces two documents with one number repeatedly, and prints it.
 #[test]
 fn writer_that_is_killed() {
     let Some(folder) = given() else { return };
     let store: Arc<dyn Store> = Arc::new(opened(&folder, at(10)).store);
     let first = numbers(&*store).map_or(0, |(number, _)| number + 1);
     for number in first.. {
-        // What is kept moves on to other keys, so that half of it would be missed.
+        // The documents move to other keys, so that a partial write would be detected.
         let key = |letter: char, number: u64| Arc::from(format!("{letter}{}", number % 2));
         let json = || Arc::from(number.to_string());
         let change = Change::ReplaceDocuments {
@@ -110,7 +110,7 @@ fn writer_that_is_killed() {
     }
 }
 
-/// The number of both documents, and how many rows tell of it.
+/// The number in both documents, and how many rows mention it.
 fn numbers(store: &dyn Store) -> Option<(u64, usize)> {
     let kept = wait(store.documents("showcase")).unwrap();
     let numbers: Vec<u64> = kept.iter().map(|kept| kept.json.parse().unwrap()).collect();

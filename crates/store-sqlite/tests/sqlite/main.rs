@@ -1,4 +1,4 @@
-//! The store in SQLite: the suite, several processes, kills, tampering, full disks.
+//! The store in SQLite: conformance suite, several processes, kills, tampering, full disks.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 

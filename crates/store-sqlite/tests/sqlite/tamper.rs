@@ -1,4 +1,4 @@
-//! Tampering with the file itself, with SQLite.
+//! Tampering with the database through SQLite.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use rusqlite::{Connection, params, types::Value};
 use toolgate_audit::Defect;
 use toolgate_store::{
     Store,
-    suite::{Agent, StoreFixture as _, at, wait},
+    suite::{StoreFixture as _, TestAgent, at, wait},
 };
 use toolgate_store_sqlite::verify;
 
@@ -16,7 +16,7 @@ use crate::fixture::SqliteFixture;
 fn written() -> SqliteFixture {
     let folder = SqliteFixture::default();
     let store: Arc<dyn Store> = folder.open(at(600));
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     for second in 600..612 {
         agent.call_through("both", "{}", at(second));
         agent.call_through("never", "{}", at(second));
@@ -61,7 +61,7 @@ fn an_edit_of_any_column_is_found() {
                 Value::Blob(vec![1; 16]),
                 Value::Blob(Vec::new()),
             ] {
-                // What the schema itself refuses cannot be done.
+                // Values that the schema rejects cannot be stored.
                 if value == before || sql.execute(&write, params![place, value]).is_err() {
                     continue;
                 }
@@ -106,7 +106,7 @@ fn other_tampering_is_found() {
         let found = verify(folder.path(), Vec::new()).unwrap().first_bad;
         let named = found.map(|found| found.seq);
         if edit.starts_with("UPDATE checkpoint") {
-            // At whichever row the first checkpoint stands.
+            // The row of the first checkpoint.
             assert!(named >= Some(bad), "{edit}: {found:?}");
             assert_eq!(found.map(|found| found.found), Some(Defect::Signature), "{edit}");
         } else {
@@ -115,7 +115,7 @@ fn other_tampering_is_found() {
     }
 }
 
-/// Bytes of the file itself: whatever SQLite can still read of it, the verification is not `ok`.
+/// Damaged bytes in the file: whatever SQLite can still read, verification does not report `ok`.
 #[test]
 fn damaged_pages_are_found() {
     let folder = written();
@@ -134,7 +134,7 @@ fn damaged_pages_are_found() {
     assert_eq!(first_bad(&folder), Some(1));
 }
 
-/// Rows cut off together with their checkpoints show when checkpoints are also kept elsewhere.
+/// If rows are removed together with their checkpoints, checkpoints stored elsewhere reveal it.
 #[test]
 fn checkpoints_kept_elsewhere_show_what_was_cut_off() {
     let folder = written();

@@ -1,21 +1,21 @@
-//! A vandal with SQLite and a hex editor: a thousand random deeds, and every page of the file.
-//! `TOOLGATE_SEED` repeats a run.
+//! A tamperer with SQLite and a hex editor: a thousand random modifications, and every page of the
+//! file. `TOOLGATE_SEED` repeats a run.
 
 use std::{fs, sync::Arc};
 
 use rusqlite::{Connection, params, types::Value};
 use toolgate_store::{
     Store,
-    suite::{Agent, StoreFixture as _, at, wait},
+    suite::{StoreFixture as _, TestAgent, at, wait},
 };
 use toolgate_store_sqlite::verify;
 
 use crate::fixture::SqliteFixture;
 
-const DEEDS: u64 = 1_000;
+const MODIFICATIONS: u64 = 1_000;
 const PAGE: usize = 4_096;
 
-/// Splitmix64.
+/// SplitMix64.
 struct Dice(u64);
 
 impl Dice {
@@ -28,11 +28,11 @@ impl Dice {
     }
 }
 
-/// A closed folder, all in one file; its last row has a checkpoint.
+/// A closed folder in one file; its last row has a checkpoint.
 fn written(calls: i64) -> SqliteFixture {
     let folder = SqliteFixture::default();
     let store: Arc<dyn Store> = folder.open(at(600));
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     for second in 600..600 + calls {
         for tool in ["many", "soft", "never"] {
             agent.call_through(tool, r#"{"why":"to have something to read"}"#, at(second));
@@ -53,7 +53,7 @@ fn columns(sql: &Connection) -> Vec<String> {
     statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
 }
 
-/// Every row as text, to see what a deed changed.
+/// Every row as text, to see what a modification changed.
 fn content(sql: &Connection) -> Vec<String> {
     let list = columns(sql).iter().map(|name| format!("quote({name})")).collect::<Vec<_>>();
     let query = format!("SELECT {} FROM audit ORDER BY seq", list.join("||','||"));
@@ -73,10 +73,10 @@ fn every_tampering_is_detected_at_its_first_row() {
     let last = i64::try_from(before.len()).unwrap();
     assert_eq!(first_bad(&folder), None);
     let mut kinds = [0; 6];
-    while kinds.iter().sum::<u64>() < DEEDS {
+    while kinds.iter().sum::<u64>() < MODIFICATIONS {
         let kind = usize::try_from(dice.below(6)).unwrap();
         let sql = folder.sql();
-        let what = deed(kind, last, &sql, &mut dice);
+        let what = modification(kind, last, &sql, &mut dice);
         let after = content(&sql);
         drop(sql);
         if after != before {
@@ -89,12 +89,12 @@ fn every_tampering_is_detected_at_its_first_row() {
         fs::write(folder.path().join("toolgate.db"), &untouched).unwrap();
     }
     println!("edits, deletions, closed gaps, swaps, insertions, truncations: {kinds:?}");
-    assert!(kinds.iter().all(|kind| *kind > DEEDS / 20), "{kinds:?}");
+    assert!(kinds.iter().all(|kind| *kind > MODIFICATIONS / 20), "{kinds:?}");
     assert_eq!(first_bad(&folder), None);
 }
 
-/// What the schema refuses is not done.
-fn deed(kind: usize, last: i64, sql: &Connection, dice: &mut Dice) -> String {
+/// Modifications that the schema rejects are skipped.
+fn modification(kind: usize, last: i64, sql: &Connection, dice: &mut Dice) -> String {
     let (one, other) = (1 + dice.below(last), 1 + dice.below(last));
     let what = match kind {
         0 => return edit(one, sql, dice),
@@ -141,13 +141,13 @@ fn edit(seq: i64, sql: &Connection, dice: &mut Dice) -> String {
     };
     let what = format!("{column} of {seq} becomes {value:?}");
     let write = format!("UPDATE audit SET {column} = ?2 WHERE seq = ?1");
-    // A value that the column cannot hold is refused, and then nothing was done.
+    // A value that the column rejects changes nothing.
     drop(sql.execute(&write, params![seq, value]));
     what
 }
 
-/// Whichever page is spoilt, and however: the verification ends with a report, and it is not `ok`
-/// if the page held rows or checkpoints.
+/// For any damage to any page, verification ends with a report, which is not `ok` if the page
+/// contained rows or checkpoints.
 #[test]
 fn damaged_pages_are_detected_if_they_held_rows() {
     let folder = written(60);
@@ -171,7 +171,7 @@ fn damaged_pages_are_detected_if_they_held_rows() {
             }
         }
     }
-    // A file that was cut off.
+    // A truncated file.
     for pages in [1, 3, untouched.len() / PAGE / 2] {
         fs::write(&path, &untouched[..untouched.len() - pages * PAGE]).unwrap();
         let report = verify(folder.path(), Vec::new());
@@ -181,7 +181,7 @@ fn damaged_pages_are_detected_if_they_held_rows() {
     assert_eq!(first_bad(&folder), None);
 }
 
-/// Pages of rows and of checkpoints. Where this SQLite cannot say, the roots of both.
+/// Pages of rows and of checkpoints. If this SQLite cannot list them, the roots of both.
 fn pages_of(sql: &Connection) -> Vec<usize> {
     let mut statement = sql
         .prepare("SELECT rootpage FROM sqlite_schema WHERE name IN ('audit', 'checkpoint')")
@@ -203,7 +203,7 @@ fn spoil_head(page: &mut [u8]) {
     page[..16].fill(0xff);
 }
 
-/// The end of a page is where its cells are.
+/// The cells of a page are at its end.
 fn spoil_middle(page: &mut [u8]) {
     let length = page.len();
     page[length - 64..].iter_mut().for_each(|byte| *byte ^= 0x55);

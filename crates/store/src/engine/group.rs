@@ -1,4 +1,4 @@
-//! One transaction: the jobs of a group, one after the other, on one chain.
+//! One transaction: runs the jobs of a group in order and extends the chain.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -17,16 +17,16 @@ use toolgate_policy::{
 
 use super::{CheckpointSchedule, Finish, Job, writer::WriterState};
 use crate::{
-    AdmitRequest, Change, ChangeError, Completion, Round, Settled, StoreError, StoreErrorKind,
+    AdmitRequest, Change, ChangeError, Completion, RoundKind, Settled, StoreError, StoreErrorKind,
     backend::{AbandonedCall, BackendState, ChangeOutcome, Refund, Transaction},
 };
 
 /// How long a call waits for its next round.
-const LEG: SignedDuration = SignedDuration::from_mins(10);
-/// How often what can no longer count is forgotten, and dead processes are looked for.
+const ROUND_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
+/// How often expired counters are pruned and exited processes are searched for.
 const SWEEP: SignedDuration = SignedDuration::from_secs(60);
-/// The mark may lag this much: what counters hold carries its own time, so that a step back
-/// refills nothing in between either.
+/// How far the stored high-water mark may lag. Counter entries carry their own time, so a clock
+/// step within this interval refills nothing.
 const MARK: SignedDuration = SignedDuration::from_secs(1);
 
 pub(super) struct Group<'a> {
@@ -37,7 +37,7 @@ pub(super) struct Group<'a> {
     close: bool,
 }
 
-/// What became of a job, once the transaction is committed.
+/// The result of a job, valid once the transaction is committed.
 pub(super) enum JobResult {
     Admitted { call_id: CallId, intent: Box<Draft>, seq: u64, verdict: Box<Verdict> },
     NotWaiting,
@@ -59,7 +59,8 @@ impl<'a> Group<'a> {
         let state = transaction.state()?;
         let may_admit = transaction.may_admit();
         if memory.generation != state.generation && memory.now > state.mark {
-            // Somebody may have accepted an earlier clock; what counters hold carries its own time.
+            // A person may have accepted an earlier clock in another process; counter entries carry
+            // their own time.
             memory.now = state.mark;
         }
         memory.generation = state.generation;
@@ -94,7 +95,7 @@ impl<'a> Group<'a> {
                 }))
             }
             Job::Touch(grant, now) => {
-                // Every call touches its grant; once a second is enough.
+                // Every call touches its grant; one write per second is enough.
                 let now = self.time(*now);
                 self.memory.touched.insert(Arc::clone(grant), now);
                 Ok(JobResult::Nothing)
@@ -126,18 +127,18 @@ impl<'a> Group<'a> {
         let now = self.time(request.draft.time);
         let usage: &dyn Usage = self.transaction;
         let decided = catch_unwind(AssertUnwindSafe(|| match request.round {
-            Round::First => (request.decide)(usage, now),
-            // It was counted when it began; ids still belong to their owners.
-            Round::Next => {
+            RoundKind::First => (request.decide)(usage, now),
+            // The call was counted in its first round; ownership is still checked.
+            RoundKind::Next => {
                 let owns = |claim: &Claim<'_>| usage.owns(claim);
                 let exceptions = usage.exceptions();
                 (request.decide)(&Counted { owns: &owns, exceptions }, now)
             }
         }));
-        let Ok(verdict) = decided else { return Ok(internal("the decision failed")) };
+        let Ok(verdict) = decided else { return Ok(internal("panic during the decision")) };
         let verdict = Box::new(verdict);
         match verdict.effect {
-            _ if request.round == Round::Next && verdict.effect <= policy::Effect::Hold => {
+            _ if request.round == RoundKind::Next && verdict.effect <= policy::Effect::Hold => {
                 self.resume(request, call_id, verdict)
             }
             policy::Effect::Hold => Ok(JobResult::Held(verdict)),
@@ -169,7 +170,7 @@ impl<'a> Group<'a> {
                     intent.counters.extend(change);
                     fitting.push(reservation.clone());
                 }
-                // In shadow: taken if it fits, and never refused.
+                // In shadow mode: taken if it fits, never refused.
                 Err(LimitReached) if !reservation.enforced => {}
                 Err(LimitReached) => return Ok(internal("a counter was full after the decision")),
             }
@@ -179,7 +180,7 @@ impl<'a> Group<'a> {
         Ok(JobResult::Admitted { call_id, intent: Box::new(draft), seq, verdict })
     }
 
-    /// The intent is written already, and everything is taken.
+    /// The intent row is already written and all counters are taken.
     fn resume(
         &mut self,
         request: &AdmitRequest,
@@ -255,7 +256,7 @@ impl<'a> Group<'a> {
         self.end_minute(now);
         self.write_touched()?;
         self.transaction.note()?;
-        let then = now.checked_sub(LEG).unwrap_or(Timestamp::MIN);
+        let then = now.checked_sub(ROUND_TIMEOUT).unwrap_or(Timestamp::MIN);
         for call in self.transaction.waiting_since(then)? {
             self.give_up(&call, Outcome::Cancelled, "the call was not continued in time")?;
         }
@@ -267,11 +268,11 @@ impl<'a> Group<'a> {
         Ok(JobResult::Nothing)
     }
 
-    /// Ends calls whose process has ended; answers how many there were.
+    /// Ends calls whose process has exited; returns their number.
     pub(super) fn recover(&mut self) -> Result<usize, StoreError> {
         let abandoned = self.transaction.abandoned()?;
         for call in &abandoned {
-            self.give_up(call, Outcome::Unknown, "toolgate ended before the call did")?;
+            self.give_up(call, Outcome::Unknown, "toolgate exited before the call ended")?;
         }
         Ok(abandoned.len())
     }
@@ -288,7 +289,7 @@ impl<'a> Group<'a> {
         self.settle(&intent, completion).map(drop)
     }
 
-    /// If the commit fails, when a grant was last used is a second older than it could be.
+    /// If the commit fails, the time of last use is at most one second too old.
     fn write_touched(&mut self) -> Result<(), StoreError> {
         for (grant, now) in std::mem::take(&mut self.memory.touched) {
             self.transaction.touch(&grant, now)?;
@@ -301,7 +302,7 @@ impl<'a> Group<'a> {
         self.memory.owed.extend(due);
     }
 
-    /// From now on it is this time, be it earlier.
+    /// Sets the effective time, even to an earlier one.
     fn accept_clock(&mut self, now: Timestamp) -> Timestamp {
         let rest = self.memory.coalescer.flush(now);
         self.memory.owed.extend(rest);
@@ -310,7 +311,7 @@ impl<'a> Group<'a> {
         self.time(now)
     }
 
-    /// The time that counts: never earlier than any before.
+    /// The effective time: never earlier than any before.
     fn time(&mut self, given: Timestamp) -> Timestamp {
         let given = Timestamp::from_microsecond(given.as_microsecond()).unwrap_or(given);
         self.memory.now = self.memory.now.max(given);
@@ -322,7 +323,7 @@ impl<'a> Group<'a> {
     fn append(&mut self, draft: Draft) -> Result<Row, StoreError> {
         let head = &mut self.state.head;
         let row = if self.transaction.forgets_rows() {
-            // Nobody will ever look at the hash.
+            // The hash is never read.
             head.seq += 1;
             Row { seq: head.seq, draft, hash: head.hash }
         } else {
@@ -332,7 +333,7 @@ impl<'a> Group<'a> {
         Ok(row)
     }
 
-    /// Writes what belongs to every group; answers the generation, and what was signed.
+    /// Writes what every group ends with; returns the generation and the signed checkpoint.
     pub(super) fn end(
         mut self,
         signer: Option<&Signer>,
@@ -368,7 +369,7 @@ fn internal(message: &str) -> JobResult {
     JobResult::Fault(StoreError::new(StoreErrorKind::Internal, message))
 }
 
-/// There is no room, or nobody knows whether there is.
+/// The limit is reached, or the counter is unavailable.
 struct LimitReached;
 
 impl From<Unavailable> for LimitReached {
@@ -377,7 +378,7 @@ impl From<Unavailable> for LimitReached {
     }
 }
 
-/// What taking the reservation changes, if there is room for it.
+/// The counter change that the reservation makes, if it fits.
 fn fits(
     usage: &(impl Usage + ?Sized),
     reservation: &Reservation,

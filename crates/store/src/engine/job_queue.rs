@@ -1,12 +1,12 @@
-//! Desks: where jobs and questions are put, and who takes them up.
+//! The job queue: accepts jobs and queries, and decides which thread runs them.
 //!
-//! Data on a disk has a thread for writing and one for reading, because they may wait. Waking a
-//! thread and being woken by it takes longer than the writing itself, though. So whoever has a call
-//! to admit and finds the writer free writes on the spot what waits, and the call; the thread is
-//! for crowds, and for outcomes after which nothing comes. Data in memory needs no thread at all.
+//! Data on a disk has one thread for writing and several for reading, because both may block.
+//! Waking a thread takes longer than the write itself, however. So a caller that admits a call and
+//! finds the writer free writes the waiting jobs and its own call inline. The writer thread handles
+//! concurrent calls, and outcomes that no later call picks up. Data in memory needs no thread.
 //!
-//! Invariant: a disk that hangs holds up one caller at most; the others find the writer busy, and
-//! wait for the thread, as long as they like.
+//! Invariant: a hanging disk blocks at most one caller; the others find the writer busy and wait
+//! for the thread, each as long as it chooses.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -21,31 +21,31 @@ use super::{
 use crate::{
     Backend,
     backend::BackendReader,
-    permit::{Finish, Outcomes},
+    permit::{Finish, OutcomeSink},
     sync::{
         Mutex,
         mpsc::{Receiver, Sender},
     },
 };
 
-/// Where jobs are put.
+/// Accepts jobs for the writer.
 #[derive(Clone)]
 pub(crate) struct JobQueue(Arc<dyn JobRunner>);
 
-/// Where questions are put.
+/// Accepts queries.
 pub(super) enum ReadQueue {
-    /// The reader threads answer, one for each [`ReadLane`].
+    /// Answered by the reader threads, one for each [`ReadLane`].
     Thread(Vec<Sender<ReadJob>>),
-    /// They are answered at once, after what could not be written before.
-    Here(Mutex<Box<dyn BackendReader>>, JobQueue),
+    /// Answered at once on the caller's thread, after a retry of failed writes.
+    Inline(Mutex<Box<dyn BackendReader>>, JobQueue),
 }
 
-/// What a question is about: each has a reader of its own, so that none waits for another.
+/// The topic of a query. Each has its own reader, so that no topic waits for another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReadLane {
-    /// What people set up. A change takes effect only when this was answered.
+    /// The setup. A change takes effect only after this query is answered.
     Setup,
-    /// What has been used.
+    /// The counters.
     Usage,
     /// The audit.
     Rows,
@@ -55,27 +55,27 @@ impl ReadLane {
     pub(super) const ALL: [ReadLane; 3] = [ReadLane::Setup, ReadLane::Usage, ReadLane::Rows];
 }
 
-/// Takes jobs up.
-pub(crate) trait JobRunner: Outcomes {
-    /// Does it, or sees to it that it is done, and whoever asked answered.
+/// Runs jobs.
+pub(crate) trait JobRunner: OutcomeSink {
+    /// Runs the job now or later, and sends its reply.
     fn work(&self, job: Job);
-    /// Writes what could not be written before, if no thread is there to try it by itself.
-    fn try_again(&self) {}
+    /// Retries failed writes, if no thread does so on its own.
+    fn retry_backlog(&self) {}
 }
 
-impl<W: JobRunner> Outcomes for W {
+impl<W: JobRunner> OutcomeSink for W {
     fn finish(&self, finish: Finish) {
         self.work(Job::Finish(Box::new(finish)));
     }
 }
 
-/// A writer; gone once the store is closed.
+/// The writer; `None` once the store is closed.
 pub(super) type WriterSlot<B> = Mutex<Option<Writer<B>>>;
 
-/// A writer that works wherever it is needed.
+/// Runs every job on the caller's thread.
 pub(super) struct InlineRunner<B>(WriterSlot<B>);
 
-/// A writer with a thread for what cannot be done on the spot.
+/// Runs a job inline if possible, otherwise on the writer thread.
 pub(super) struct ThreadedRunner<B: Backend> {
     writer: Arc<WriterSlot<B>>,
     queue: Arc<PendingJobs>,
@@ -88,43 +88,44 @@ impl JobQueue {
         Self(Arc::new(worker))
     }
 
-    /// Where tickets send outcomes.
-    pub(super) fn outcomes(&self) -> Arc<dyn Outcomes> {
-        Arc::clone(&self.0) as Arc<dyn Outcomes>
+    /// Receives the outcomes of tickets.
+    pub(super) fn outcomes(&self) -> Arc<dyn OutcomeSink> {
+        Arc::clone(&self.0) as Arc<dyn OutcomeSink>
     }
 
-    /// Puts a job there. If nobody is left to do it, its reply is dropped, which answers.
+    /// Adds a job. If the store is closed, the reply is dropped, which the caller receives as an
+    /// error.
     pub(crate) fn put(&self, job: Job) {
         self.0.work(job);
     }
 }
 
 impl ReadQueue {
-    /// Puts a question there.
-    pub(super) fn put(&self, way: ReadLane, question: ReadFn) {
+    /// Adds a query.
+    pub(super) fn put(&self, lane: ReadLane, question: ReadFn) {
         match self {
             ReadQueue::Thread(readers) => {
-                let found = ReadLane::ALL.iter().zip(readers).find(|(of, _)| **of == way);
+                let found = ReadLane::ALL.iter().zip(readers).find(|(of, _)| **of == lane);
                 if let Some((_, reader)) = found {
                     drop(reader.send(ReadJob::Answer(question)));
                 }
             }
-            ReadQueue::Here(reader, jobs) => {
-                jobs.0.try_again();
+            ReadQueue::Inline(reader, jobs) => {
+                jobs.0.retry_backlog();
                 ask(question, &mut **reader.lock());
             }
         }
     }
 
-    /// After this nothing is answered any more; `letting_go` is dropped when the data is free.
-    pub(super) fn let_go(&self, letting_go: Sender<()>) {
+    /// Rejects all later queries; drops `released` when the data is closed.
+    pub(super) fn release(&self, released: Sender<()>) {
         match self {
             ReadQueue::Thread(readers) => {
                 for reader in readers {
-                    drop(reader.send(ReadJob::LetGo(letting_go.clone())));
+                    drop(reader.send(ReadJob::Release(released.clone())));
                 }
             }
-            ReadQueue::Here(..) => drop(letting_go),
+            ReadQueue::Inline(..) => drop(released),
         }
     }
 }
@@ -142,14 +143,14 @@ impl<B: Backend> JobRunner for InlineRunner<B> {
         let mut writer = self.0.lock();
         let closed = writer.as_mut().and_then(|writer| writer.write(vec![job]));
         if let Some(Closing { reply, result, .. }) = closed {
-            // What was kept must be free before anybody hears that it is.
+            // The data must be closed before the caller receives the reply.
             *writer = None;
             drop(reply.send(result));
         }
     }
 
-    fn try_again(&self) {
-        if let Some(writer) = self.0.lock().as_mut().filter(|writer| writer.owes()) {
+    fn retry_backlog(&self) {
+        if let Some(writer) = self.0.lock().as_mut().filter(|writer| writer.has_backlog()) {
             drop(writer.write(Vec::new()));
         }
     }
@@ -162,7 +163,7 @@ impl<B: Backend> ThreadedRunner<B> {
         Self { writer: Arc::clone(writer), queue: Arc::clone(queue) }
     }
 
-    /// Does the job now, with what waits before it; gives it back if that cannot be.
+    /// Runs the job now, after the jobs that wait; returns it if that is not possible.
     fn inline(&self, job: Job) -> Option<Job> {
         if !matches!(job, Job::Admit { .. }) {
             return Some(job);
@@ -174,7 +175,7 @@ impl<B: Backend> ThreadedRunner<B> {
         let Some(mut jobs) = self.queue.take_few() else { return Some(job) };
         jobs.push(job);
         drop(writer.write(jobs));
-        if writer.owes() {
+        if writer.has_backlog() {
             self.queue.call();
         }
         None
@@ -195,47 +196,47 @@ impl<B: Backend> Drop for ThreadedRunner<B> {
     }
 }
 
-/// The writer thread: until the store is closed, or nobody is left who could ask.
+/// The writer thread. Ends when the store is closed or its last handle is dropped.
 pub(super) fn write_all<B: Backend>(writer: &WriterSlot<B>, queue: &PendingJobs) {
     let mut owed = false;
     while queue.wait(owed) {
         let mut slot = writer.lock();
         let Some(open) = slot.as_mut() else { break };
         let jobs = queue.take();
-        if (!jobs.is_empty() || open.owes())
+        if (!jobs.is_empty() || open.has_backlog())
             && let Some(Closing { gone, reply, result }) = open.write(jobs)
         {
-            // Nothing is ever sent; this ends when the reader has let go.
+            // No value is ever sent; this returns when the readers have closed the data.
             let _gone = gone.recv();
-            // What was kept must be free before anybody hears that it is.
+            // The data must be closed before the caller receives the reply.
             *slot = None;
             drop(slot);
             queue.close();
             drop(reply.send(result));
             return;
         }
-        owed = open.owes();
+        owed = open.has_backlog();
     }
     if let Some(mut left) = writer.lock().take() {
         left.close();
     }
 }
 
-/// Answers questions until nobody is left to ask, or the store is closed.
+/// A reader thread. Ends when the store is closed or its last handle is dropped.
 pub(super) fn answer_all(questions: &Receiver<ReadJob>, mut reader: Box<dyn BackendReader>) {
     for asked in questions {
         match asked {
             ReadJob::Answer(question) => ask(question, &mut *reader),
-            ReadJob::LetGo(letting_go) => {
+            ReadJob::Release(released) => {
                 drop(reader);
-                drop(letting_go);
+                drop(released);
                 return;
             }
         }
     }
 }
 
-/// A question that fails leaves its asker without an answer, and nobody else.
+/// A query that panics fails only its own caller.
 fn ask(question: ReadFn, reader: &mut dyn BackendReader) {
     drop(catch_unwind(AssertUnwindSafe(|| question(reader))));
 }

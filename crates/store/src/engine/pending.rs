@@ -1,23 +1,23 @@
-//! The queue: jobs that wait to be written, and when the writer thread gets up for them.
+//! Pending jobs: the queue in front of the writer, and when it wakes the writer thread.
 //!
-//! Invariant: jobs are taken in the order in which they were put, and only by whoever holds the
-//! writer. So an outcome is written before the next admission of whoever heard of it.
-//! Invariant: changes are taken before everything else, in their order: a freeze does not wait for
-//! the calls that it is to stop.
+//! Invariant: jobs leave in the order of their arrival, and only the holder of the writer takes
+//! them. So an outcome is written before any later admission by a caller that has seen it.
+//! Invariant: changes leave before all other jobs, in their order: a freeze does not wait for the
+//! calls that it must stop.
 
 use std::{collections::VecDeque, time::Duration};
 
 use super::Job;
 use crate::sync::{Condvar, Mutex};
 
-/// At most so many jobs share one commit, so that the first of them need not wait for long.
+/// The maximum number of jobs in one commit, so that the first one does not wait long.
 const GROUP: usize = 256;
-/// Outcomes that nobody waits for are written with the next call, if it comes as soon as this:
-/// a caller alone then needs one commit for each call instead of two.
+/// OutcomeSink without a waiting caller are written with the next call, if it arrives within this
+/// time: a single caller then needs one commit per call instead of two.
 const LINGER: Duration = Duration::from_millis(10);
-/// How soon outcomes that could not be written are tried again.
-const AGAIN: Duration = Duration::from_millis(250);
-/// More outcomes than this are the thread's work.
+/// The delay before failed outcomes are retried.
+const RETRY: Duration = Duration::from_millis(250);
+/// More outcomes than this are left to the writer thread.
 const FEW: usize = 16;
 
 #[derive(Default)]
@@ -29,22 +29,22 @@ pub(super) struct PendingJobs {
 #[derive(Default)]
 struct PendingState {
     jobs: VecDeque<Job>,
-    /// Changes of what people set up; all of them are awaited.
+    /// Changes of the setup; a caller waits for each of them.
     changes: VecDeque<Job>,
-    /// How many of them somebody wants an answer to.
+    /// The number of jobs that a caller waits for.
     awaited: usize,
-    /// How often they were taken.
+    /// How often jobs were taken.
     taken: u64,
-    /// The thread is to look, though nothing may wait.
+    /// The thread must wake up, even if no job is pending.
     call: bool,
-    /// The thread sleeps until it is called.
+    /// The thread sleeps until it is notified.
     asleep: bool,
-    /// Nothing more is put, or taken.
+    /// No job is accepted or taken any more.
     closed: bool,
 }
 
 impl PendingJobs {
-    /// Puts a job at the end. After the close it is dropped, which answers.
+    /// Appends a job. After the close it is dropped, which the caller receives as an error.
     pub(super) fn put(&self, job: Job) {
         let mut waiting = self.waiting.lock();
         if waiting.closed {
@@ -65,7 +65,7 @@ impl PendingJobs {
         }
     }
 
-    /// As many as one commit may take.
+    /// Takes as many jobs as one commit may contain.
     pub(super) fn take(&self) -> Vec<Job> {
         let mut waiting = self.waiting.lock();
         let changes = waiting.changes.len().min(GROUP);
@@ -77,8 +77,8 @@ impl PendingJobs {
         jobs
     }
 
-    /// Everything, if it is little and nobody waits for it: else it is the thread's work, and
-    /// whoever comes stands behind.
+    /// Takes all jobs if they are few and no caller waits for them; otherwise they are left to the
+    /// thread, in order.
     pub(super) fn take_few(&self) -> Option<Vec<Job>> {
         let mut waiting = self.waiting.lock();
         let few = waiting.awaited == 0 && waiting.jobs.len() <= FEW;
@@ -89,13 +89,13 @@ impl PendingJobs {
         Some(waiting.jobs.drain(..).collect())
     }
 
-    /// Has the thread look after what is owed.
+    /// Wakes the thread to retry failed outcomes.
     pub(super) fn call(&self) {
         self.waiting.lock().call = true;
         self.called.notify_one();
     }
 
-    /// Nothing more is put; what is there is dropped, which answers.
+    /// Rejects new jobs and drops the pending ones, which their callers receive as errors.
     pub(super) fn close(&self) {
         let mut waiting = self.waiting.lock();
         waiting.closed = true;
@@ -105,14 +105,14 @@ impl PendingJobs {
         drop(left);
     }
 
-    /// Nobody is left to put anything; what is there is still to be written.
+    /// Rejects new jobs; the pending ones are still written.
     pub(super) fn end(&self) {
         self.waiting.lock().closed = true;
         self.called.notify_one();
     }
 
-    /// Waits until there is something to write; `false` when nothing more will come. If something
-    /// is `owed`, it is to be tried again before long.
+    /// Waits for jobs; `false` when no more can arrive. With `owed`, returns after a short delay so
+    /// that failed outcomes are retried.
     pub(super) fn wait(&self, owed: bool) -> bool {
         let mut waiting = self.waiting.lock();
         let mut lingered = false;
@@ -124,14 +124,14 @@ impl PendingJobs {
                 if lingered || waiting.closed {
                     return true;
                 }
-                // What waits now may have been put a moment ago: then it has its time before it.
+                // The pending jobs may have just arrived; then they have their full delay.
                 let taken = waiting.taken;
                 let timed_out = self.called.wait_for(&mut waiting, LINGER).timed_out();
                 lingered = timed_out && waiting.taken == taken;
             } else if waiting.closed {
                 return false;
             } else if owed {
-                if self.called.wait_for(&mut waiting, AGAIN).timed_out() {
+                if self.called.wait_for(&mut waiting, RETRY).timed_out() {
                     return true;
                 }
             } else {

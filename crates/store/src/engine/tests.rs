@@ -1,5 +1,5 @@
-//! A backend that panics harms the jobs of that group and nobody later; one that hangs holds up
-//! one caller.
+//! A panicking backend fails the jobs of its group and no later ones; a hanging one blocks one
+//! caller.
 
 use std::{
     sync::{
@@ -17,7 +17,7 @@ use crate::{
     AdmitOutcome, Backend, Completion, Engine, EngineSettings, MemoryBackend, Store, StoreError,
     StoreErrorKind,
     backend::{BackendReader, TransactionBody},
-    suite::{Agent, assert_whole, at, wait},
+    suite::{TestAgent, assert_whole, at, wait},
 };
 
 #[derive(Debug)]
@@ -44,7 +44,7 @@ fn a_panicking_backend_is_survived() {
         let backend = Panicky { memory: MemoryBackend::default(), armed: Arc::clone(&armed) };
         let store: Arc<dyn Store> =
             Arc::new(start(backend, EngineSettings::default(), at(0)).unwrap());
-        let agent = Agent::new(&store, "a");
+        let agent = TestAgent::new(&store, "a");
         armed.store(true, Ordering::SeqCst);
         let refused = agent.ask("run", "{}", at(1)).unwrap_err();
         assert_eq!(refused.0.kind, StoreErrorKind::Internal);
@@ -54,14 +54,14 @@ fn a_panicking_backend_is_survived() {
         armed.store(true, Ordering::SeqCst);
         let (_permit, ticket) = admitted.split();
         let settled = ticket.finish_written(Completion::new(Outcome::Ok, Effect::Done, at(2)));
-        // A store without threads tries again when it is told the time.
+        // A store without threads retries on the next tick.
         store.tick(at(2));
         wait(settled).unwrap();
         assert_whole(&*store);
     }
 }
 
-/// Takes no transaction while `gate` is locked; `reached` says that one has come.
+/// Blocks every transaction while `gate` is locked; `reached` reports that one has started.
 #[derive(Debug)]
 struct Hanging {
     memory: MemoryBackend,
@@ -96,13 +96,13 @@ fn a_hanging_backend_delays_one_caller() {
     };
     let engine = Engine::start(backend, EngineSettings::default(), at(0)).unwrap();
     let store: Arc<dyn Store> = Arc::new(engine);
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     thread::scope(|scope| {
         let closed = gate.lock();
         armed.store(true, Ordering::SeqCst);
         let first = scope.spawn(|| agent.ask("many", "{}", at(1)));
         reached.wait();
-        // The writer is taken, and neither who asks now nor who comes after is kept from going on.
+        // The writer is taken; neither this caller nor later ones are blocked.
         let mut others: Vec<_> =
             (0..3).map(|_| store.admit(agent.request("many", "{}", at(1)))).collect();
         assert!(others.iter_mut().all(|other| other.now_or_never().is_none()));
@@ -116,28 +116,28 @@ fn a_hanging_backend_delays_one_caller() {
     assert_whole(&*store);
 }
 
-/// Three may run at once and two do: whoever ends the third can begin it anew at once, also while
-/// others keep the writer busy.
+/// Three calls may run at once and two do: a caller that ends the third can start it again at once,
+/// even while others use the writer.
 #[test]
 fn earlier_outcomes_are_written_first() {
     let engine = Engine::start(MemoryBackend::default(), EngineSettings::default(), at(0)).unwrap();
     let store: Arc<dyn Store> = Arc::new(engine);
     let over = AtomicBool::new(false);
-    let call = |agent: &Agent, tool: &str| match agent.ask(tool, "{}", at(1)) {
+    let call = |agent: &TestAgent, tool: &str| match agent.ask(tool, "{}", at(1)) {
         Ok(AdmitOutcome::Admitted(admitted)) => admitted.split().1,
         other => panic!("{tool}: {other:?}"),
     };
     let done = || Completion::new(Outcome::Ok, Effect::Done, at(1));
     thread::scope(|scope| {
         for name in ["b", "c"] {
-            let (agent, over) = (Agent::new(&store, name), &over);
+            let (agent, over) = (TestAgent::new(&store, name), &over);
             scope.spawn(move || {
                 while !over.load(Ordering::Relaxed) {
                     call(&agent, "many").finish(done());
                 }
             });
         }
-        let agent = Agent::new(&store, "a");
+        let agent = TestAgent::new(&store, "a");
         let runs = [call(&agent, "run"), call(&agent, "run")];
         for _ in 0..2_000 {
             call(&agent, "run").finish(done());
@@ -149,7 +149,7 @@ fn earlier_outcomes_are_written_first() {
     assert_whole(&*store);
 }
 
-/// What was told is written when this returns.
+/// All earlier jobs are written when this returns.
 fn flush(store: &dyn Store) {
     wait(store.record(Draft::new(RowKind::Drift, at(1)))).unwrap();
 }

@@ -1,4 +1,4 @@
-//! The store in memory passes the suite.
+//! The backend in memory passes the suite.
 
 use std::sync::{Arc, Mutex};
 

@@ -1,4 +1,4 @@
-//! Calls as the gateway would make them: a policy, an agent, a clock in the test's hand.
+//! Calls as the gateway makes them: a policy, an agent, and a clock that the test controls.
 
 use std::sync::{
     Arc,
@@ -10,7 +10,7 @@ use toolgate_audit::{CallId, Draft, Effect, Outcome, RowKind};
 use toolgate_policy::{Call, Class, Identity, Known, Policy, Verdict, decide};
 
 use super::wait;
-use crate::{AdmitOutcome, AdmitRequest, Admitted, Completion, NotAudited, Round, Store};
+use crate::{AdmitOutcome, AdmitRequest, Admitted, Completion, NotAudited, RoundKind, Store};
 
 /// One tool for each kind of counting.
 pub const POLICY: &str = r#"
@@ -39,18 +39,18 @@ pub fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-/// Tells calls of one process apart.
+/// Numbers the calls of one process.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// Somebody who calls.
+/// A caller.
 #[derive(Clone, Debug)]
-pub struct Agent {
+pub struct TestAgent {
     store: Arc<dyn Store>,
     policy: Arc<Policy>,
     grant: Arc<str>,
 }
 
-impl Agent {
+impl TestAgent {
     /// An agent under [`POLICY`].
     pub fn new(store: &Arc<dyn Store>, grant: &str) -> Self {
         let policy = Policy::load("suite", POLICY, &Known::default()).policy.unwrap();
@@ -63,7 +63,7 @@ impl Agent {
         Self { grant: grant.into(), ..self.clone() }
     }
 
-    /// What the call would look like to the store.
+    /// The request that the gateway would make.
     pub fn request(&self, tool: &str, arguments: &str, now: Timestamp) -> AdmitRequest {
         let mut draft = Draft::new(RowKind::Intent, now);
         let number = (NEXT.fetch_add(1, Ordering::Relaxed) | u64::from(std::process::id()) << 32)
@@ -84,7 +84,7 @@ impl Agent {
         let decide = move |usage: &dyn toolgate_policy::Usage, now| {
             decide(&agent.policy, &agent.call(&tool, &arguments), usage, now)
         };
-        AdmitRequest { draft, round: Round::First, generation: None, decide: Box::new(decide) }
+        AdmitRequest { draft, round: RoundKind::First, generation: None, decide: Box::new(decide) }
     }
 
     fn call<'a>(&'a self, tool: &'a str, arguments: &'a str) -> Call<'a> {
@@ -95,7 +95,7 @@ impl Agent {
         }
     }
 
-    /// Asks.
+    /// Requests admission.
     pub fn ask(
         &self,
         tool: &str,
@@ -105,7 +105,7 @@ impl Agent {
         wait(self.store.admit(self.request(tool, arguments, now)))
     }
 
-    /// Asks; what was not admitted is `Err` with the verdict.
+    /// Requests admission; `Err` with the verdict if the call was not admitted.
     pub fn admit(
         &self,
         tool: &str,
@@ -119,7 +119,7 @@ impl Agent {
         }
     }
 
-    /// Asks, and says at once that all went well. Whether it was admitted.
+    /// Requests admission and records success at once. Returns whether the call was admitted.
     pub fn call_through(&self, tool: &str, arguments: &str, now: Timestamp) -> bool {
         let admitted = self.admit(tool, arguments, now);
         admitted.is_ok_and(|admitted| {
@@ -128,7 +128,7 @@ impl Agent {
         })
     }
 
-    /// What the policy makes of a raw result.
+    /// What the policy derives from a raw result.
     pub fn outcome(&self, tool: &str, arguments: &str, result: &str) -> toolgate_policy::Outcome {
         self.policy.outcome(&self.call(tool, arguments), result)
     }
@@ -139,7 +139,7 @@ impl Agent {
     }
 }
 
-/// Ends a call and waits until that is written.
+/// Ends a call and waits until the outcome is recorded.
 pub(super) fn end(admitted: Admitted, outcome: Outcome, effect: Effect, now: Timestamp) {
     let (permit, ticket) = admitted.split();
     drop(permit);

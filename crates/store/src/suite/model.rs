@@ -1,12 +1,12 @@
-//! Random calls, ends and clock steps: the store must answer as the model in memory does.
+//! Random calls, outcomes and clock steps: the store must match the model in memory.
 
 use toolgate_audit::{Effect, Outcome};
 use toolgate_policy::{Call, Class, Effect as Word, Identity, Ledger, Receipt, decide};
 
-use super::{Agent, StoreFixture, assert_whole, at, calls::end, wait};
+use super::{StoreFixture, TestAgent, assert_whole, at, calls::end, wait};
 use crate::{AdmitOutcome, Admitted};
 
-/// SplitMix64: small, and the same everywhere.
+/// SplitMix64: small and deterministic.
 struct Dice(u64);
 
 impl Dice {
@@ -31,7 +31,7 @@ pub fn random_calls_match_the_model(fixture: &dyn StoreFixture) {
     let seed = given.unwrap_or(0x5eed);
     let mut dice = Dice(seed);
     let store = fixture.open(at(0));
-    let agent = Agent::new(&store, "g0");
+    let agent = TestAgent::new(&store, "g0");
     let mut ledger = Ledger::default();
     let mut open: Vec<(Admitted, Receipt)> = Vec::new();
     let mut clock: i64 = 0;

@@ -2,19 +2,20 @@
 
 use toolgate_audit::{CallId, Effect, Outcome, RowKind};
 
-use super::{Agent, StoreFixture, all_rows, assert_whole, at, calls::end, wait};
-use crate::{AdmitOutcome, AdmitRequest, Round, Store};
+use super::{StoreFixture, TestAgent, all_rows, assert_whole, at, calls::end, wait};
+use crate::{AdmitOutcome, AdmitRequest, RoundKind, Store};
 
-fn next(store: &dyn Store, agent: &Agent, tool: &str, call: CallId, now: i64) -> AdmitOutcome {
-    let mut request = AdmitRequest { round: Round::Next, ..agent.request(tool, "{}", at(now)) };
+fn next(store: &dyn Store, agent: &TestAgent, tool: &str, call: CallId, now: i64) -> AdmitOutcome {
+    let mut request = AdmitRequest { round: RoundKind::Next, ..agent.request(tool, "{}", at(now)) };
     request.draft.call_id = Some(call);
     wait(store.admit(request)).unwrap()
 }
 
-/// The next leg is decided again, but not counted; it goes on once; nothing is given back.
+/// The next round is decided again but not counted again; it can be resumed once; nothing is
+/// refunded.
 pub fn a_call_continues_round_by_round(fixture: &dyn StoreFixture) {
     let store = fixture.open(at(0));
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     let running: Vec<_> = (0..3).map(|_| agent.admit("run", "{}", at(1)).unwrap()).collect();
     let mut running = running.into_iter();
     let first = running.next().unwrap();
@@ -38,7 +39,7 @@ pub fn a_call_continues_round_by_round(fixture: &dyn StoreFixture) {
     kinds.retain(|row| row.draft.kind != RowKind::Denied);
     let outcomes: Vec<_> = kinds.iter().map(|row| row.draft.outcome).collect();
     assert_eq!(outcomes, [None, Some(Outcome::InputRequired), Some(Outcome::Unavailable)]);
-    // A leg was sent, so the count stays, although the last one was not.
+    // A round was sent, so the count stays, although the last one was not sent.
     let one = agent.admit("both", "{}", at(6)).unwrap();
     let call = one.call_id();
     end(one, Outcome::InputRequired, Effect::Unknown, at(6));
@@ -50,10 +51,10 @@ pub fn a_call_continues_round_by_round(fixture: &dyn StoreFixture) {
     assert_whole(&*store);
 }
 
-/// After ten minutes the call is over, and no sooner; another process may go on with it till then.
+/// The call ends after ten minutes and no sooner; until then another process may continue it.
 pub fn missing_rounds_end_the_call(fixture: &dyn StoreFixture) {
     let mut store = fixture.open(at(0));
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     let (early, late) = (agent.admit("run", "{}", at(1)), agent.admit("run", "{}", at(1)));
     let (early, late) = (early.unwrap(), late.unwrap());
     let calls = (early.call_id(), late.call_id());
@@ -63,7 +64,7 @@ pub fn missing_rounds_end_the_call(fixture: &dyn StoreFixture) {
         wait(store.close(at(30))).unwrap();
         store = fixture.open(at(30));
     }
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     store.tick(at(609));
     store.tick(at(615));
     assert!(matches!(next(&*store, &agent, "run", calls.0, 616), AdmitOutcome::NotWaiting));

@@ -1,18 +1,18 @@
-//! Cases about rows: what is written, and what is not.
+//! Cases about rows: which are written and which are not.
 
 use toolgate_audit::{Decision, Draft, Effect, Hash, Outcome, Row, RowKind};
 
-use super::{Agent, StoreFixture, all_rows, assert_whole, at, calls::end, wait};
+use super::{StoreFixture, TestAgent, all_rows, assert_whole, at, calls::end, wait};
 use crate::{AdmitOutcome, AdmitRequest, Completion, RowQuery, StoreErrorKind};
 
 fn kinds(rows: &[Row]) -> Vec<RowKind> {
     rows.iter().map(|row| row.draft.kind).collect()
 }
 
-/// A ticket that is dropped, with or without its permit, writes `unknown` and gives nothing back.
+/// A dropped ticket, with or without its permit, records `unknown` and refunds nothing.
 pub fn a_dropped_ticket_is_unknown(fixture: &dyn StoreFixture) {
     let store = fixture.open(at(0));
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     drop(agent.admit("both", "{}", at(1)).unwrap());
     let (permit, ticket) = agent.admit("both", "{}", at(1)).unwrap().split();
     let call = permit.call_id();
@@ -24,17 +24,17 @@ pub fn a_dropped_ticket_is_unknown(fixture: &dyn StoreFixture) {
     assert_eq!(kinds(&told), [RowKind::Intent, RowKind::Outcome]);
     let last = told.last().map(|row| (row.draft.outcome, row.draft.effect));
     assert_eq!(last, Some((Some(Outcome::Unknown), Some(Effect::Unknown))));
-    // Somebody who no longer waits for the answer leaves nothing open either.
+    // A caller that stops waiting for the reply leaves no call open.
     drop(store.admit(agent.request("close", "{}", at(3))));
     wait(store.record(Draft::new(RowKind::Drift, at(3)))).unwrap();
     wait(store.record(Draft::new(RowKind::Drift, at(3)))).unwrap();
     assert_whole(&*store);
 }
 
-/// The rows of a call to a session say which one, both of them.
+/// Both rows of a call to a session name the session.
 pub fn an_outcome_names_the_session(fixture: &dyn StoreFixture) {
     let store = fixture.open(at(0));
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     let mut request = agent.request("close", "{}", at(1));
     request.draft.session_id = Some("u1".into());
     let AdmitOutcome::Admitted(admitted) = wait(store.admit(request)).unwrap() else {
@@ -49,10 +49,10 @@ pub fn an_outcome_names_the_session(fixture: &dyn StoreFixture) {
     assert_eq!(sessions, [Some("u1"), Some("u1")]);
 }
 
-/// One call's rows, in order, with who, what and by which rule.
+/// The rows of one call, in order, with caller, tool and rule.
 pub fn every_call_has_its_rows(fixture: &dyn StoreFixture) {
     let store = fixture.open(at(0));
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     let admitted = agent.admit("close", "{}", at(1)).unwrap();
     let (call, seq) = (admitted.call_id(), admitted.seq());
     let (_permit, ticket) = admitted.split();
@@ -89,10 +89,10 @@ pub fn every_call_has_its_rows(fixture: &dyn StoreFixture) {
     assert_whole(&*store);
 }
 
-/// Ten denials of a kind a minute are rows, the rest is one with a count.
+/// Ten denials of a kind per minute are rows; further ones become one row with a count.
 pub fn denials_are_coalesced(fixture: &dyn StoreFixture) {
     let store = fixture.open(at(0));
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     for _ in 0..200 {
         assert!(agent.admit("never", "{}", at(30)).is_err());
     }
@@ -109,7 +109,7 @@ pub fn denials_are_coalesced(fixture: &dyn StoreFixture) {
     let rows = all_rows(&*store);
     let counts: Vec<u64> = rows.iter().filter_map(|row| row.draft.count).collect();
     assert_eq!(counts, [190, 2]);
-    // What is not over yet is written at the end.
+    // Denials of an unfinished minute are written at the close.
     for _ in 0..15 {
         assert!(agent.admit("never", "{}", at(61)).is_err());
     }
@@ -122,7 +122,7 @@ pub fn denials_are_coalesced(fixture: &dyn StoreFixture) {
     }
 }
 
-/// A grant that makes names up gets a thousand rows a minute, and one with the count of the rest.
+/// A grant that invents names gets a thousand rows per minute, and one with the count of the rest.
 pub fn denials_per_grant_are_capped(fixture: &dyn StoreFixture) {
     let store = fixture.open(at(0));
     let denial = |grant: &str, tool: usize| {
@@ -148,10 +148,10 @@ pub fn denials_per_grant_are_capped(fixture: &dyn StoreFixture) {
     assert_whole(&*store);
 }
 
-/// Whatever an agent calls itself or a tool, a row holds 512 bytes of it, and its digest.
+/// A row stores at most 512 bytes of any text of an agent, and the digest of the whole text.
 pub fn long_texts_are_truncated(fixture: &dyn StoreFixture) {
     let store = fixture.open(at(0));
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     let long = "ы".repeat(100_000);
     let completion = format!("…sha256:{}", Hash::of(long.as_bytes()));
     let mut request = agent.request("close", "{}", at(1));
@@ -182,11 +182,11 @@ pub fn long_texts_are_truncated(fixture: &dyn StoreFixture) {
     assert_whole(&*store);
 }
 
-/// Without its row nothing happens: no admission, no counter, no change; and all goes on by itself
-/// when writing works again. Outcomes wait for that.
+/// Without its row nothing happens: no admission, no counter, no change. Everything recovers when
+/// writing works again, and outcomes wait until then.
 pub fn nothing_is_admitted_unless_written(fixture: &dyn StoreFixture) {
     let store = fixture.open(at(0));
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     let open = agent.admit("run", "{}", at(1)).unwrap();
     let rows = all_rows(&*store).len();
     fixture.set_broken(true);
@@ -201,7 +201,7 @@ pub fn nothing_is_admitted_unless_written(fixture: &dyn StoreFixture) {
     assert!(agent.ask("close", "{}", at(2)).is_err());
     assert_eq!(all_rows(&*store).len(), rows);
     fixture.set_broken(false);
-    // A store without threads tries again when it is told the time.
+    // A store without threads retries on the next tick.
     store.tick(at(3));
     wait(settled).unwrap();
     let room = (0..40).filter(|_| agent.call_through("close", "{}", at(4))).count();
@@ -212,17 +212,17 @@ pub fn nothing_is_admitted_unless_written(fixture: &dyn StoreFixture) {
 /// A call that waits for a person takes nothing.
 pub fn a_held_call_leaves_no_trace(fixture: &dyn StoreFixture) {
     let store = fixture.open(at(0));
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     let held = agent.ask("ask", "{}", at(1)).unwrap();
     assert!(matches!(held, AdmitOutcome::Held(verdict) if verdict.hold.is_some()));
     assert!(all_rows(&*store).is_empty());
     assert_whole(&*store);
 }
 
-/// Rules in shadow are counted and told, and never refuse.
+/// Shadow rules are counted and reported, and never refuse.
 pub fn shadow_never_refuses(fixture: &dyn StoreFixture) {
     let store = fixture.open(at(0));
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     for _ in 0..4 {
         assert!(agent.call_through("soft", "{}", at(1)));
     }
@@ -235,10 +235,10 @@ pub fn shadow_never_refuses(fixture: &dyn StoreFixture) {
     assert_whole(&*store);
 }
 
-/// A decision that panics is refused; calls beside it are not.
+/// A decision that panics refuses its own call; concurrent calls are not affected.
 pub fn a_panicking_decision_fails_only_its_call(fixture: &dyn StoreFixture) {
     let store = fixture.open(at(0));
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     let good = || store.admit(agent.request("close", "{}", at(1)));
     let bad = AdmitRequest {
         decide: Box::new(|_, _| panic!("on purpose")),
@@ -253,10 +253,10 @@ pub fn a_panicking_decision_fails_only_its_call(fixture: &dyn StoreFixture) {
     assert_whole(&*store);
 }
 
-/// The first grant that is given an id owns it, until it is ended or forgotten.
+/// The first grant that receives an id owns it until it is ended or expires.
 pub fn ownership_follows_results(fixture: &dyn StoreFixture) {
     let store = fixture.open(at(0));
-    let (a, b) = (Agent::new(&store, "a"), Agent::new(&store, "b"));
+    let (a, b) = (TestAgent::new(&store, "a"), TestAgent::new(&store, "b"));
     let result = r#"{"content":[],"structuredContent":{"id":"job-7"}}"#;
     let argument = r#"{"id":"job-7"}"#;
     assert!(!a.call_through("end", argument, at(1)));
@@ -274,7 +274,7 @@ pub fn ownership_follows_results(fixture: &dyn StoreFixture) {
     assert_whole(&*store);
 }
 
-fn finish(agent: &Agent, tool: &str, arguments: &str, result: &str) -> usize {
+fn finish(agent: &TestAgent, tool: &str, arguments: &str, result: &str) -> usize {
     let admitted = agent.admit(tool, arguments, at(2)).unwrap();
     let (_permit, ticket) = admitted.split();
     let mut completion = Completion::new(Outcome::Ok, Effect::Done, at(2));

@@ -1,10 +1,10 @@
-//! Cases about what people set up, and about opening again.
+//! Cases about the setup and about reopening.
 
 use std::sync::Arc;
 
 use toolgate_audit::{Draft, Effect, Hash, Outcome, RowKind};
 
-use super::{Agent, StoreFixture, all_rows, assert_whole, at, calls::end, wait};
+use super::{StoreFixture, TestAgent, all_rows, assert_whole, at, calls::end, wait};
 use crate::{
     AdmitOutcome, AdmitRequest, Change, ChangeError, Document, Freeze, FreezeTarget, PolicyVersion,
     Store, StoredGrant, StoredPerson,
@@ -96,7 +96,7 @@ pub fn changes_are_seen_and_audited(fixture: &dyn StoreFixture) {
     ];
     let before = store.generation();
     let made = u64::try_from(changes.len()).unwrap();
-    // What others only want kept decides nothing, and may change often.
+    // Documents of other spaces affect no decision and may change often.
     let kept_alone = 6;
     for one in changes {
         change(&*store, one).unwrap();
@@ -130,7 +130,8 @@ pub fn changes_are_seen_and_audited(fixture: &dyn StoreFixture) {
     assert_whole(&*store);
 }
 
-/// A label or name is taken for ever; what does not exist cannot be changed. Neither leaves a row.
+/// A label or name stays taken for ever; a missing object cannot be changed. Neither attempt leaves
+/// a row.
 pub fn names_are_unique(fixture: &dyn StoreFixture) {
     let store = fixture.open(at(0));
     change(&*store, Change::PutGrant(Box::new(grant("1", "a")))).unwrap();
@@ -154,10 +155,10 @@ pub fn names_are_unique(fixture: &dyn StoreFixture) {
     assert_whole(&*store);
 }
 
-/// A decision under grants, policies and freezes of yesterday is not admitted.
+/// A decision based on outdated grants, policies or freezes is not admitted.
 pub fn stale_decisions_are_not_admitted(fixture: &dyn StoreFixture) {
     let store = fixture.open(at(0));
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     let known = Some(store.generation());
     let request = || AdmitRequest { generation: known, ..agent.request("close", "{}", at(1)) };
     let Ok(AdmitOutcome::Admitted(admitted)) = wait(store.admit(request())) else {
@@ -174,19 +175,19 @@ pub fn stale_decisions_are_not_admitted(fixture: &dyn StoreFixture) {
     assert_whole(&*store);
 }
 
-/// Counters, marks, owned ids, people's things and the chain outlive the store.
+/// Counters, the high-water mark, owned ids, the setup and the chain survive a restart.
 pub fn reopening_keeps_everything(fixture: &dyn StoreFixture) {
     let mut store = fixture.open(at(0));
     if !fixture.is_durable() {
         wait(store.close(at(1))).unwrap();
-        assert!(Agent::new(&store, "a").ask("close", "{}", at(10)).is_err());
+        assert!(TestAgent::new(&store, "a").ask("close", "{}", at(10)).is_err());
         assert!(all_rows(&*fixture.open(at(2))).is_empty());
         return;
     }
     change(&*store, Change::PutGrant(Box::new(grant("1", "a")))).unwrap();
     let mut admitted = 0;
     for round in 0..10 {
-        let agent = Agent::new(&store, "a");
+        let agent = TestAgent::new(&store, "a");
         admitted += (0..4).filter(|_| agent.call_through("close", "{}", at(10))).count();
         admitted += (0..4).filter(|_| agent.call_through("slide", "{}", at(10))).count();
         assert_eq!(agent.call_through("once", "{}", at(10)), round == 0);
