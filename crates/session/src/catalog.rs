@@ -1,7 +1,7 @@
 //! The list of tools that a grant sees.
 //!
-//! Invariant: a session that has lost its socket still counts until its grace ends, so that lists
-//! do not flicker.
+//! Invariant: a disconnected session is listed until its grace period ends, so that lists do not
+//! flicker.
 //! Invariant: nothing in a list depends on a session outside the grant's reach.
 
 use std::collections::{BTreeMap, HashMap};
@@ -17,7 +17,7 @@ use crate::reach::Reach;
 use crate::schema::{Variant, compose};
 use crate::tool::{Tool, Tools};
 
-/// What a grant sees.
+/// The tools that a grant sees.
 #[derive(Debug, Clone)]
 pub struct Published {
     /// In order of their names.
@@ -26,7 +26,7 @@ pub struct Published {
     pub digest: [u8; 32],
 }
 
-/// One tool as agents see it.
+/// One tool as shown to agents.
 #[derive(Debug, Clone)]
 pub struct PublishedTool {
     /// The name that agents use.
@@ -37,16 +37,16 @@ pub struct PublishedTool {
     pub aliases: Arc<[Arc<str>]>,
     /// The item of `tools/list`, raw JSON.
     pub json: String,
-    /// How many sessions serve it; none if only the showcase has it.
+    /// The number of sessions that serve it; 0 if only the showcase has it.
     pub sessions: usize,
-    /// The definitions behind it, all of them different, as their clients sent them.
+    /// The distinct definitions behind it, as their clients sent them.
     pub definitions: Vec<Arc<Tool>>,
-    /// The same by kind, remembered ones too.
+    /// The same by kind, including showcase entries.
     pub offered: Arc<[KindDefinition]>,
 }
 
 impl SessionMachine {
-    /// The list for a grant. It may be kept for as long as [`SessionMachine::revision`] stays.
+    /// The list for a grant. It may be cached until [`SessionMachine::revision`] changes.
     pub fn published(&self, reach: &Reach) -> Published {
         let groups = self.groups(reach);
         let live = groups.iter().map(|group| (group.sessions.as_slice(), group.kind, group.tools));
@@ -74,7 +74,8 @@ impl SessionMachine {
         Published { tools, digest: digest.finalize().into() }
     }
 
-    /// Whether anybody promises a shape for the results of a tool: see [`crate::SessionFailure::result`].
+    /// Whether any session declares an output schema for the tool: see
+    /// [`crate::SessionFailure::result`].
     pub fn has_output_schema(&self, name: &str, reach: &Reach) -> bool {
         let Some(original) = self.original(name, reach) else { return false };
         let live = self.servers_of(&original, reach).map(|(_, session)| &session.tools);
@@ -83,7 +84,7 @@ impl SessionMachine {
         tools.any(|tool| tool.has_output_schema())
     }
 
-    /// The sessions that a grant sees, those of one kind with the same list of tools together.
+    /// The sessions that a grant sees, grouped by kind and list of tools.
     fn groups(&self, reach: &Reach) -> Vec<Group<'_>> {
         let mut groups: Vec<Group<'_>> = Vec::new();
         let mut known: HashMap<(*const Tools, &str), usize> = HashMap::new();
@@ -135,10 +136,11 @@ struct Group<'a> {
     sessions: Vec<&'a str>,
 }
 
-/// The sessions that serve a tool as it is, none if the showcase alone has it; and their kind.
+/// The sessions that serve this definition of a tool (none if only the showcase has it), and their
+/// kind.
 type Server<'a> = (&'a [&'a str], &'a str, &'a Arc<Tool>);
 
-/// Who has a tool of which name: looked up once for each name, however many there are.
+/// The tools by name: each name is looked up once.
 fn by_name<'a>(
     lists: impl Iterator<Item = (&'a [&'a str], &'a str, &'a Tools)>,
 ) -> HashMap<&'a str, Vec<Server<'a>>> {
@@ -151,7 +153,7 @@ fn by_name<'a>(
     named
 }
 
-/// Equal tools are shared, so nearly always there is one.
+/// Equal tools are shared, so there is nearly always one.
 fn different<'a>(tools: impl Iterator<Item = &'a Arc<Tool>>) -> Vec<Arc<Tool>> {
     let mut different: Vec<Arc<Tool>> = Vec::new();
     for tool in tools {
@@ -178,7 +180,7 @@ fn item(name: &str, original: &str, ascii: bool, schema: &str, tools: &[Arc<Tool
     }
     out.push_str(r#","inputSchema":"#);
     out.push_str(schema);
-    // What not all say is promised by none.
+    // Advertise only what every session declares.
     if let Some((first, rest)) = tools.split_first() {
         for (key, raw) in &first.extras {
             let said =

@@ -1,8 +1,8 @@
-//! Globs as policies and the configuration have them: `*` any run, `?` one character, `[abc]`,
+//! Globs as in policies and in the configuration: `*` matches any run, `?` one character, `[abc]`,
 //! `[a-z]`, `[!a]`, `\` escapes; case-sensitive.
 //!
-//! Matching is linear in practice and quadratic at worst (one remembered `*`), never exponential.
-//! A pattern that is not well formed matches only itself: the configuration has refused it before.
+//! Matching is linear in practice and quadratic at worst (one remembered `*`), never exponential. A
+//! malformed pattern matches only itself; the configuration rejects it earlier.
 
 use std::str::Chars;
 
@@ -24,10 +24,10 @@ impl Glob {
         Self(parse(pattern).unwrap_or_else(|| pattern.chars().map(Part::Literal).collect()))
     }
 
-    /// Whether `text` is one of those meant.
+    /// Whether `text` matches.
     pub fn matches(&self, text: &str) -> bool {
         let (mut parts, mut text) = (self.0.as_slice(), text.chars());
-        // Where to go on after a mismatch: behind the last `*`, one character further.
+        // Where to continue after a mismatch: after the last `*`, one character further.
         let mut retry: Option<(&[Part], Chars<'_>)> = None;
         loop {
             match parts.split_first() {
@@ -97,7 +97,7 @@ fn class(rest: &mut Chars<'_>) -> Option<Part> {
             '\\' => rest.next()?,
             c => c,
         };
-        // A `-` at the end stands for itself.
+        // A `-` at the end is literal.
         let mut ahead = rest.clone();
         let high = match (ahead.next(), ahead.next()) {
             (Some('-'), Some(high)) if high != ']' => {

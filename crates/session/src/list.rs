@@ -1,5 +1,4 @@
-//! What people and agents may know of sessions: `session_list`, and what stands only in the
-//! operator's list.
+//! Lists of sessions: `session_list` for agents, and the operator's list with more details.
 
 use std::sync::Arc;
 
@@ -14,24 +13,24 @@ use crate::object::members;
 use crate::reach::Reach;
 use crate::time::Millis;
 
-/// How many there are of everything.
+/// Numbers of sockets, sessions and calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SessionCounts {
     /// Open sockets.
     pub sockets: usize,
-    /// Those on which nobody has registered.
+    /// Sockets without a registered session.
     pub anonymous: usize,
     /// Sessions.
     pub sessions: usize,
-    /// Those without socket.
+    /// Sessions without a socket.
     pub disconnected: usize,
-    /// Calls that wait for their turn.
+    /// Queued calls.
     pub queued: usize,
-    /// Calls that were sent and that somebody waits for.
+    /// Calls that were sent and are awaited.
     pub inflight: usize,
 }
 
-/// What to do about a socket that does not say who it is.
+/// Advice about a socket that does not register.
 const ANONYMOUS: &str = "this program has connected and not registered: if it is a 1C client whose connection was lost, restart its MCP mode or the client, so that it registers again";
 
 impl SessionMachine {
@@ -43,7 +42,7 @@ impl SessionMachine {
         json!({ "sessions": sessions })
     }
 
-    /// The operator's list: the same items with what is wrong, and anonymous sockets.
+    /// The operator's list: the same items with their problems, and anonymous sockets.
     pub fn operator_list(&self, now: Millis) -> Value {
         let sessions: Vec<Value> = self
             .by_uid
@@ -78,12 +77,12 @@ impl SessionMachine {
         json!({ "sessions": sessions, "anonymous": anonymous })
     }
 
-    /// Whether nobody has registered on a socket.
+    /// Whether no session has registered on a socket.
     pub fn is_anonymous(&self, socket: SocketId) -> bool {
         self.sockets.get(&socket).is_some_and(|socket| socket.bond == SocketOwner::Anonymous)
     }
 
-    /// How many there are of everything, for metrics.
+    /// The numbers for metrics.
     pub fn counts(&self) -> SessionCounts {
         let sessions = || self.by_uid.values();
         let anonymous =
@@ -98,7 +97,7 @@ impl SessionMachine {
         }
     }
 
-    /// The built-in `tools_cache_reset`: forgets what the grant may see of the showcase.
+    /// The built-in `tools_cache_reset`: removes what the grant may see of the showcase.
     pub fn tools_cache_reset(
         &mut self,
         arguments: Option<&str>,
@@ -126,7 +125,7 @@ impl SessionMachine {
         Ok((result, self.done()))
     }
 
-    /// The showcase, for whoever writes it to a file.
+    /// The showcase, for export.
     pub fn showcase(&self) -> impl Iterator<Item = &Arc<ShowcaseEntry>> {
         self.showcase.all()
     }

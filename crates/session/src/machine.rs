@@ -1,13 +1,14 @@
-//! The machine: every socket, session and call, and what happens to them.
+//! The machine: all sockets, sessions and calls.
 //!
-//! [`SessionMachine::handle`] is the only door: something happens, things to do come out. What outsiders
-//! ask without changing anything stands in `route.rs` (where a call goes), `catalog.rs` (what an
-//! agent sees) and `list.rs` (what people see).
+//! [`SessionMachine::handle`] is the only entry for changes: it takes an event and returns actions.
+//! Queries are in `route.rs` (the target of a call), `catalog.rs` (the list for an agent) and
+//! `list.rs` (the list for people).
 //!
-//! Invariant: no clock, no randomness, no I/O; the same inputs give the same outputs.
-//! Invariant: a call that was let in ends exactly once; a frame is never sent twice.
-//! Tested by `machine/tests/` case by case and by `sim/` under a bad network.
-//! Start at [`SessionMachine::handle`], then `machine/join.rs`, `machine/call.rs`, `machine/answer.rs`.
+//! Invariant: no clock, no randomness, no I/O; equal inputs give equal outputs.
+//! Invariant: a started call ends exactly once; a frame is never sent twice. Tested by
+//! `machine/tests/` case by case and by `sim/` under a faulty network.
+//! Start at [`SessionMachine::handle`], then `machine/join.rs`, `machine/call.rs`,
+//! `machine/answer.rs`.
 
 mod answer;
 mod call;
@@ -44,16 +45,16 @@ pub struct SessionMachine {
     pub(crate) now: Millis,
     pub(crate) sockets: BTreeMap<SocketId, Socket>,
     pub(crate) by_uid: BTreeMap<Arc<str>, Session>,
-    /// Of each tool name, the sessions that publish it.
+    /// The sessions that publish each tool name.
     pub(crate) serving: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
     pub(crate) showcase: Showcase,
-    /// Where each call is that has not been forgotten.
+    /// The session of each call that has a slot or is queued.
     calls: HashMap<CallNumber, Arc<str>>,
-    /// Which call went out under which id.
+    /// The call of each id on the wire.
     wires: HashMap<String, (Arc<str>, CallNumber)>,
-    /// Counts ids on the wire.
+    /// Numbers ids on the wire.
     sent: u64,
-    /// Counts sessions, so that one can be told from a later one with its uid.
+    /// Numbers sessions, to distinguish one from a later one with the same uid.
     lives: u64,
     timers: Timers,
     pool: Pool,
@@ -62,16 +63,16 @@ pub struct SessionMachine {
     out: Vec<Output>,
 }
 
-/// Somebody who wants to know of changes.
+/// A subscriber to list changes.
 #[derive(Debug)]
 struct View {
     reach: Arc<Reach>,
-    /// What the list was when it was last spoken of.
+    /// The digest of the list at the last notification.
     digest: [u8; 32],
 }
 
 impl SessionMachine {
-    /// With the showcase as the store has it.
+    /// Starts with the stored showcase.
     pub fn new(
         settings: SessionSettings,
         showcase: impl IntoIterator<Item = ShowcaseEntry>,
@@ -103,12 +104,12 @@ impl SessionMachine {
         sessions
     }
 
-    /// Reads frames for [`Input::Spoken`], without the machine.
+    /// Parses frames for [`Input::Spoken`] without locking the machine.
     pub fn reader(&self) -> FrameParser {
         FrameParser { pool: self.pool.clone(), max_tools: self.settings.max_tools }
     }
 
-    /// Something has happened; what is to be done now.
+    /// Handles an event; returns the actions.
     pub fn handle(&mut self, input: Input<'_>, now: Millis) -> Outputs {
         self.now = self.now.max(now);
         while let Some(timer) = self.timers.pop(self.now) {
@@ -140,7 +141,7 @@ impl SessionMachine {
         self.done()
     }
 
-    /// The names of all servers in force, wherever they were configured.
+    /// Sets the names of all active servers.
     pub fn set_servers(&mut self, servers: Vec<String>, now: Millis) -> Outputs {
         self.now = self.now.max(now);
         if self.settings.servers != servers {
@@ -150,8 +151,8 @@ impl SessionMachine {
         self.done()
     }
 
-    /// New settings count from now on; what runs keeps the deadline it has. The servers stay those
-    /// of [`SessionMachine::set_servers`].
+    /// Applies new settings; running calls retain their deadline. The servers stay those of
+    /// [`SessionMachine::set_servers`].
     pub fn reconfigure(&mut self, settings: SessionSettings, now: Millis) -> Outputs {
         self.now = self.now.max(now);
         let servers = std::mem::take(&mut self.settings.servers);
@@ -169,12 +170,12 @@ impl SessionMachine {
         self.done()
     }
 
-    /// Changes whenever any list may have changed; a list may be kept for as long as it has not.
+    /// Changes whenever any list may have changed; until then a list may be cached.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// What has been done since, handed over.
+    /// Returns the collected actions.
     pub(crate) fn done(&mut self) -> Outputs {
         Outputs { list: std::mem::take(&mut self.out), wake_at: self.timers.next() }
     }
@@ -190,7 +191,7 @@ impl SessionMachine {
         }
     }
 
-    /// Views are told soon, and only those whose list really is another one.
+    /// Schedules the notification of views whose list has changed.
     pub(crate) fn lists_may_differ(&mut self) {
         self.revision += 1;
         if !self.timers.is_set(&Timer::Lists) {
@@ -220,7 +221,7 @@ impl SessionMachine {
         self.time_showcase();
     }
 
-    /// Entries also go when nobody comes by.
+    /// Schedules the eviction of the oldest entry.
     pub(crate) fn time_showcase(&mut self) {
         match self.showcase.oldest() {
             Some(oldest) => {

@@ -1,10 +1,11 @@
-//! The names under which session tools are published.
+//! The published names of session tools.
 //!
-//! A tool that is called like a built-in, or like a tool of a server in force, is published as
-//! `session__<name>`; so is one that begins with `session__`, so that no two names meet. Names are
-//! compared as a lenient reader would: without case, compatibility forms and invisible characters.
+//! A tool that has the name of a built-in or of a tool of an active server is published as
+//! `session__<name>`; so is one that begins with `session__`, so that names never collide. Names
+//! are compared as a lenient reader would: without case, compatibility forms and invisible
+//! characters.
 //!
-//! Invariant: within one list a published name means one name, and the other way round.
+//! Invariant: within one list, published names and original names map one to one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,17 +20,17 @@ use crate::tool::Tool;
 
 const PREFIX: &str = "session__";
 
-/// The longest name that an agent can call.
+/// The maximum length of a published name.
 const MAX_NAME: usize = 256;
 
 /// A tool that a grant knows by a published name.
 #[derive(Debug, Clone)]
 pub struct KnownSessionTool {
-    /// What clients call it.
+    /// The name that clients use.
     pub original: Arc<str>,
     /// Every other name that policies match: see [`SessionMachine::known`].
     pub aliases: Arc<[Arc<str>]>,
-    /// What the kinds of sessions that have it say of it: each different definition once per kind.
+    /// The distinct definitions of each kind of session that has it.
     pub offered: Arc<[KindDefinition]>,
 }
 
@@ -50,7 +51,7 @@ pub(crate) fn offer(offered: &mut Vec<KindDefinition>, kind: &str, tool: &Arc<To
 }
 
 impl SessionMachine {
-    /// What a grant sees: published names and what clients call these tools.
+    /// The tools that a grant sees: published names and original names.
     pub(crate) fn names(&self, reach: &Reach) -> BTreeMap<String, Arc<str>> {
         let live = self.serving.keys().filter(|name| self.is_served(name, reach));
         let kept = self.showcase.visible(reach).flat_map(|entry| entry.tools.keys());
@@ -58,7 +59,7 @@ impl SessionMachine {
         publish(&self.settings, &originals)
     }
 
-    /// What clients call the tool that a grant knows by this name.
+    /// The original name of a published tool.
     pub(crate) fn original(&self, published: &str, reach: &Reach) -> Option<Arc<str>> {
         if self.settings.ascii_names {
             return self.names(reach).remove(published);
@@ -74,8 +75,8 @@ impl SessionMachine {
         }
     }
 
-    /// The names of a tool but for its own: as it is published, and as it would be if no other tool
-    /// had its transliteration.
+    /// The other names of a tool: as published, and as it would be published if its transliteration
+    /// were unique.
     pub(crate) fn aliases(&self, original: &str, published: &str) -> Arc<[Arc<str>]> {
         let settings = &self.settings;
         let mut names: Vec<Arc<str>> = Vec::new();
@@ -95,7 +96,7 @@ fn publish(
 ) -> BTreeMap<String, Arc<str>> {
     let mut names: BTreeMap<String, Arc<str>> = BTreeMap::new();
     let mut groups: BTreeMap<String, Vec<&Arc<str>>> = BTreeMap::new();
-    // ASCII names keep what they are: no transliteration can take it from them.
+    // ASCII names stay as they are: no transliteration can replace them.
     for original in originals {
         if !settings.ascii_names || original.is_ascii() {
             names.insert(prefixed(settings, original.to_string()), Arc::clone(original));
@@ -110,8 +111,8 @@ fn publish(
             let published = if alone && !names.contains_key(&name) {
                 Some(name.clone())
             } else {
-                // The digest makes a name that depends on no other tool; a longer one is taken if
-                // a tool happens to be called like that.
+                // The digest makes the name independent of other tools; a longer one is used if
+                // another tool happens to have it.
                 let digest: [u8; 32] = Sha256::digest(original.as_bytes()).into();
                 let mut hex = String::new();
                 for byte in digest {
@@ -131,7 +132,7 @@ fn publish(
     names
 }
 
-/// The name, with a prefix where it would be another's.
+/// The name, prefixed if it would collide.
 fn prefixed(settings: &SessionSettings, name: String) -> String {
     if is_taken(settings, &name) { format!("{PREFIX}{name}") } else { name }
 }
@@ -146,7 +147,7 @@ fn is_taken(settings: &SessionSettings, name: &str) -> bool {
         || settings.servers.iter().any(of_server)
 }
 
-/// The Latin letter that a person takes this one for.
+/// The Latin letter that looks like this one.
 fn look(c: char) -> char {
     match c {
         'а' | 'α' => 'a',
@@ -168,7 +169,7 @@ fn look(c: char) -> char {
     }
 }
 
-/// A name in ASCII letters, digits, `_`, `.` and `-`; names that are so already stay.
+/// Transliterates a name to ASCII letters, digits, `_`, `.` and `-`; ASCII names stay.
 fn transliterate(name: &str) -> String {
     if name.is_ascii() {
         return name.to_owned();
@@ -265,7 +266,7 @@ mod tests {
             ],
         );
         check(&settings, &["аx", "ax"], &[("ax", "ax"), ("ax_56bbb5", "аx")]);
-        // Nor can a tool take the name that was made for another.
+        // A tool cannot take the generated name of another.
         check(
             &settings,
             &["аx", "ax", "ax_56bbb5"],

@@ -1,6 +1,6 @@
-//! Raw JSON objects: their members in the order they came, and scans that read no values.
+//! Raw JSON objects: their members in order, and scans that parse no values.
 //!
-//! Invariant: nothing here recurses, whatever the depth of the text.
+//! Invariant: nothing here recurses, at any depth of the text.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,7 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use toolgate_mcp::text;
 
-/// A member of an object, as slices of the text it stands in.
+/// A member of an object, as slices of its text.
 #[derive(Debug, Clone)]
 pub(crate) struct Member<'a> {
     /// The key's text; `None` if it has a lone surrogate.
@@ -25,8 +25,7 @@ impl Member<'_> {
     }
 }
 
-/// The members of an object in their order; an error if the text is not one object and nothing
-/// else.
+/// The members of an object in order; an error if the text is not a single object.
 pub(crate) fn members(json: &str) -> Result<Vec<Member<'_>>, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(json);
     let members = reader.deserialize_map(MembersVisitor)?;
@@ -39,7 +38,7 @@ pub(crate) fn value<'a>(members: &[Member<'a>], key: &str) -> Option<&'a str> {
     members.iter().find(|member| member.is(key)).map(|member| member.value)
 }
 
-/// The object without the members of which `drop` is true; every other byte as it came.
+/// The object without the members for which `drop` is true; all other bytes are unchanged.
 pub(crate) fn without(
     json: &str,
     members: &[Member<'_>],
@@ -74,24 +73,24 @@ pub(crate) fn bad_key(json: &str, good: impl Fn(&str) -> bool) -> Option<Cow<'_,
     })
 }
 
-/// What a walk through JSON comes by.
+/// A step of a walk through JSON.
 #[derive(Debug)]
 pub(crate) enum Step<'a> {
     /// An object or array begins.
     Open,
     /// It ends.
     Close,
-    /// A key, unescaped; as it stands there if it has a lone surrogate.
+    /// A key, unescaped; raw if it has a lone surrogate.
     Key(Cow<'a, str>),
 }
 
-/// Walks through JSON until `found` gives something.
+/// Walks through JSON until `found` returns a value.
 pub(crate) fn walk<'a, T>(
     json: &'a str,
     mut found: impl FnMut(Step<'a>) -> Option<T>,
 ) -> Option<T> {
     let bytes = json.as_bytes();
-    // Of each open bracket, whether it is an object's.
+    // For each open bracket, whether it belongs to an object.
     let mut open: Vec<bool> = Vec::new();
     let (mut at, mut key_next) = (0, false);
     while let Some(byte) = bytes.get(at) {
@@ -137,7 +136,7 @@ pub(crate) fn walk<'a, T>(
     None
 }
 
-/// The same JSON without layout.
+/// The same JSON without white space.
 pub(crate) fn compact(json: &str) -> String {
     let bytes = json.as_bytes();
     let mut out = String::with_capacity(json.len());

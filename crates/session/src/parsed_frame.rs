@@ -1,53 +1,54 @@
-//! Frames that were read: all work that grows with their length is done before the machine, which
-//! has one lock around it, is told of them.
+//! Parses frames outside the machine: all work proportional to their length happens before the lock
+//! of the machine is taken.
 //!
-//! Invariant: reading a frame needs no machine, and changes nothing but what the pool shares.
+//! Invariant: parsing needs no machine and changes nothing but the shared pool.
 //!
 //! Start at [`FrameParser::read`].
 
+use crate::error::{FrameError, ParamsError};
 use crate::frame::Frame;
 use crate::pool::{Pool, ReadTools};
 use crate::registration::{Registration, changed_tools};
 use crate::tool_result::{ToolResult, from_error, from_result};
 
-/// Reads frames for one machine; clones read for the same.
+/// Parses frames for one machine; clones share its pool.
 #[derive(Debug, Clone)]
 pub struct FrameParser {
     pub(crate) pool: Pool,
-    /// How many tools one session may publish.
+    /// The maximum number of tools of one session.
     pub(crate) max_tools: usize,
 }
 
-/// What a frame says, or why it cannot be read.
+/// The content of a frame, or why it cannot be parsed.
 #[derive(Debug)]
-pub struct ParsedFrame<'a>(pub(crate) Result<ClientMessage<'a>, String>);
+pub struct ParsedFrame<'a>(pub(crate) Result<ClientMessage<'a>, FrameError>);
 
-/// What a client says. Ids are raw.
+/// A message of a client. Ids are raw.
 #[derive(Debug)]
 pub(crate) enum ClientMessage<'a> {
     /// The answer to a call.
     Answer { id: &'a str, result: ToolResult },
-    /// A session wants to begin.
-    Register { id: &'a str, read: Result<Registration, String> },
-    /// It has other tools.
-    ToolsChanged { id: Option<&'a str>, read: Result<ReadTools, String> },
-    /// It says goodbye.
+    /// `session.register`.
+    Register { id: &'a str, read: Result<Registration, ParamsError> },
+    /// `session.tools_changed`.
+    ToolsChanged { id: Option<&'a str>, read: Result<ReadTools, ParamsError> },
+    /// `session.bye`.
     Bye { id: Option<&'a str> },
-    /// It wants a sign of life.
+    /// `ping`.
     Ping { id: &'a str },
-    /// A request that there is not.
+    /// A request with an unknown method.
     Unknown { id: &'a str },
-    /// A notification that means nothing.
+    /// A notification that is ignored.
     Nothing,
 }
 
 impl FrameParser {
-    /// Reads a frame.
+    /// Parses a frame.
     pub fn read<'a>(&self, text: &'a str) -> ParsedFrame<'a> {
-        ParsedFrame(Frame::parse(text).map(|frame| self.said(frame)))
+        ParsedFrame(Frame::parse(text).map(|frame| self.message(frame)))
     }
 
-    fn said<'a>(&self, frame: Frame<'a>) -> ClientMessage<'a> {
+    fn message<'a>(&self, frame: Frame<'a>) -> ClientMessage<'a> {
         let (id, method, params) = match frame {
             Frame::Response { id, payload } => {
                 let result = match payload {

@@ -1,7 +1,7 @@
-//! Where a call goes: found before it is decided, counted and let in.
+//! The target of a call, selected before it is decided, counted and started.
 //!
-//! Invariant: no guessing. With several candidates a call without selector is refused, also while
-//! all but one of them are disconnected.
+//! Invariant: no guessing. With several candidates, a call without selector is refused, even if all
+//! but one of them are disconnected.
 //! Invariant: a session outside the grant's reach does not exist here.
 
 mod choose;
@@ -19,12 +19,12 @@ use crate::reach::Reach;
 use crate::target::CallTarget;
 use crate::tool::Tool;
 
-/// The arguments of a call, read once, before anything is looked up.
+/// The arguments of a call, parsed once before any lookup.
 #[derive(Debug)]
 pub struct CallArguments<'a>(Result<Arguments<'a>, SessionFailure>);
 
 impl<'a> CallArguments<'a> {
-    /// Reads raw arguments; missing ones are none.
+    /// Parses raw arguments; missing ones are an empty object.
     pub fn read(raw: Option<&'a str>) -> Self {
         Self(Arguments::read(raw))
     }
@@ -35,8 +35,8 @@ impl<'a> CallArguments<'a> {
 }
 
 impl SessionMachine {
-    /// Finds out where a call goes. Changes nothing; give the target to
-    /// [`crate::Input::Call`] once the call is let in.
+    /// Selects the target of a call. Changes nothing; pass the target to [`crate::Input::Call`]
+    /// once the call is admitted.
     pub fn resolve(
         &self,
         name: &str,
@@ -59,8 +59,8 @@ impl SessionMachine {
         self.target(name, &original, arguments, &choice)
     }
 
-    /// The tool that a grant knows by this name; none if it knows none such. Policies match it by
-    /// what clients call it and by every name it is published under.
+    /// The tool that a grant knows by this name, if any. Policies match it by its original name and
+    /// by every published name.
     pub fn known(&self, name: &str, reach: &Reach) -> Option<KnownSessionTool> {
         let original = self.original(name, reach)?;
         let known = self.is_served(&original, reach) || self.is_known(&original, reach);
@@ -72,8 +72,8 @@ impl SessionMachine {
         })
     }
 
-    /// What the kinds of sessions that a grant may reach say of a tool; of those that are there, also
-    /// if they are idle, and of those that are remembered.
+    /// The definitions of a tool by the kinds of sessions within reach: connected, idle, and those
+    /// in the showcase.
     fn offered(&self, original: &str, reach: &Reach) -> Vec<KindDefinition> {
         let mut offered = Vec::new();
         let uids = self.serving.get(original).into_iter().flatten();
@@ -118,7 +118,7 @@ impl SessionMachine {
         self.refusal(&target).map_or(Ok(target), Err)
     }
 
-    /// The sessions that serve a tool, as far as a grant may reach them; also disconnected ones.
+    /// The sessions within reach that serve a tool, including disconnected ones.
     pub(crate) fn servers_of<'a>(
         &'a self,
         original: &str,
@@ -129,12 +129,12 @@ impl SessionMachine {
             .filter_map(|uid| Some((uid, self.by_uid.get(uid)?)))
     }
 
-    /// Whether anybody serves a tool, as far as a grant may reach.
+    /// Whether a session within reach serves a tool.
     pub(crate) fn is_served(&self, original: &str, reach: &Reach) -> bool {
         self.servers_of(original, reach).next().is_some()
     }
 
-    /// Whether a session's tools are to be seen by a grant; also while it is disconnected.
+    /// Whether a grant sees the tools of a session, even if it is disconnected.
     pub(crate) fn serves(&self, uid: &str, reach: &Reach) -> bool {
         self.reachable(uid, reach).is_some_and(|session| !session.hidden)
     }
@@ -144,7 +144,7 @@ impl SessionMachine {
         reach.allows(uid, &session.card.kind, &session.card.infobase_name).then_some(session)
     }
 
-    /// Why a call cannot be let in as things stand now, if it cannot.
+    /// Why a call cannot start now, if so.
     pub(crate) fn refusal(&self, target: &CallTarget) -> Option<SessionFailure> {
         let uid = &target.session_id;
         let session = self.by_uid.get(uid).filter(|session| session.life == target.life);
@@ -160,7 +160,7 @@ impl SessionMachine {
         (session.queue.len() >= kind.queue).then(|| session.busy(uid))
     }
 
-    /// Whether the showcase, or a session that is only hidden, has the tool.
+    /// Whether the showcase, or a hidden session, has the tool.
     fn is_known(&self, original: &str, reach: &Reach) -> bool {
         self.showcase.visible(reach).any(|entry| entry.tools.contains_key(original))
             || self.hidden_server(original, reach).is_some()

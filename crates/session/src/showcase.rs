@@ -1,9 +1,9 @@
-//! The showcase: tools that agents see also while nobody serves them.
+//! The showcase: tools that agents see even while no session serves them.
 //!
-//! The store keeps it; here it is held, aged and shown. Start at [`Showcase::publish`].
+//! The store persists it; this module holds, ages and lists it. Start at [`Showcase::publish`].
 //!
 //! Invariant: a grant sees an entry only if it may reach one of the sessions that published it.
-//! Invariant: it keeps no more than there is room for; what has no room changes nothing that is kept.
+//! Invariant: the showcase never exceeds its limits; an entry that does not fit changes nothing.
 
 mod file;
 #[cfg(test)]
@@ -21,29 +21,30 @@ use crate::registration::SessionInfo;
 use crate::time::Millis;
 use crate::tool::{Tools, read_tool};
 
-/// Sessions with ever new ids do not make an entry grow without end.
+/// The maximum number of publishers of an entry, so that sessions with new ids do not make it grow
+/// without bound.
 const MAX_PUBLISHERS: usize = 256;
 
 /// All entries.
 #[derive(Debug, Default)]
 pub(crate) struct Showcase {
     entries: BTreeMap<EntryKey, Arc<ShowcaseEntry>>,
-    /// What they weigh together.
+    /// Their total size.
     bytes: usize,
 }
 
-/// A session has said which tools it has.
+/// A publication of tools by a session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Publication<'a> {
     pub(crate) uid: &'a Arc<str>,
     pub(crate) card: &'a SessionInfo,
     pub(crate) tools: &'a Arc<Tools>,
-    /// By registering, not by changing its tools.
+    /// By a register, not by `tools_changed`.
     pub(crate) registered: bool,
 }
 
 impl Showcase {
-    /// As it was kept, however much that is.
+    /// Restores the stored entries, even above the limits.
     pub(crate) fn new(entries: impl IntoIterator<Item = ShowcaseEntry>) -> Self {
         let mut showcase = Self::default();
         for entry in entries {
@@ -65,7 +66,7 @@ impl Showcase {
         self.entries.values()
     }
 
-    /// A session has said which tools it has.
+    /// Records the tools of a session.
     pub(crate) fn publish(
         &mut self,
         publication: Publication<'_>,
@@ -78,7 +79,7 @@ impl Showcase {
             config_id: card.config_id.clone(),
             infobase_name: (!card.config_id_sent).then(|| card.infobase_name.clone()),
         };
-        // One that was kept when there was more room may become smaller, not larger.
+        // An entry stored under larger limits may shrink but not grow.
         let entries = room.entries.max(self.entries.len());
         let room = ShowcaseLimits { entries, bytes: room.bytes.max(self.bytes) };
         let mut outputs = self.displace_imported(&key);
@@ -141,7 +142,7 @@ impl Showcase {
         }
     }
 
-    /// An imported entry goes when the first session of its kind and configuration registers.
+    /// An imported entry is removed when the first session of its kind and configuration registers.
     fn displace_imported(&mut self, key: &EntryKey) -> Vec<Output> {
         let imported = EntryKey { infobase_name: None, ..key.clone() };
         match self.entries.get(&imported) {
@@ -153,7 +154,7 @@ impl Showcase {
         }
     }
 
-    /// Takes out what has lived its life.
+    /// Removes expired entries.
     pub(crate) fn evict(&mut self, now: Millis, life: Duration) -> Vec<EntryKey> {
         self.take(|entry| entry.last_seen.after(life) <= now)
     }
@@ -163,7 +164,7 @@ impl Showcase {
         self.entries.values().map(|entry| entry.last_seen).min()
     }
 
-    /// Takes out what a grant may see, all of it or one configuration.
+    /// Removes what a grant may see: everything, or one configuration.
     pub(crate) fn reset(&mut self, config_id: Option<&str>, reach: &Reach) -> Vec<EntryKey> {
         self.take(|entry| {
             entry.is_visible(reach) && config_id.is_none_or(|id| entry.key.config_id == id)
@@ -180,8 +181,8 @@ impl Showcase {
     }
 }
 
-/// Of entries from elsewhere, those of kinds and configurations that a showcase knows nothing of,
-/// as far as there is room; and how many found none.
+/// The entries from elsewhere whose kind and configuration are not in the showcase, up to its
+/// limits; and how many did not fit.
 pub fn new_to(
     showcase: &[ShowcaseEntry],
     entries: &[ShowcaseEntry],

@@ -1,12 +1,12 @@
-//! The simulator: clients, agents and a bad network against the machine, on virtual time.
+//! The simulator: clients, agents and a faulty network against the machine, on virtual time.
 //!
-//! Everything that happens follows from one number, the seed. Clients behave as those in the field:
-//! some never look at an answer and do not register again, some come back every few seconds, some
-//! answer late, twice, or not at all. The network delays, loses and leaves sockets half open; both
-//! sides restart. After every step `judge.rs`, which keeps its own books and shares no code with
-//! the machine, says whether a promise was broken.
+//! Everything follows from one number, the seed. Clients behave as real ones: some never read a
+//! response and do not register again, some reconnect every few seconds, some answer late, twice,
+//! or not at all. The network delays, loses and leaves sockets half open; both sides restart. After
+//! every step `checker.rs`, which has its own model and shares no code with the machine, checks
+//! every promise.
 //!
-//! Start at [`run`]; `client.rs` and `agent.rs` are who takes part, `tests.rs` runs the seeds.
+//! Start at [`run`]; `client.rs` and `agent.rs` are the participants, `tests.rs` runs the seeds.
 
 mod agent;
 mod checker;
@@ -28,14 +28,14 @@ use crate::{
     SessionSettings, ShowcaseEntry, SocketId, SocketToken, ViewId,
 };
 
-/// What was reached how often.
+/// How often each situation was reached.
 pub(crate) type Stats = BTreeMap<&'static str, u64>;
 
-/// How long the world goes on, and how long it then has to come to rest.
+/// How long the simulation runs, and how long it then has to settle.
 const LIFE: u64 = 110_000;
 const REST: u64 = 400_000;
 
-/// Lives one world. The error says which promise was broken, and when.
+/// Runs one simulation. The error states which promise was broken, and when.
 pub(crate) fn run(seed: u64) -> Result<Stats, String> {
     let mut world = Simulation::new(seed);
     world.live()?;
@@ -60,20 +60,20 @@ struct Simulation {
     trace: bool,
 }
 
-/// Something that will happen.
+/// A scheduled event.
 #[derive(Debug)]
 enum ScheduledEvent {
     /// A client opens a socket.
     Connect(usize),
-    /// A client does something of its own accord.
+    /// A client does something unprompted.
     Whim(usize),
-    /// A client has done what it was asked.
+    /// A client has finished a call.
     Finish { client: usize, process: u32, wire: String, tag: u64 },
     /// A frame reaches the gate.
     ToGate(SocketId, String),
     /// A pong reaches the gate.
     Pong(SocketId),
-    /// The gate hears that a socket is closed.
+    /// The gate learns that a socket is closed.
     GateHangs(SocketId),
     /// A frame reaches the client.
     ToClient(SocketId, String),
@@ -81,11 +81,11 @@ enum ScheduledEvent {
     ClientHangs(SocketId),
     /// An agent calls.
     Ask(usize),
-    /// A call that was resolved is let in.
+    /// A resolved call is admitted.
     Admit(Box<SessionCall>),
-    /// A call is taken back.
+    /// A call is cancelled.
     Cancel(CallNumber),
-    /// The gate ends and begins anew.
+    /// The gate restarts.
     Restart { crash: bool },
 }
 
@@ -93,11 +93,11 @@ enum ScheduledEvent {
 struct Link {
     client: usize,
     process: u32,
-    /// Frames vanish in both directions, and nobody is told.
+    /// Frames are lost in both directions without a notification.
     half_open: bool,
-    /// The gate has been told that it is closed.
+    /// The gate knows that it is closed.
     closed: bool,
-    /// Frames overtake no others: the last one arrives then.
+    /// Frames arrive in order: the arrival of the last one.
     up: Millis,
     down: Millis,
     slowness: u64,
@@ -168,7 +168,7 @@ impl Simulation {
         self.judge.at_rest().map_err(|what| self.blame(&what))
     }
 
-    /// Whether people and agents still do things, or the world comes to rest.
+    /// Whether clients and agents are still active, or the simulation settles.
     fn is_alive(&self) -> bool {
         self.now.0 < 1_000_000 + LIFE
     }
@@ -224,7 +224,7 @@ impl Simulation {
         }
     }
 
-    /// The only way anything reaches the machine: the judge sees it too.
+    /// The only way into the machine: the checker observes it too.
     fn gate_sees(&mut self, input: Input<'_>, seen: &Observed) -> Result<(), String> {
         let outputs = self.gate.handle(input, self.now);
         self.wake_at = outputs.wake_at;
@@ -261,7 +261,7 @@ impl Simulation {
         }
     }
 
-    /// When a frame that is sent now arrives.
+    /// The arrival time of a frame that is sent now.
     fn delay(&mut self, socket: SocketId, up: bool) -> Option<u64> {
         let link = self.links.get_mut(&socket)?;
         let arrives = self.now.after(Duration::from_millis(self.rng.below(link.slowness)));
@@ -311,7 +311,7 @@ impl Simulation {
     }
 }
 
-/// Short times, so that a few minutes see everything.
+/// Short times, so that a few minutes cover everything.
 fn settings(rng: &mut Rng) -> SessionSettings {
     let grace = 2_000 + rng.below(14_000);
     let common = KindSettings {

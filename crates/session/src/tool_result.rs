@@ -1,7 +1,7 @@
-//! What a client answers, as an MCP tool result.
+//! Converts the answer of a client to an MCP tool result.
 //!
-//! Invariant: blocks, structured content and unknown members pass as they came; only names change
-//! (snake_case to MCP's) and `json` blocks, which MCP does not have, become text.
+//! Invariant: blocks, structured content and unknown members are unchanged; only names change
+//! (snake_case to MCP's), and `json` blocks, which MCP does not have, become text.
 
 use serde_json::json;
 use toolgate_mcp::{items, members as pick, text, write};
@@ -13,7 +13,7 @@ use crate::object::{compact, members, value};
 pub struct ToolResult {
     /// Raw JSON.
     pub json: String,
-    /// Whether it says that the tool has failed.
+    /// Whether it reports a failure of the tool.
     pub is_error: bool,
 }
 
@@ -28,7 +28,7 @@ pub fn from_result(raw: &str) -> ToolResult {
         .filter(|raw| *raw != "null");
     let content = match value(&members, "content").filter(|raw| *raw != "null") {
         Some(content) => blocks(content),
-        // A client that reads text alone must not be left with nothing.
+        // A client that reads only text must receive something.
         None => structured
             .map_or_else(|| "[]".to_owned(), |raw| format!("[{}]", text_block(&compact(raw)))),
     };
@@ -53,7 +53,7 @@ pub fn from_result(raw: &str) -> ToolResult {
     ToolResult { json, is_error }
 }
 
-/// The result for the `error` of a client; its code and message are kept.
+/// The result for the `error` of a client, with its code and message.
 pub fn from_error(raw: &str) -> ToolResult {
     let [code, message] = pick(raw, ["code", "message"]).unwrap_or_default();
     let message = message.and_then(text).unwrap_or("the client gave no message".into());
@@ -73,7 +73,7 @@ fn plain(content: &str) -> ToolResult {
     ToolResult { json, is_error: false }
 }
 
-/// The content as an array of blocks, whatever the client took for one.
+/// The content as an array of blocks, for any content of the client.
 fn blocks(raw: &str) -> String {
     match items(raw) {
         Ok(Some(items)) => {
@@ -102,7 +102,7 @@ fn block(raw: &str) -> String {
             block
         }
         Some(_) => raw.to_owned(),
-        // No block at all: shown as what it is.
+        // Not a block: shown as text.
         None => text_block(&compact(raw)),
     }
 }

@@ -1,47 +1,47 @@
-//! WebSocket framing (RFC 6455) as a server needs it: bytes in, messages out, and frames to send.
+//! WebSocket framing (RFC 6455) for a server: bytes in, messages out, and frames to send.
 //!
-//! [`WebSocketReader::take`] is given what has come, in whatever pieces, and says what was heard. It holds no
-//! more than what has come of the message that is not complete yet, and nothing between two
-//! messages: a thousand silent sockets cost nothing here, and whoever sent one large frame does
-//! not go on costing as much. [`encode`] is the other way.
+//! [`WebSocketReader::take`] receives bytes in pieces of any size and returns complete messages. It
+//! buffers only the received part of an incomplete message, and nothing between two messages: a
+//! thousand silent sockets hold no buffer, and the buffer of a large frame is freed with it.
+//! [`encode`] is the reverse.
 //!
-//! Invariant: a length is checked before anything is held for it, fragments together.
-//! Invariant: after a [`WebSocketError`] nothing is held, and the socket is to be closed.
-//! Tested below against a naive encoder, in all splits; fuzzed by `fuzz_targets/websocket.rs`.
+//! Invariant: a length is checked before anything is buffered for it, over all fragments.
+//! Invariant: after a [`WebSocketError`] nothing is buffered, and the socket must be closed. Tested
+//! below against a naive encoder with all splits; fuzzed by `fuzz_targets/websocket.rs`.
 
 #[cfg(test)]
 mod tests;
 
-/// What was heard on a socket.
+/// A received message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WebSocketMessage {
-    /// A text.
+    /// A text message.
     Text(String),
-    /// So many bytes that are no text, and that nobody wants.
+    /// The size of a binary message, which is discarded.
     Binary(usize),
-    /// To be answered with the same bytes.
+    /// Must be answered with the same bytes.
     Ping(Vec<u8>),
-    /// Somebody is there.
+    /// The peer is alive.
     Pong,
-    /// The other side closes.
+    /// The peer closes the connection.
     Close,
 }
 
-/// Why a socket cannot be heard any longer.
+/// Why a connection must be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WebSocketError {
-    /// It is no WebSocket that this is.
+    /// The peer violated RFC 6455.
     Protocol(&'static str),
-    /// A text is no UTF-8.
+    /// A text message is not valid UTF-8.
     NotUtf8,
-    /// A message is larger than the limit.
+    /// A message exceeds the limit.
     TooLarge,
 }
 
-/// What a frame is.
+/// The type of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opcode {
-    /// Goes on with a message.
+    /// Continues a message.
     Continuation,
     /// A text.
     Text,
@@ -49,46 +49,46 @@ pub enum Opcode {
     Binary,
     /// The last frame.
     Close,
-    /// Asks for a sign of life.
+    /// Requests a pong.
     Ping,
-    /// The sign of life.
+    /// Answers a ping.
     Pong,
 }
 
-/// Puts together what comes in on one socket.
+/// Assembles the messages of one connection.
 #[derive(Debug)]
 pub struct WebSocketReader {
-    /// The largest message.
+    /// The maximum size of a message.
     most: usize,
-    /// The head of a frame, as far as it has come.
+    /// The received part of a frame header.
     head: [u8; LONGEST_HEAD],
     come: usize,
     frame: Option<Frame>,
-    /// What has come of a message, and whether it is a text.
+    /// The received part of a message, and whether it is text.
     message: Vec<u8>,
     is_text: Option<bool>,
-    /// What has come of a control frame, which may stand between fragments of a message.
+    /// The received part of a control frame, which may be between fragments of a message.
     control: Vec<u8>,
 }
 
-/// A frame whose head is known.
+/// A frame whose header is complete.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     opcode: Opcode,
     last: bool,
-    /// Turned so that it begins with the next byte.
+    /// Rotated so that it starts with the next byte.
     mask: [u8; 4],
     left: usize,
 }
 
 const LONGEST_HEAD: usize = 14;
-/// The most that a control frame carries.
+/// The maximum payload of a control frame.
 const CONTROL: usize = 125;
-/// Room is made in steps that begin with this.
+/// The first allocation step.
 const FIRST_STEP: usize = 1_024;
 
 impl WebSocketReader {
-    /// For messages of at most so many bytes.
+    /// Creates a reader for messages of at most this size.
     pub fn new(most: usize) -> Self {
         Self {
             most,
@@ -101,12 +101,12 @@ impl WebSocketReader {
         }
     }
 
-    /// How many bytes are held of what is not complete.
+    /// The number of buffered bytes.
     pub fn held(&self) -> usize {
         self.message.capacity() + self.control.capacity()
     }
 
-    /// Takes bytes from the front of `bytes` until something was heard or none are left.
+    /// Consumes bytes from the front of `bytes` until a message is complete or none are left.
     pub fn take(&mut self, bytes: &mut &[u8]) -> Result<Option<WebSocketMessage>, WebSocketError> {
         let heard = self.try_take(bytes);
         if heard.is_err() {
@@ -137,7 +137,7 @@ impl WebSocketReader {
         }
     }
 
-    /// Whether the whole head is here.
+    /// Whether the whole header has been received.
     fn read_head(&mut self, bytes: &mut &[u8]) -> bool {
         while self.come < self.head_length() {
             let Some((first, rest)) = bytes.split_first() else { return false };
@@ -149,7 +149,7 @@ impl WebSocketReader {
         true
     }
 
-    /// How long the head is, as far as can be told.
+    /// The length of the header, as far as it is known.
     fn head_length(&self) -> usize {
         if self.come < 2 {
             return 2;
@@ -158,7 +158,7 @@ impl WebSocketReader {
         2 + extended_length(second) + if second & 0x80 == 0 { 0 } else { 4 }
     }
 
-    /// Judges a head that is complete.
+    /// Validates a complete header.
     fn begin(&self) -> Result<Frame, WebSocketError> {
         let [first, second, rest @ ..] = self.head;
         if first & 0x70 != 0 {
@@ -180,7 +180,7 @@ impl WebSocketReader {
         Ok(Frame { opcode, last, mask, left })
     }
 
-    /// Whether such a frame may come now.
+    /// Whether such a frame is allowed now.
     fn judge(&self, opcode: Opcode, last: bool, left: usize) -> Result<(), WebSocketError> {
         if opcode.is_control() {
             let fits = last && left <= CONTROL;
@@ -192,10 +192,10 @@ impl WebSocketReader {
         }
         match (opcode, self.is_text) {
             (Opcode::Continuation, None) => {
-                return Err(WebSocketError::Protocol("nothing to go on with"));
+                return Err(WebSocketError::Protocol("no message to continue"));
             }
             (Opcode::Text | Opcode::Binary, Some(_)) => {
-                return Err(WebSocketError::Protocol("the message before is not complete"));
+                return Err(WebSocketError::Protocol("the previous message is not complete"));
             }
             _ => {}
         }
@@ -224,7 +224,7 @@ impl WebSocketReader {
         frame
     }
 
-    /// What a frame that is complete has come to.
+    /// The message that a complete frame ends, if any.
     fn end(&mut self, frame: Frame) -> Result<Option<WebSocketMessage>, WebSocketError> {
         match frame.opcode {
             Opcode::Text => self.is_text = Some(true),
@@ -240,7 +240,7 @@ impl WebSocketReader {
             Opcode::Close => {
                 let reason = std::mem::take(&mut self.control);
                 if reason.len() == 1 {
-                    return Err(WebSocketError::Protocol("half a close code"));
+                    return Err(WebSocketError::Protocol("truncated close code"));
                 }
                 return Ok(Some(WebSocketMessage::Close));
             }
@@ -258,7 +258,7 @@ impl WebSocketReader {
     }
 }
 
-/// How many bytes of the head say the length, besides the second.
+/// The number of header bytes with the length, besides the second.
 fn extended_length(second: u8) -> usize {
     match second & 0x7f {
         126 => 2,
@@ -290,7 +290,7 @@ impl Opcode {
     }
 }
 
-/// One whole frame, as a server sends it.
+/// One complete frame, as a server sends it.
 pub fn encode(opcode: Opcode, payload: &[u8]) -> Vec<u8> {
     let mut frame = Vec::with_capacity(payload.len() + 10);
     frame.push(0x80 | opcode.bits());
@@ -316,7 +316,8 @@ pub fn encode_close(code: u16, reason: &str) -> Vec<u8> {
     encode(Opcode::Close, &payload)
 }
 
-/// Grows in large steps, but never for more than was announced and never far ahead of what came.
+/// Grows in large steps, but never beyond the announced size and never far ahead of the received
+/// bytes.
 fn make_room(into: &mut Vec<u8>, more: usize, announced: usize) {
     if into.capacity() - into.len() < more {
         let step = into.capacity().max(FIRST_STEP).min(announced);

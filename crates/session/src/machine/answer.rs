@@ -1,7 +1,7 @@
-//! Answers of clients: whose they are, and what comes of them.
+//! Answers of clients: which call they belong to, and what they cause.
 //!
-//! Invariant: an answer is heard from the socket its call went to, from the socket on which the
-//! session is now, or from an unregistered socket with the same token while the session has none.
+//! Invariant: an answer is accepted from the socket its call was sent to, from the current socket
+//! of the session, or from an unregistered socket with the same token while the session has none.
 //! Nothing else ends a call, and nothing is guessed.
 
 use std::sync::Arc;

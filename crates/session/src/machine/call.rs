@@ -1,8 +1,8 @@
-//! Calls: let in, in order of arrival, sent when the session has room, ended in time.
+//! Calls: queued in order of arrival, sent when the session has a free slot, ended in time.
 //!
 //! Invariant: the queue of a session is served strictly from the front.
-//! Invariant: a slot is free only when the client has answered, or has had `late_answer` to do so
-//! after its call had ended.
+//! Invariant: a slot is free only after the client has answered, or has had `late_answer` to do so
+//! after its call ended.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,7 +63,7 @@ impl SessionMachine {
         self.settings.of_kind(kind.unwrap_or_default()).reconnect_wait
     }
 
-    /// Sends what may be sent.
+    /// Sends the calls that may be sent.
     pub(super) fn pump(&mut self, uid: &Arc<str>) {
         loop {
             let Some(session) = self.by_uid.get_mut(uid) else { return };
@@ -132,19 +132,19 @@ impl SessionMachine {
                     SessionFailure::Cancelled { effect: Effect::NotStarted },
                 );
             }
-            // Its end has been told.
+            // Its end was already reported.
             Some(Phase::Quarantined) => {}
         }
         self.free(&uid, call);
     }
 
-    /// The id on the wire: never used before or after, and nobody can guess it.
+    /// The id on the wire: unique and unguessable.
     fn wire(&mut self, random: u128) -> String {
         self.sent += 1;
         format!("mgr-{}-{random:032x}", self.sent)
     }
 
-    /// The session is back: calls that waited for it wait for their turn.
+    /// The session is back: calls that waited for it become normally queued.
     pub(super) fn stop_waiting(&mut self, uid: &Arc<str>) {
         let Some(session) = self.by_uid.get_mut(uid) else { return };
         for queued in &mut session.queue {
@@ -238,7 +238,7 @@ impl SessionMachine {
         self.quarantine(uid, call, now.after(late));
     }
 
-    /// The call has ended; its slot is kept until its late answer comes, or until then.
+    /// The call has ended; its slot stays occupied until its late answer arrives, or until then.
     fn quarantine(&mut self, uid: &Arc<str>, call: CallNumber, until: crate::time::Millis) {
         if until <= self.now {
             return self.free(uid, call);
@@ -291,7 +291,7 @@ impl SessionMachine {
     }
 }
 
-/// Why a call in the queue has waited long enough.
+/// Why a queued call has waited long enough.
 fn overdue(
     session: &Session,
     uid: &Arc<str>,

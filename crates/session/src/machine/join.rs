@@ -1,4 +1,4 @@
-//! Sessions begin, come back, are taken over and change their tools.
+//! Sessions register, reconnect, are taken over and change their tools.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use toolgate_mcp::{code, write};
 use super::SessionMachine;
 use super::session::{Phase, Session};
 use super::socket::SocketOwner;
+use crate::error::ParamsError;
 use crate::io::{SessionEventKind, SocketId};
 use crate::pool::ReadTools;
 use crate::reach::SocketToken;
@@ -20,7 +21,7 @@ use crate::tool::Tools;
 
 /// The uid is live and may not be taken over.
 const UID_IN_USE: i32 = -32010;
-/// Too many sessions of this token have left and are kept for their grace.
+/// Too many disconnected sessions of this token are in their grace period.
 const TOO_MANY_AWAY: i32 = -32011;
 
 impl SessionMachine {
@@ -28,7 +29,7 @@ impl SessionMachine {
         &mut self,
         id: SocketId,
         request: &str,
-        read: Result<Registration, String>,
+        read: Result<Registration, ParamsError>,
     ) {
         let Some(socket) = self.sockets.get(&id) else { return };
         let token = Arc::clone(&socket.token);
@@ -38,7 +39,8 @@ impl SessionMachine {
         }
         let registration = match read {
             Ok(registration) => registration,
-            Err(what) => {
+            Err(error) => {
+                let what = error.to_string();
                 self.event(SessionEventKind::RegisterRefused, None, Some(id), what.as_str());
                 return self.refuse(id, request, code::INVALID_PARAMS, &what);
             }
@@ -58,7 +60,7 @@ impl SessionMachine {
             self.event(SessionEventKind::TakeoverRefused, Some(&uid), Some(id), host(&card));
             return self.refuse(id, request, UID_IN_USE, what);
         }
-        // A late answer had bound this socket to a session which it turns out not to be.
+        // A late answer had bound this socket to a session that it does not belong to.
         if let Some(SocketOwner::Bound { uid: other, .. }) =
             self.sockets.get(&id).map(|s| s.bond.clone())
             && other != uid
@@ -72,9 +74,9 @@ impl SessionMachine {
         self.pump(&uid);
     }
 
-    /// Why a new session may not begin: those of its token that have left, and are kept until their
-    /// grace is over, take all the room there is for them. A program that registers and leaves in a
-    /// loop, under ever new uids, stops here. One that comes back is always let in.
+    /// Why a new session is refused: the disconnected sessions of its token use all the capacity
+    /// for them. This stops a program that registers and leaves in a loop, under new uids. A
+    /// reconnecting session is always accepted.
     fn too_many_away(
         &self,
         uid: &Arc<str>,
@@ -103,7 +105,7 @@ impl SessionMachine {
         })
     }
 
-    /// Clears the uid for a socket that registers it; false if somebody else lives there.
+    /// Frees the uid for a socket that registers it; false if another program has it.
     fn make_way(
         &mut self,
         id: SocketId,
@@ -143,7 +145,7 @@ impl SessionMachine {
         }
     }
 
-    /// Begins the session, or replaces what it says of itself.
+    /// Starts the session, or replaces its description.
     fn put(&mut self, uid: &Arc<str>, card: SessionInfo, read: ReadTools, token: Option<u32>) {
         self.warn(uid, &read);
         let (now, grace) = (self.now, self.settings.grace);
@@ -182,8 +184,8 @@ impl SessionMachine {
         self.replace_tools(uid, read.tools, true);
     }
 
-    /// Another process has taken the place of the one that was called: what that one still ran can
-    /// hardly be answered, so it does not keep others waiting longer than a lost session would.
+    /// Another process has replaced the one that was called: calls of the old process will hardly
+    /// be answered, so they do not block the queue longer than a lost session would.
     fn hasten(&mut self, uid: &Arc<str>, grace: Duration) {
         let latest = self.now.after(grace);
         let Some(session) = self.by_uid.get_mut(uid) else { return };
@@ -196,7 +198,7 @@ impl SessionMachine {
         }
     }
 
-    /// From now on this socket is the session's.
+    /// Binds the socket to the session.
     pub(super) fn bind(&mut self, uid: &Arc<str>, id: SocketId, registered: bool) {
         let now = self.now;
         if let Some(socket) = self.sockets.get_mut(&id) {
@@ -244,7 +246,7 @@ impl SessionMachine {
         &mut self,
         id: SocketId,
         request: Option<&str>,
-        read: Result<ReadTools, String>,
+        read: Result<ReadTools, ParamsError>,
     ) {
         let bond = self.sockets.get(&id).map(|socket| socket.bond.clone());
         let Some(SocketOwner::Bound { uid, .. }) = bond else {
@@ -262,7 +264,8 @@ impl SessionMachine {
                 }
                 self.pump(&uid);
             }
-            Err(what) => {
+            Err(error) => {
+                let what = error.to_string();
                 self.event(SessionEventKind::BadFrame, Some(&uid), Some(id), what.as_str());
                 if let Some(request) = request {
                     self.refuse(id, request, code::INVALID_PARAMS, &what);
@@ -274,7 +277,7 @@ impl SessionMachine {
     fn warn(&mut self, uid: &Arc<str>, read: &ReadTools) {
         if !read.doubled.is_empty() {
             let names = read.doubled.join("`, `");
-            let text = format!("published more than once, the first counts: `{names}`");
+            let text = format!("published more than once; the first definition is used: `{names}`");
             self.event(SessionEventKind::DoubledTool, Some(uid), None, text);
         }
     }

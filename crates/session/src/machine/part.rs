@@ -1,6 +1,6 @@
-//! Sessions say goodbye, are lost, lie idle and end.
+//! Sessions leave, lose their socket, become idle and end.
 //!
-//! Invariant: when a session ends, every call that it still has ends with it.
+//! Invariant: when a session ends, all of its calls end with it.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl SessionMachine {
         }
     }
 
-    /// The session's socket is gone; the session is kept for the grace.
+    /// The session lost its socket; it is kept for the grace period.
     pub(super) fn lose(&mut self, uid: &Arc<str>, id: SocketId, why: &str) {
         let now = self.now;
         let Some(session) = self.by_uid.get_mut(uid) else { return };
@@ -49,7 +49,7 @@ impl SessionMachine {
         }
     }
 
-    /// The session is no more; every call that it still has ends now.
+    /// Ends the session and all of its calls.
     pub(super) fn end(&mut self, uid: &Arc<str>) {
         let Some(session) = self.by_uid.remove(uid) else { return };
         self.timers.clear(&Timer::Grace(Arc::clone(uid)));
@@ -91,7 +91,7 @@ impl SessionMachine {
         self.lists_may_differ();
     }
 
-    /// Nobody has used it for long enough.
+    /// The idle timeout has passed.
     pub(super) fn idle_due(&mut self, uid: &Arc<str>) {
         let (now, number) = (self.now, self.sent);
         let Some(session) = self.by_uid.get_mut(uid) else { return };
@@ -134,7 +134,7 @@ impl SessionMachine {
         }
     }
 
-    /// A session that is used again is seen again.
+    /// A hidden session that is used again becomes visible again.
     pub(super) fn show(&mut self, uid: &Arc<str>) {
         if let Some(session) = self.by_uid.get_mut(uid)
             && std::mem::take(&mut session.hidden)

@@ -1,6 +1,7 @@
-//! Sockets: what comes in on them, and whether they live.
+//! Sockets: received frames and liveness.
 //!
-//! Invariant: to a socket that is leaving nothing is sent; of what it says only answers are heard.
+//! Invariant: nothing is sent to a socket that is closing; of what it sends, only answers are
+//! accepted.
 
 use std::sync::Arc;
 
@@ -25,23 +26,23 @@ pub(crate) struct Socket {
     pub(crate) bond: SocketOwner,
 }
 
-/// Whose socket it is.
+/// What a socket belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SocketOwner {
-    /// Nobody has registered on it.
+    /// No session has registered on it.
     Anonymous,
-    /// A session's.
+    /// It belongs to a session.
     Bound {
-        /// Which.
+        /// The session.
         uid: Arc<str>,
-        /// Whether by a register, not by a late answer.
+        /// Bound by a register, not by a late answer.
         registered: bool,
     },
     /// It is being closed.
     Leaving,
 }
 
-/// Why sockets are closed, as WebSocket close codes.
+/// WebSocket close codes and reasons.
 mod close {
     pub(super) const BYE: (u16, &str) = (1000, "bye");
     pub(super) const REVOKED: (u16, &str) = (1008, "the token is no longer valid");
@@ -74,11 +75,11 @@ impl SessionMachine {
         }
     }
 
-    pub(super) fn spoken(&mut self, id: SocketId, ParsedFrame(said): ParsedFrame<'_>) {
+    pub(super) fn spoken(&mut self, id: SocketId, ParsedFrame(message): ParsedFrame<'_>) {
         self.alive(id);
         let Some(socket) = self.sockets.get(&id) else { return };
         let leaving = socket.bond == SocketOwner::Leaving;
-        match said {
+        match message {
             Ok(ClientMessage::Answer { id: wire, result }) => self.response(id, wire, result),
             _ if leaving => {}
             Ok(ClientMessage::Register { id: request, read }) => self.register(id, request, read),
@@ -91,9 +92,9 @@ impl SessionMachine {
                 self.refuse(id, request, code::METHOD_NOT_FOUND, "no such method");
             }
             Ok(ClientMessage::Nothing) => {}
-            Err(what) => {
-                self.event(SessionEventKind::BadFrame, None, Some(id), what.as_str());
-                self.send(id, parse_error(&what));
+            Err(error) => {
+                self.event(SessionEventKind::BadFrame, None, Some(id), error.to_string());
+                self.send(id, parse_error(&error));
             }
         }
     }
@@ -114,7 +115,7 @@ impl SessionMachine {
         self.leave(id, close::SUPERSEDED);
     }
 
-    /// Nothing is sent on it any more; what it still answers is heard until it is closed.
+    /// Stops sending on it; its answers are accepted until it is closed.
     fn leave(&mut self, id: SocketId, (code, reason): (u16, &'static str)) {
         self.timers.clear(&Timer::Socket(id));
         if let Some(socket) = self.sockets.get_mut(&id)
@@ -157,7 +158,7 @@ impl SessionMachine {
         }
     }
 
-    /// Ping, death, or the end of the time to register.
+    /// Ping, liveness, or the deadline to register.
     pub(super) fn socket_due(&mut self, id: SocketId) {
         let (now, dead_after) = (self.now, self.settings.dead_after);
         let Some(socket) = self.sockets.get_mut(&id) else { return };

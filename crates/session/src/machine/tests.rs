@@ -1,4 +1,4 @@
-//! Case by case: what comes in, what comes out.
+//! Case by case: inputs and expected outputs.
 
 mod calls;
 mod joining;
@@ -22,7 +22,7 @@ fn the_machine_is_send() {
     is_send::<SessionMachine>();
 }
 
-/// A machine, its clock, and what comes out of it as short lines.
+/// A machine, its clock, and its outputs as short lines.
 pub(super) struct Harness {
     pub(super) gate: SessionMachine,
     pub(super) now: Millis,
@@ -97,7 +97,7 @@ impl Harness {
         lines(self.gate.handle(Input::Closed { socket: SocketId(socket) }, self.now))
     }
 
-    /// Time passes; everything that is due happens at its time.
+    /// Time passes; every timer fires at its time.
     pub(super) fn pass(&mut self, time: Duration) -> Vec<String> {
         let end = self.now.after(time);
         let mut all = Vec::new();
@@ -121,7 +121,7 @@ impl Harness {
         target.check_keys(arguments).map(|()| target)
     }
 
-    /// The error code, or where it goes and with what.
+    /// The error code, or the target and arguments.
     pub(super) fn route(&self, name: &str, arguments: &str) -> String {
         match self.resolve(name, arguments) {
             Ok(target) => format!("{} {}", target.session_id, target.arguments),
@@ -139,7 +139,7 @@ impl Harness {
         lines(self.gate.handle(Input::Cancel { call: CallNumber(call) }, self.now))
     }
 
-    /// The client answers the call that went out under this number.
+    /// The client answers the call that was sent under this number.
     pub(super) fn reply(&mut self, socket: u64, number: u64, random: u64) -> Vec<String> {
         let wire = format!("mgr-{number}-{random:032x}");
         self.say(socket, &json!({"jsonrpc": "2.0", "id": wire, "result": {"content": []}}))
@@ -180,7 +180,7 @@ pub(super) fn card(uid: &str, kind: &str, base: &str, tools: &[&str]) -> Value {
     })
 }
 
-/// Outputs as short lines, without what the store gets.
+/// Outputs as short lines, without those for the store.
 pub(super) fn lines(outputs: Outputs) -> Vec<String> {
     outputs.list.into_iter().filter_map(|output| line(&output)).collect()
 }

@@ -1,4 +1,4 @@
-//! Which of the sessions that serve a tool a call means.
+//! Selects one of the sessions that serve a tool.
 
 use std::sync::Arc;
 
@@ -9,17 +9,17 @@ use crate::machine::{Session, SessionMachine};
 use crate::reach::Reach;
 use crate::schema::has_property;
 
-/// The session that is meant.
+/// The selected session.
 pub(super) struct Choice<'a> {
     pub(super) uid: &'a Arc<str>,
     pub(super) session: &'a Session,
-    /// Keys that were used up.
+    /// Keys that were consumed.
     pub(super) selectors: Vec<&'static str>,
     pub(super) selected: bool,
 }
 
 impl SessionMachine {
-    /// The short way: the call names a session that serves the tool, and no other selector.
+    /// The fast path: the call names a session that serves the tool, and has no other selector.
     pub(super) fn named<'a>(
         &'a self,
         original: &str,

@@ -11,7 +11,7 @@ fn tool(schema: &str) -> crate::Tool {
     read_tool(&format!(r#"{{"name":"t","input_schema":{schema}}}"#)).unwrap().unwrap()
 }
 
-/// Composes the schemas, of which each is published by these sessions, and compares.
+/// Composes the schemas, each published by these sessions, and compares.
 #[track_caller]
 fn check(name: &str, schemas: &[(&str, &[&str])]) {
     let tools: Vec<(crate::Tool, &[&str])> =

@@ -1,4 +1,4 @@
-//! What the showcase keeps, and what it has no room for.
+//! What the showcase stores, and what does not fit.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn entry(config_id: &str, tools: &[&str]) -> ShowcaseEntry {
     ShowcaseEntry::restore(key, tools.iter().copied(), Millis(1), [])
 }
 
-/// Publishes, and says what came of it.
+/// Publishes, and returns the result.
 fn publish(
     showcase: &mut Showcase,
     config_id: &str,
@@ -83,7 +83,7 @@ fn large_definitions_are_refused_too() {
         assert!(refused[0].starts_with("showcase_full"), "{refused:?}");
     }
     assert_eq!(showcase.all().next().map(|entry| entry.tools.len()), Some(1), "it is as it was");
-    // One that was kept when there was more room may become smaller, not larger.
+    // An entry stored under larger limits may shrink but not grow.
     let mut showcase = Showcase::new([entry("a", &[&large]), entry("b", &[&large])]);
     assert_eq!(publish(&mut showcase, "a", &[TOOL], room), ["forget a", "keep a"]);
     assert!(publish(&mut showcase, "c", &[TOOL], room)[0].starts_with("showcase_full"));

@@ -1,4 +1,4 @@
-//! Agents: they call what they know of, with and without selectors, and change their minds.
+//! Agents: they call known tools, with and without selectors, and cancel some calls.
 
 use std::sync::Arc;
 
@@ -54,7 +54,7 @@ impl Simulation {
         verdict.map_err(|what| self.blame(&what))?;
         if let Ok(target) = found {
             let random = self.rng.wide();
-            // Deciding and writing down takes its time; meanwhile things change.
+            // Deciding and recording takes time; meanwhile things change.
             let wait = if self.rng.chance(80) { 0 } else { self.rng.below(3_000) };
             self.plan(wait, ScheduledEvent::Admit(Box::new(SessionCall { call, target, random })));
             if self.rng.chance(12) || endless {

@@ -1,6 +1,6 @@
-//! The judge: keeps its own books of everything that happens and knows every promise.
+//! The checker: maintains its own model of everything that happens and knows every promise.
 //!
-//! Invariant: nothing of the machine is asked but what agents can see (`published`).
+//! Invariant: it queries the machine only for what agents can see (`published`).
 
 mod ends;
 mod lives;
@@ -18,14 +18,14 @@ use crate::{
     SessionMachine, SessionSettings, SocketId,
 };
 
-/// What goes into the machine, as the judge sees it.
+/// An input of the machine, as observed by the checker.
 #[derive(Debug)]
 pub(super) enum Observed {
     Nothing,
     Stop,
     Opened(SocketId, Option<u32>),
     Closed(SocketId),
-    /// A frame; null if it is no JSON.
+    /// A frame; null if it is not JSON.
     Frame(SocketId, Value),
     Call {
         call: CallNumber,
@@ -61,9 +61,9 @@ pub(super) struct Checker {
     pub(super) stats: Stats,
     settings: SessionSettings,
     books: Model,
-    /// The list that the view was last told of.
+    /// The list at the last notification of the view.
     list: [u8; 32],
-    /// Since when the list has been another one than the view was told, at which revision.
+    /// Since when the list has differed from the notified one, at which revision.
     stale_since: Option<(Millis, u64)>,
     steps: u64,
 }
@@ -122,7 +122,7 @@ impl Checker {
                 Output::Event(event) => self.event(seen, event, now)?,
                 Output::ListChanged { .. } => {
                     let digest = gate.published(&Reach::default()).digest;
-                    demand!(digest != self.list, "a view was told of a change that is none");
+                    demand!(digest != self.list, "a view was notified without a change");
                     self.list = digest;
                     self.stale_since = None;
                     self.count("list changed");
@@ -133,7 +133,7 @@ impl Checker {
         self.after(seen, outputs, now, gate)
     }
 
-    /// Writes down what has come in.
+    /// Records an input.
     fn note(&mut self, seen: &Observed, now: Millis) {
         match seen {
             Observed::Opened(socket, token) => {
@@ -181,7 +181,7 @@ impl Checker {
         {
             session.tools = tools(&frame["params"]);
         }
-        // A late answer frees the slot that was kept for it.
+        // A late answer frees the slot that was reserved for it.
         let call = frame["id"].as_str().and_then(|wire| self.books.wires.get(wire)).copied();
         if let Some(call) = call.filter(|_| frame.get("method").is_none())
             && self.books.may_answer(socket, call)
@@ -217,7 +217,7 @@ impl Checker {
             }
             (SessionEventKind::Rebound, Some(socket)) => self.rebinds(seen, &uid, socket),
             (SessionEventKind::Lost, Some(socket)) => {
-                let session = self.books.sessions.get_mut(&uid).ok_or("lost nobody")?;
+                let session = self.books.sessions.get_mut(&uid).ok_or("lost an unknown session")?;
                 demand!(session.socket == Some(socket), "lost a socket that was not in use");
                 session.socket = None;
                 session.lost_at = Some(now);
@@ -268,7 +268,8 @@ impl Checker {
         Ok(())
     }
 
-    /// The list names what the sessions of the books publish, connected or not, and views know it.
+    /// The list contains what the sessions of the model publish, connected or not, and views know
+    /// it.
     fn look_at_list(&mut self, now: Millis, gate: &SessionMachine) -> Verdict {
         let published = gate.published(&Reach::default());
         let sessions = self.books.sessions.values();
@@ -282,7 +283,10 @@ impl Checker {
         } else {
             let stale = self.stale_since.filter(|(_, revision)| *revision == gate.revision());
             let (since, _) = *self.stale_since.insert(stale.unwrap_or((now, gate.revision())));
-            demand!(now.since(since) <= self.settings.coalesce, "a view was not told of a change");
+            demand!(
+                now.since(since) <= self.settings.coalesce,
+                "a view was not notified of a change"
+            );
         }
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! What clients do of their own accord, and what happens to them.
+//! What clients do unprompted, and what happens to them.
 
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ impl Simulation {
         self.clients[index].registered = false;
     }
 
-    /// The program ends and is started again: what it ran is lost.
+    /// The program exits and is started again: its running calls are lost.
     fn restart_client(&mut self, index: usize, socket: SocketId) {
         let client = &mut self.clients[index];
         client.process += 1;
@@ -92,8 +92,8 @@ impl Simulation {
         self.say(socket, text);
     }
 
-    /// A second socket of the same program that has not registered, as thin clients have after a
-    /// reconnect; what was finished meanwhile is said there.
+    /// A second, unregistered socket of the same program, as thin clients have after a reconnect;
+    /// finished answers are sent there.
     fn answer_elsewhere(&mut self, index: usize) -> Result<(), String> {
         let old = self.clients[index].socket;
         let new = self.open(index)?;
@@ -105,7 +105,8 @@ impl Simulation {
         Ok(())
     }
 
-    /// A server channel comes back, often before its old socket is gone, on which it may still talk.
+    /// A server channel reconnects, often before its old socket is closed, on which it may still
+    /// send.
     fn come_back(&mut self, index: usize, old: SocketId) -> Result<(), String> {
         let new = self.open(index)?;
         self.clients[index].socket = Some(new);

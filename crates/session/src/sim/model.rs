@@ -1,4 +1,4 @@
-//! The judge's own books: what it takes to be true of sockets, sessions and calls.
+//! The model of the checker: its view of sockets, sessions and calls.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -13,9 +13,9 @@ pub(super) struct SocketModel {
     pub(super) token: Option<u32>,
     /// A register was accepted on it.
     pub(super) registered: bool,
-    /// Whose it is now.
+    /// Its current session.
     pub(super) uid: Option<String>,
-    /// The machine has closed it, or has said that another one has taken its place.
+    /// The machine has closed it, or has reported that another one replaced it.
     pub(super) leaving: bool,
 }
 
@@ -36,12 +36,12 @@ pub(super) struct SessionModel {
     pub(super) slots: BTreeMap<CallNumber, Slot>,
 }
 
-/// A call that was sent and keeps its slot.
+/// A sent call that occupies a slot.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) socket: SocketId,
     pub(super) concurrency: usize,
-    /// If its call has ended without answer, until when it is kept.
+    /// If its call ended without an answer, until when it is occupied.
     pub(super) until: Option<Millis>,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct CallModel {
     pub(super) sent: bool,
     pub(super) ended: bool,
     pub(super) cancelled: Option<Millis>,
-    /// Its client was restarted, so its deadline may come earlier.
+    /// Its client was restarted, so its deadline may be earlier.
     pub(super) hastened: bool,
 }
 
@@ -67,7 +67,7 @@ impl SessionModel {
     }
 }
 
-/// The params of a register or of `tools_changed`, as the client meant them.
+/// The params of a register or of `tools_changed`, as the client intended.
 pub(super) fn tools(params: &Value) -> BTreeMap<String, usize> {
     let tools = params["tools"].as_array().into_iter().flatten();
     let concurrency = |tool: &Value| tool["concurrency"].as_u64().unwrap_or(1);
@@ -79,7 +79,7 @@ pub(super) fn tools(params: &Value) -> BTreeMap<String, usize> {
         .collect()
 }
 
-/// Everything.
+/// All sockets, sessions and calls.
 #[derive(Debug, Default)]
 pub(super) struct Model {
     pub(super) sockets: BTreeMap<SocketId, SocketModel>,
@@ -102,7 +102,7 @@ impl Model {
         })
     }
 
-    /// Frees the slots whose time has come.
+    /// Frees the slots whose time has passed.
     pub(super) fn free_slots(&mut self, now: Millis) {
         for session in self.sessions.values_mut() {
             session.slots.retain(|_, slot| slot.until.is_none_or(|until| until > now));

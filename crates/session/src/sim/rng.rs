@@ -1,4 +1,4 @@
-//! Numbers that follow from a seed (splitmix64).
+//! A seeded random number generator (SplitMix64).
 
 pub(crate) struct Rng(pub(crate) u64);
 

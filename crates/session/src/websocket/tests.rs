@@ -1,11 +1,11 @@
-//! A naive encoder of clients' frames, and everything that it makes is heard as it was meant.
+//! A naive encoder of client frames; everything it encodes must be decoded.
 
 use super::*;
 use crate::sim::Rng;
 
 const MOST: usize = 1_000;
 
-/// A frame as a client sends it, byte by byte after the RFC.
+/// A frame as a client sends it, encoded byte by byte according to the RFC.
 fn frame(first: u8, payload: &[u8], mask: [u8; 4]) -> Vec<u8> {
     let mut bytes = vec![first];
     match payload.len() {
@@ -24,7 +24,7 @@ fn frame(first: u8, payload: &[u8], mask: [u8; 4]) -> Vec<u8> {
     bytes
 }
 
-/// Hears bytes that come in pieces of these lengths, the last as long as there are any.
+/// Decodes bytes that arrive in pieces of these lengths; the last length repeats.
 fn hear(
     ear: &mut WebSocketReader,
     bytes: &[u8],
@@ -97,7 +97,7 @@ fn protocol_violations_are_rejected_and_buffers_freed() {
         (frame(0x8b, b"x", mask), WebSocketError::Protocol("unknown opcode")),
         (frame(0x09, b"x", mask), WebSocketError::Protocol("a control frame is too long")),
         (frame(0x89, &[0; 126], mask), WebSocketError::Protocol("a control frame is too long")),
-        (frame(0x80, b"x", mask), WebSocketError::Protocol("nothing to go on with")),
+        (frame(0x80, b"x", mask), WebSocketError::Protocol("no message to continue")),
         (
             two(half.clone(), frame(0x81, b"", mask)),
             WebSocketError::Protocol("the message before is not complete"),

@@ -1,4 +1,4 @@
-//! Calls: order, room, deadlines, quarantine, cancelling, loss.
+//! Calls: order, slots, deadlines, quarantine, cancellation, loss.
 
 use serde_json::{Value, json};
 
@@ -51,14 +51,14 @@ fn a_tool_may_take_several_calls_at_once() {
         .enumerate()
         .map(|(n, name)| starts(harness.call(n as u64 + 1, name, "{}")))
         .collect();
-    // Two of `three`; `two` would be the third beside them, and nobody overtakes it.
+    // Two of `three`; `two` would be the third beside them, and no call overtakes it.
     assert_eq!(started, [1, 1, 0, 0, 0, 0]);
     assert_eq!(starts(harness.reply(1, 1, 1)), 1, "`two` beside one `three`");
     assert_eq!(starts(harness.reply(1, 2, 2)), 1, "`three` beside `two`");
     assert_eq!(starts(harness.reply(1, 3, 3)), 0, "`one` runs alone");
     assert_eq!(starts(harness.reply(1, 4, 4)), 1);
     assert_eq!(starts(harness.reply(1, 5, 5)), 1);
-    // The operator's word counts more than the tool's.
+    // The operator's setting overrides the tool's.
     let mut settings = SessionSettings::default();
     let one = ToolSettings { concurrency: Some(1), timeout: None };
     settings.common.tools.insert("three".to_owned(), one);
@@ -150,7 +150,7 @@ fn unanswered_calls_make_a_session_unresponsive() {
         harness.pass(secs(30));
     }
     assert_eq!(harness.gate.operator_list(harness.now)["sessions"][0]["unresponsive"], true);
-    // Agents are told so.
+    // Agents are informed.
     harness.call(4, "a", "{}");
     harness.now = harness.now.after(secs(60));
     let outputs = harness.gate.handle(Input::Wake, harness.now).list;
@@ -182,9 +182,9 @@ fn cancelled_while_running_waits_for_the_client() {
     harness.join(1, "u1", "client", &["a"]);
     harness.call(1, "a", "{}");
     assert_eq!(harness.cancel(1), [cancelled(1, 1, 1, "cancelled by the caller")]);
-    assert!(harness.cancel(1).is_empty(), "it is said once");
+    assert!(harness.cancel(1).is_empty(), "it is sent once");
     assert_eq!(harness.reply(1, 1, 1), [format!("answer 1 {OK} cancelled")]);
-    // A client that ignores it is given its time.
+    // A client that ignores it gets its time.
     harness.call(2, "a", "{}");
     harness.cancel(2);
     harness.call(3, "a", "{}");
@@ -222,7 +222,7 @@ fn queued_calls_continue_after_a_reconnect_and_nothing_is_sent_twice() {
     let lines = harness.join(2, "u1", "client", &["a"]);
     assert!(!lines.iter().any(|line| line.contains("tool.call")), "{lines:?}");
     assert_eq!(harness.reply(2, 1, 1), [format!("answer 1 {OK}"), sent(2, 2, 2, "a", "{}")]);
-    // Its grace is over, it is back: nothing more happens.
+    // Its grace period is over and it is back: nothing more happens.
     assert_eq!(harness.reply(2, 2, 2), [format!("answer 2 {OK}")]);
     assert!(harness.pass(secs(600)).is_empty());
 }

@@ -1,4 +1,4 @@
-//! Register, takeover, soft reconnect, re-binding, goodbye, liveness.
+//! Register, takeover, reconnect, re-binding, bye, liveness.
 
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ fn bad_registers_name_their_field() {
         harness.open(1, None);
         let expected = ["event register_refused -".to_owned(), error(1, -32602, message)];
         assert_eq!(harness.ask(1, "session.register", params), expected);
-        // The socket stays, and a good register is still welcome.
+        // The socket stays, and a valid register is still accepted.
         assert_eq!(
             harness.ask(1, "session.register", good.clone()),
             ["event registered u1", WELCOME]
@@ -138,7 +138,7 @@ fn malformed_frames_are_answered_and_tolerated() {
     );
     assert_eq!(harness.ask(1, "tools/list", json!({})), [error(1, -32601, "no such method")]);
     assert!(harness.tell(1, "whatever", json!({})).is_empty());
-    assert_eq!(harness.say_text(9, "x"), Vec::<String>::new(), "a socket that nobody knows");
+    assert_eq!(harness.say_text(9, "x"), Vec::<String>::new(), "an unknown socket");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn the_newest_socket_wins() {
     let expected = ["event taken_over u1", "close 1 4001 superseded", "event reconnected u1"];
     assert_eq!(lines[..3], expected);
     assert_eq!(lines[3], welcome_back(2));
-    // The old socket is heard only with its answer.
+    // Only answers are accepted from the old socket.
     assert!(harness.ask(1, "ping", Value::Null).is_empty());
     assert!(harness.tell(1, "session.bye", Value::Null).is_empty());
     assert_eq!(harness.reply(1, 1, 1), [format!("answer 1 {OK}")]);
@@ -207,7 +207,7 @@ fn only_the_same_program_takes_over() {
         let refused = harness.ask(2, "session.register", card("u1", kind, base, &["b"]));
         assert_eq!(refused, ["event takeover_refused u1".to_owned(), error(2, -32010, IN_USE)]);
         assert_eq!(harness.names(), ["a"]);
-        // Once it has lost its socket, the old session ends as after a goodbye.
+        // Once it has lost its socket, the old session ends as after a bye.
         harness.close(1);
         let lines = harness.ask(2, "session.register", card("u1", kind, base, &["b"]));
         assert_eq!(lines[..2], ["event ended u1", "event registered u1"]);
@@ -286,7 +286,7 @@ fn a_late_answer_binds_an_anonymous_socket_again() {
         if bound {
             assert_eq!(lines, ["event rebound u1".to_owned(), format!("answer 1 {OK}")]);
             assert_eq!(harness.call(2, "find", "{}"), [sent(2, 2, 2, "find", "{}")]);
-            // Registering on it later is welcome, once.
+            // It may register later, once.
             let lines =
                 harness.ask(2, "session.register", card("u1", "client", "trade", &["find"]));
             assert_eq!(lines, ["event reconnected u1".to_owned(), welcome_back(2)]);
@@ -307,13 +307,13 @@ fn a_bound_socket_may_turn_out_to_be_another_session() {
     harness.close(1);
     harness.open(3, None);
     harness.reply(3, 1, 1);
-    // Refused, it stays what it was.
+    // After a refusal it is unchanged.
     let refused = harness.ask(3, "session.register", card("u2", "server", "trade", &[]));
     assert_eq!(refused[0], "event takeover_refused u2");
     assert_eq!(harness.call(2, "find", "{}"), [sent(3, 2, 2, "find", "{}")]);
     let lines = harness.ask(3, "session.register", card("u3", "client", "trade", &["find"]));
     assert_eq!(lines[..2], ["event lost u1", "event registered u3"]);
-    // The socket to which its call went may still answer it.
+    // The socket that its call was sent to may still answer it.
     assert_eq!(harness.reply(3, 2, 2), [format!("answer 2 {OK}")]);
 }
 
@@ -368,7 +368,7 @@ fn idle_sessions_hide_or_are_asked_to_end() {
     assert_eq!(harness.route("find", "{}"), "u1 {}");
     assert_eq!(harness.pass(secs(1)), ["event idle u1"]);
     assert_eq!(harness.route("find", "{}"), "no_live_session");
-    // Who knows it by its id can wake it.
+    // A call by its id wakes it.
     harness.call(1, "find", r#"{"session_id":"u1"}"#);
     assert_eq!(harness.route("find", "{}"), "u1 {}");
     harness.reply(1, 1, 1);
@@ -399,7 +399,7 @@ fn the_idle_clock_starts_anew_on_reconnect() {
     harness.join(2, "u1", "client", &["find"]);
     assert!(harness.pass(secs(59)).is_empty());
     assert_eq!(harness.pass(secs(1)), ["event idle u1"]);
-    // A hidden one that comes back is seen again.
+    // A hidden session that reconnects is visible again.
     assert_eq!(harness.route("find", "{}"), "no_live_session");
     harness.join(3, "u1", "client", &["find"]);
     assert_eq!(harness.route("find", "{}"), "u1 {}");

@@ -1,4 +1,4 @@
-//! Lists, the showcase, and who is told.
+//! Lists, the showcase, and notifications of views.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -74,7 +74,7 @@ fn the_showcase_outlives_sessions_and_restarts() {
     harness.gate = SessionMachine::new(SessionSettings::default(), entries, harness.now);
     assert_eq!(harness.gate.published(&harness.reach).tools[0].json, kept);
     assert_eq!(harness.route("a", "{}"), "no_live_session");
-    // Five days after the last register, also when nobody comes by.
+    // Five days after the last register, even without any other event.
     harness.watch();
     assert!(harness.pass(secs(5 * 86_400 - 1)).is_empty());
     assert_eq!(harness.pass(secs(2)), ["changed 1"]);
@@ -136,11 +136,7 @@ fn entries_have_their_own_keys() {
     register(&mut harness, 4, "bp", Some("УТ"), "d");
     assert_eq!(harness.names(), ["a", "b", "d"], "one configuration does");
     harness.reach = Reach { infobase_name: only("trade"), ..Reach::default() };
-    assert_eq!(
-        harness.names(),
-        ["a", "d"],
-        "whoever may reach one of its publishers sees an entry"
-    );
+    assert_eq!(harness.names(), ["a", "d"], "a grant that may reach a publisher sees its entry");
     harness.reach = Reach { session_id: only("u2"), ..Reach::default() };
     assert_eq!(harness.names(), ["b"]);
 }

@@ -1,4 +1,4 @@
-//! Whatever a client sends: no panic, no endless depth, and what goes out is JSON.
+//! For any input of a client: no panic, no deep recursion, and all output is JSON.
 
 use serde_json::{Value, json};
 

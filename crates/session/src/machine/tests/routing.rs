@@ -1,4 +1,4 @@
-//! Where calls go, and every reason why one does not.
+//! Targets of calls, and every reason for a refusal.
 
 use serde_json::{Value, json};
 
@@ -133,7 +133,7 @@ fn failures_name_cause_and_candidates() {
     assert_eq!(
         failure.result(false),
         json!({
-            "content": [{"type": "text", "text": "Several sessions serve `both`: say which one with `session_id`. Those that serve it: `c1` (trade, client), `c2` (bp, client), `s1` (trade, server). Nothing was sent."}],
+            "content": [{"type": "text", "text": "Several sessions serve `both`: select one with `session_id`. Sessions that serve it: `c1` (trade, client), `c2` (bp, client), `s1` (trade, server). Nothing was sent."}],
             "isError": true,
             "structuredContent": {"_meta": {"error_code": "session_id_required"}},
             "_meta": {

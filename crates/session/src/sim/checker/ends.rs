@@ -1,4 +1,4 @@
-//! Calls that end: once, in time, by their own answer or for a good reason.
+//! Calls end once, in time, by their own answer or for a valid reason.
 
 use super::{Checker, Observed, Verdict, demand};
 use crate::{CallAnswer, CallNumber, Effect, Millis, SessionFailure, ToolResult};
@@ -6,7 +6,7 @@ use crate::{CallAnswer, CallNumber, Effect, Millis, SessionFailure, ToolResult};
 impl Checker {
     pub(super) fn ended(&mut self, seen: &Observed, answer: &CallAnswer, now: Millis) -> Verdict {
         let call = answer.call;
-        let book = self.books.calls.get_mut(&call).ok_or("ended what was never let in")?;
+        let book = self.books.calls.get_mut(&call).ok_or("ended a call that never started")?;
         demand!(!book.ended, "call {call:?} ended twice");
         demand!(book.uid == *answer.session_id, "call {call:?} ended elsewhere");
         book.ended = true;
@@ -24,13 +24,13 @@ impl Checker {
         let own = format!("{}@{}", call.0, book.uid);
         demand!(result.json.contains(&format!("\"{own}")), "{call:?} got {}", result.json);
         let Observed::Frame(socket, frame) = seen else {
-            return Err("answered by nobody".to_owned());
+            return Err("answered by an unknown socket".to_owned());
         };
         let wire = frame["id"].as_str().and_then(|wire| self.books.wires.get(wire));
         demand!(wire == Some(&call), "{call:?} was answered by guess");
         demand!(self.books.may_answer(*socket, call), "{call:?} was answered by a stranger");
         let uid = book.uid.clone();
-        let session = self.books.sessions.get_mut(&uid).ok_or("answered by nobody")?;
+        let session = self.books.sessions.get_mut(&uid).ok_or("answered by an unknown socket")?;
         session.slots.remove(&call);
         self.count("answered");
         Ok(())
@@ -60,7 +60,7 @@ impl Checker {
                 self.keep_slot(&uid, call, now.after(late), now);
             }
             SessionFailure::Cancelled { .. } => {
-                let at = cancelled.ok_or("cancelled by nobody")?;
+                let at = cancelled.ok_or("cancelled without a request")?;
                 self.count(if unknown { "cancelled running" } else { "cancelled queued" });
                 self.keep_slot(&uid, call, at.after(late), now);
             }
@@ -76,7 +76,7 @@ impl Checker {
             }
             SessionFailure::SessionMismatch { .. } => self.count("mismatch queued"),
             SessionFailure::SessionBusy { .. } => {
-                demand!(is_new, "{call:?} was let in and then refused")
+                demand!(is_new, "{call:?} was started and then refused")
             }
             other => return Err(format!("{call:?} ended with {other:?}")),
         }
@@ -100,7 +100,7 @@ impl Checker {
         self.books.free_slots(now);
     }
 
-    /// The gate has begun anew; if it was not a crash, everything must have come to an end.
+    /// The gate has restarted; unless it crashed, everything must have ended.
     pub(in super::super) fn restart(&mut self, crash: bool) -> Verdict {
         if !crash {
             self.at_rest()?;

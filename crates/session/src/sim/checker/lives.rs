@@ -1,4 +1,4 @@
-//! Sessions begin, come back, are bound again and end as they may.
+//! Sessions start, reconnect, are re-bound and end only as allowed.
 
 use super::super::model::{SessionModel, tools};
 use super::{Checker, Observed, Verdict, demand};
@@ -8,9 +8,12 @@ impl Checker {
     /// A register was accepted.
     pub(super) fn registers(&mut self, seen: &Observed, uid: &str, socket: SocketId) -> Verdict {
         let Observed::Frame(on, frame) = seen else {
-            return Err("registered by itself".to_owned());
+            return Err("registered without a request".to_owned());
         };
-        demand!(*on == socket && seen.method() == "session.register", "registered by itself");
+        demand!(
+            *on == socket && seen.method() == "session.register",
+            "registered without a request"
+        );
         let params = &frame["params"];
         let text = |key: &str| params[key].as_str().unwrap_or_default().to_owned();
         let book = self.books.sockets.get_mut(&socket).ok_or("registered on no socket")?;
@@ -43,7 +46,7 @@ impl Checker {
         session.tools = tools(params);
         let old = session.socket.replace(socket).filter(|old| *old != socket);
         session.lost_at = None;
-        // Whatever the machine thinks, the socket before this one is done with.
+        // Regardless of the machine, the previous socket is finished.
         if let Some(book) = old.and_then(|old| self.books.sockets.get_mut(&old)) {
             demand!(book.leaving, "a superseded socket stays open");
         }
@@ -51,12 +54,14 @@ impl Checker {
     }
 
     pub(super) fn rebinds(&mut self, seen: &Observed, uid: &str, socket: SocketId) -> Verdict {
-        let Observed::Frame(on, frame) = seen else { return Err("re-bound by itself".to_owned()) };
+        let Observed::Frame(on, frame) = seen else {
+            return Err("re-bound without an answer".to_owned());
+        };
         demand!(self.settings.rebind, "re-bound although that is off");
         let call = frame["id"].as_str().and_then(|wire| self.books.wires.get(wire));
         let call = call.and_then(|call| self.books.calls.get(call)).ok_or("re-bound by guess")?;
         demand!(*on == socket && call.uid == uid && !call.ended, "re-bound to the wrong session");
-        let session = self.books.sessions.get_mut(uid).ok_or("re-bound to nobody")?;
+        let session = self.books.sessions.get_mut(uid).ok_or("re-bound to an unknown session")?;
         let book = self.books.sockets.get_mut(&socket).ok_or("re-bound no socket")?;
         demand!(session.socket.is_none(), "re-bound a session that has a socket");
         demand!(!book.registered && book.uid.is_none() && !book.leaving, "re-bound a taken socket");
@@ -73,10 +78,10 @@ impl Checker {
         uid: &str,
         now: Millis,
     ) -> Verdict {
-        let session = self.books.sessions.remove(uid).ok_or("nobody has ended")?;
+        let session = self.books.sessions.remove(uid).ok_or("an unknown session ended")?;
         match event.what {
             SessionEventKind::Bye => {
-                demand!(seen.method() == "session.bye", "a goodbye that nobody said");
+                demand!(seen.method() == "session.bye", "a bye that was not sent");
                 demand!(session.socket == event.socket, "a goodbye from an old socket");
             }
             SessionEventKind::Expired => {

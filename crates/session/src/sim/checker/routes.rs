@@ -1,11 +1,11 @@
-//! Where calls go: to the one session that is meant, or nowhere for the right reason.
+//! Calls go to the selected session, or are refused for the right reason.
 
 use super::super::model::SessionModel;
 use super::{Checker, Verdict, demand};
 use crate::{CallTarget, Reach, SessionFailure};
 
 impl Checker {
-    /// Judges where a call was sent to, or why not.
+    /// Checks the target of a call, or its refusal.
     pub(in super::super) fn routed(
         &mut self,
         name: &str,

@@ -1,4 +1,4 @@
-//! Frames that go out: to the right socket, in order, once, and no more than the client can take.
+//! Frames are sent to the right socket, in order, once, and within the client's concurrency.
 
 use bytes::Bytes;
 use serde_json::Value;
@@ -38,11 +38,11 @@ impl Checker {
         let tag = frame["params"]["arguments"]["tag"].as_u64().ok_or("sent without its tag")?;
         let call = CallNumber(tag);
         self.books.wires.insert(wire, call);
-        let book = self.books.calls.get_mut(&call).ok_or("sent what was never let in")?;
+        let book = self.books.calls.get_mut(&call).ok_or("sent a call that never started")?;
         demand!(!book.sent, "call {call:?} was sent twice");
         demand!(!book.ended, "call {call:?} was sent after its end");
         book.sent = true;
-        let session = self.books.sessions.get_mut(&book.uid).ok_or("sent to nobody")?;
+        let session = self.books.sessions.get_mut(&book.uid).ok_or("sent to an unknown socket")?;
         demand!(session.socket == Some(socket), "sent to an old socket");
         demand!(session.queue.pop_front() == Some(call), "call {call:?} was sent out of turn");
         let concurrency = *session.tools.get(&book.tool).ok_or("sent a tool that is gone")?;
