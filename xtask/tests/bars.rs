@@ -65,7 +65,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// Whose tests all exist: the first column of a page.
+/// Checks that all tests of a page exist; returns its first column.
 fn promises(text: &str) -> BTreeSet<&str> {
     let rows = text.lines().filter(|line| line.starts_with("| ")).skip(1);
     let mut seen = BTreeSet::new();

@@ -1,11 +1,12 @@
-//! The zoo at the gate: servers that hang, drip, lie, crash or flood beside one that is healthy,
-//! through the whole binary. Whatever they do, the healthy one's agents must not feel it.
+//! Faulty servers: servers that hang, drip, send false answers, crash or flood run beside a healthy
+//! one, through the whole binary. Agents of the healthy server must not be affected.
 //!
-//! One trial for each server alone and one for all together, with children of their own for each
-//! agent and with shared ones. `faulty_servers/scenario.rs` is the trial, `faulty_servers/endpoint.rs` the endpoint through
-//! which agents come, `faulty_servers/process.rs` looks at processes from outside.
+//! One trial for each faulty server alone and one for all together, with children per agent and with
+//! shared ones. `faulty_servers/scenario.rs` is the trial, `faulty_servers/endpoint.rs` the endpoint
+//! of the agents, `faulty_servers/process.rs` inspects processes from outside.
 //!
-//! This binary is its own servers: toolgate starts it as `faulty_servers be-a-faulty-server NAME`.
+//! This binary is its own faulty servers: toolgate starts it as
+//! `faulty_servers be-a-faulty-server NAME`.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,

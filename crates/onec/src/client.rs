@@ -1,4 +1,5 @@
-//! The life of the client: connect, register if it is its way, hear, work, lose the socket, again.
+//! The main loop of the client: connect, register if its profile does, receive, work, lose the
+//! socket, repeat.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,15 +16,15 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 use super::wire::{self, ReceivedFrame};
 use super::{ClientOptions, ClientProfile, ClientRecord, Command, tools};
 
-/// A handshake that takes longer is given up.
+/// The time limit of a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(5);
 
-/// Every so manieth reconnect of a server channel opens a socket that says nothing.
+/// Every third reconnect of a server channel opens a socket that sends nothing.
 const PROBE_EVERY: u32 = 3;
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// A call that waits for its turn, and the process that has heard it.
+/// A queued call, and the process that received it.
 struct Work {
     process: u32,
     id: String,
@@ -35,7 +36,7 @@ struct ClientLoop {
     options: ClientOptions,
     seen: Arc<Mutex<ClientRecord>>,
     tools: Value,
-    /// Counts its restarts; also its pid.
+    /// The number of its restarts; also its pid.
     process: u32,
     /// Whether this process has registered.
     registered: bool,
@@ -48,11 +49,11 @@ struct ClientLoop {
 
 /// Why it no longer has a socket.
 enum Loss {
-    /// It will try again.
+    /// It will reconnect.
     Lost,
-    /// It comes back at once, as a server channel does.
+    /// It reconnects at once, as a server channel does.
     Renewed,
-    /// It has ended.
+    /// It has exited.
     Ended,
 }
 
@@ -99,7 +100,7 @@ pub(super) async fn live(
     }
 }
 
-/// One call at a time, in order of arrival, whatever happens to sockets meanwhile.
+/// Runs one call at a time, in order of arrival, regardless of the state of the socket.
 async fn labour(
     pace: Duration,
     mut inbox: UnboundedReceiver<Work>,
@@ -139,7 +140,7 @@ impl ClientLoop {
         loss
     }
 
-    /// `None`: the socket is lost.
+    /// Returns `None` when the socket is lost.
     async fn talk(
         &mut self,
         socket: &mut Socket,
@@ -180,7 +181,7 @@ impl ClientLoop {
                     Command::Drop => return None,
                     Command::Bye { request } => {
                         say(socket, wire::bye(request)).await?;
-                        // It waits until the other side closes, as far as it does.
+                        // Waits until the peer closes.
                         while let Ok(Some(Ok(_))) = timeout(HANDSHAKE, socket.next()).await {}
                         return Some(Loss::Ended);
                     }
@@ -205,8 +206,8 @@ impl ClientLoop {
         }
     }
 
-    /// Closes as one should: what was sent to it before the other side knew is still heard, and
-    /// answered on the next socket.
+    /// Closes properly: frames that were sent before the peer received the close are still
+    /// received, and answered on the next socket.
     async fn close(&mut self, socket: &mut Socket) {
         if socket.close(None).await.is_err() {
             return;
@@ -218,7 +219,7 @@ impl ClientLoop {
         }
     }
 
-    /// Whether it is to end.
+    /// Handles a frame; returns whether to exit.
     fn hear(&mut self, text: &str) -> bool {
         let mut seen = self.seen.lock();
         match wire::hear(text) {
@@ -240,7 +241,7 @@ impl ClientLoop {
             }
             ReceivedFrame::Answer(_) | ReceivedFrame::Other => {}
         }
-        // A thin client ends the whole application when it is asked to.
+        // A thin client exits the whole application on request.
         seen.shutdown && self.options.profile == ClientProfile::Thin
     }
 
@@ -253,7 +254,8 @@ impl ClientLoop {
         Some(())
     }
 
-    /// A server channel tries now and then whether anybody is there, and says nothing.
+    /// A server channel sometimes opens a socket and sends nothing, to check whether the server is
+    /// there.
     async fn probe(&mut self) {
         let connects = self.seen.lock().connects;
         if connects.is_multiple_of(PROBE_EVERY) {

@@ -1,4 +1,4 @@
-//! Against a gate of a few lines that accepts sockets and says what it is told to say.
+//! Against a minimal server that accepts sockets and sends what the test provides.
 
 use std::time::Duration;
 
@@ -130,9 +130,9 @@ async fn a_thin_client_comes_back_without_a_name() {
     client.restart();
     let mut peer = gate.accept().await;
     let register = peer.hears().await;
-    assert_eq!(register["method"], "session.register", "a new process says who it is");
+    assert_eq!(register["method"], "session.register", "a new process registers");
     assert_eq!(register["params"]["pid"], 2);
-    // Asked to end, it ends.
+    // It exits on request.
     peer.says(json!({"jsonrpc": "2.0", "id": "s", "method": "session.shutdown", "params": {}}))
         .await;
     assert!(soon(client.ended()).await.shutdown);
@@ -150,10 +150,10 @@ async fn a_server_channel_comes_back_again_and_again() {
         let mut peer = gate.accept().await;
         let register = peer.hears().await.to_string();
         assert!(register.contains("session.register") && register.contains("execute_query"));
-        // It closes as one should, so somebody has to hear it.
+        // It closes properly, so the peer must receive the close.
         tokio::spawn(async move { while let Some(Ok(_)) = peer.0.next().await {} });
     }
-    // Then one that says nothing, and the next one that does.
+    // Then one that sends nothing, and the next one that does.
     let mut probe = gate.accept().await;
     assert_eq!(gate.accept().await.hears().await["params"]["client_uid"], "u1");
     assert!(probe.0.next().now_or_never().is_none());

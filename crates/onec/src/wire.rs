@@ -1,21 +1,21 @@
-//! What a 1C client says and hears, in its own clumsy way.
+//! Encodes and decodes frames as a 1C client does, with its limitations.
 
 use serde_json::{Map, Value, json};
 
 use super::{ClientOptions, tools};
 
-/// A frame that it could make sense of.
+/// A received frame.
 #[derive(Debug, PartialEq)]
 pub(crate) enum ReceivedFrame {
-    /// It is to do something.
+    /// A call.
     Call { id: String, name: String, arguments: Value },
-    /// A call that it loses silently.
+    /// A call that is dropped silently.
     Unreadable,
-    /// It is to stop doing something.
+    /// A cancellation.
     Cancel,
-    /// It is to end.
+    /// A request to exit.
     Shutdown,
-    /// An answer to something it said: the error, if it is one.
+    /// A response: the error, if it is one.
     Answer(Option<Value>),
     /// Anything else.
     Other,
@@ -82,7 +82,7 @@ pub(crate) fn hear(text: &str) -> ReceivedFrame {
     }
 }
 
-/// 1C reads objects into structures, whose keys must be identifiers.
+/// 1C parses objects into structures, whose keys must be identifiers.
 fn readable(value: &Value) -> bool {
     match value {
         Value::Object(members) => {

@@ -1,11 +1,11 @@
-//! Chance that can be repeated: the same seed rolls the same numbers everywhere.
+//! A seeded random number generator: equal seeds give equal numbers everywhere.
 
-/// Splitmix64: enough to shake things up.
+/// SplitMix64.
 #[derive(Debug, Clone)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// Dice for one seed.
+    /// A generator for one seed.
     pub fn new(seed: u64) -> Self {
         Self(seed)
     }
@@ -24,12 +24,12 @@ impl Dice {
         self.roll().is_multiple_of(n.max(1))
     }
 
-    /// A number below `n`; 0 if there is none.
+    /// A number below `n`; 0 if `n` is 0.
     pub fn below(&mut self, n: usize) -> usize {
         usize::try_from(self.roll() % (n.max(1) as u64)).unwrap_or(0)
     }
 
-    /// Another order.
+    /// Shuffles the items.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));

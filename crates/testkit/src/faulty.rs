@@ -1,14 +1,14 @@
-//! The zoo: MCP servers that misbehave, each in one way and otherwise well.
+//! Faulty MCP servers: each misbehaves in one way and is otherwise correct.
 //!
-//! Every server shakes hands (2025-11-25 and older), lists its tools and answers `tools/call echo`
-//! with its `text`, so that it can be attached like any server; what it does besides is in
-//! [`FaultyServer`]. `answer` holds what is right, `behaviour` what each server makes of it, `live` the transcript
-//! over stdio, [`endless`] the server that speaks HTTP.
+//! Every server performs the handshake (2025-11-25 and older), lists its tools and answers
+//! `tools/call echo` with its `text`, so that it can be attached like any server; [`FaultyServer`]
+//! lists the faults. `answer` makes correct answers, `behaviour` applies the fault, `live` runs a
+//! server over stdio, [`endless`] is the one over HTTP.
 //!
-//! `toolgate-faulty SERVER [--amount N]` is the zoo as a process. A test binary with a `main` of its
-//! own can be its servers itself: see [`main_if_child`].
+//! `toolgate-faulty SERVER [--amount N]` runs a server as a process. A test binary with its own
+//! `main` can run them itself: see [`main_if_child`].
 //!
-//! Invariant: without `--amount` a server is harmless to the machine that it runs on.
+//! Invariant: without `--amount` a server is harmless to its machine.
 
 mod answer;
 mod behaviour;
@@ -28,46 +28,46 @@ use clap::{Parser, ValueEnum};
 pub(crate) use self::answer::{ClientMessage, ServerState};
 pub use self::behaviour::FALSE_ANSWER;
 
-/// A kind of misbehaviour, and what `--amount` is to it.
+/// A fault, and the meaning of `--amount`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum FaultyServer {
-    /// Does everything right.
+    /// No fault.
     Healthy,
-    /// Answers what has come together in another order; amount: the seed.
+    /// Answers concurrent requests in another order; amount: the seed.
     Shuffling,
     /// The same, and speaks protocol 2026-07-28 only.
     ShufflingNewer,
     /// Answers everything late; amount: milliseconds.
     Slow,
-    /// Says one byte at a time; amount: milliseconds between two.
+    /// Sends one byte at a time; amount: milliseconds between two bytes.
     Dripping,
     /// Never answers.
     Silent,
-    /// Dies before it has said anything.
+    /// Exits before it sends anything.
     CrashAtStart,
-    /// Dies when it is called.
+    /// Exits when it is called.
     CrashMidCall,
-    /// Dies after the first half of an answer to a call.
+    /// Exits after the first half of an answer to a call.
     CrashHalfAnswer,
-    /// Prints things that are no messages around every one that is.
+    /// Prints invalid lines around every message.
     Garbage,
-    /// Says too much on stderr before it answers its first call; amount: bytes.
+    /// Floods stderr before it answers its first call; amount: bytes.
     StderrFlood,
     /// Answers calls with a very long line; amount: bytes.
     LongLine,
     /// HTTP: answers with event streams that never end; amount: milliseconds between two events.
     EndlessSse,
-    /// Answers ids that nobody has used before the one that it was asked with.
+    /// Answers unused ids before the requested one.
     WrongIds,
     /// Answers everything twice.
     Twice,
-    /// Answers the ids around the one that it was asked with.
+    /// Answers the ids around the requested one.
     OtherIds,
-    /// Says all the time that its list has changed; amount: notifications at once.
+    /// Sends list_changed notifications continuously; amount: notifications at once.
     ListChangedStorm,
     /// Has very many tools; amount: how many.
     ManyTools,
-    /// Has another list whenever it is read.
+    /// Returns a different list on every request.
     ChangingList,
     /// Ignores SIGTERM and the end of its input, and has a child that does too.
     Stubborn,
@@ -77,37 +77,37 @@ pub enum FaultyServer {
 #[derive(Parser)]
 #[command(name = "toolgate-faulty")]
 struct Args {
-    /// Which one
+    /// The server to run
     server: FaultyServer,
-    /// How much of it; what it counts is the server's matter
+    /// The amount; its meaning depends on the server
     #[arg(long)]
     amount: Option<u64>,
 }
 
-/// The first word with which a test binary is asked to be a server.
+/// The first argument that makes a test binary run a faulty server.
 pub const CHILD_ARGUMENT: &str = "be-a-faulty-server";
-/// What the child of a stubborn one is called.
+/// The argument for the child of a stubborn server.
 const GRANDCHILD: &str = "grandchild";
 
 // === impl FaultyServer ===
 
 impl FaultyServer {
-    /// All of them.
+    /// All servers.
     pub fn all() -> &'static [Self] {
         Self::value_variants()
     }
 
-    /// The name by which the command line knows it.
+    /// Its name on the command line.
     pub fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// Whether it listens instead of speaking over stdio.
+    /// Whether it uses HTTP instead of stdio.
     pub fn listens(self) -> bool {
         self == Self::EndlessSse
     }
 
-    /// How much of it, if nobody says.
+    /// The default amount.
     pub fn usual_amount(self) -> u64 {
         match self {
             Self::Slow => 200,
@@ -121,14 +121,14 @@ impl FaultyServer {
     }
 }
 
-/// Is a server if the first word of the command line is [`CHILD_ARGUMENT`]; the others say which. Then this
-/// returns when the server has died.
+/// Runs a server if the first argument is [`CHILD_ARGUMENT`]; the others select it. Returns when
+/// the server has exited.
 pub fn main_if_child() -> Option<ExitCode> {
     let mut words = std::env::args_os().skip(1);
     (words.next()? == CHILD_ARGUMENT).then(|| main(words))
 }
 
-/// The whole program, with the words of its command line.
+/// The whole program, with its command-line arguments.
 pub fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
     let mut words = words.peekable();
     if words.peek().is_some_and(|word| word == GRANDCHILD) {
@@ -137,7 +137,7 @@ pub fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
     let words = match Args::try_parse_from(std::iter::once("toolgate-faulty".into()).chain(words)) {
         Ok(words) => words,
         Err(error) => {
-            // Nobody is left to be told that nobody can be told.
+            // If printing fails, there is nothing left to do.
             drop(error.print());
             return ExitCode::from(64);
         }
@@ -156,7 +156,7 @@ fn serve(server: FaultyServer, amount: u64) -> io::Result<u8> {
     if server.listens() {
         let endless = endless::EndlessServer::start(Duration::from_millis(amount))?;
         writeln!(stdout(), "{}", serde_json::json!({ "url": endless.url() }))?;
-        // Until it is killed.
+        // Runs until it is killed.
         loop {
             std::thread::park();
         }

@@ -1,12 +1,12 @@
-//! A fleet: many programs that dial in at once, all with equal tools, and answer at once.
+//! A fleet: many simulated sessions with equal tools, which answer at once.
 //!
-//! [`start_fleet`] returns when every one of them has registered. Member `n` is `fleet-n` of kind
-//! `client` in the base `base-(n mod bases)`. `echo` answers with its arguments as they came; every
-//! other tool also says which member it is and which tool was called, so that an answer from the
-//! wrong place shows.
+//! [`start_fleet`] returns when all members have registered. Member `n` is `fleet-n` of kind
+//! `client` in the infobase `base-(n mod bases)`. `echo` returns its arguments unchanged; every
+//! other tool also returns the member and the tool, so that an answer of a wrong member is
+//! detected.
 //!
-//! Invariant: a member that loses its socket, or is refused, is an error of [`Fleet::ended`]; it
-//! never comes back by itself.
+//! Invariant: a member that loses its socket or is refused is an error of [`Fleet::ended`]; it
+//! never reconnects.
 
 use anyhow::{Context as _, Result, bail, ensure};
 use futures_util::{SinkExt as _, StreamExt as _};
@@ -19,26 +19,26 @@ use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
 use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async_with_config};
 
-/// How large a fleet, and what it publishes.
+/// The size of a fleet, and what it publishes.
 #[derive(Debug, Clone)]
 pub struct FleetOptions {
-    /// Where it dials: `ws://HOST:PORT/sessions`.
+    /// The URL: `ws://HOST:PORT/sessions`.
     pub url: String,
-    /// How many members.
+    /// The number of members.
     pub sessions: usize,
-    /// Tools of each, `echo` among them.
+    /// The number of tools of each, including `echo`.
     pub tools: usize,
-    /// Over how many infobases they are spread.
+    /// The number of infobases.
     pub bases: usize,
 }
 
-/// A fleet that has registered; it leaves without a word when this is dropped.
+/// A registered fleet; dropping it closes its sockets without a close frame.
 #[derive(Debug)]
 pub struct Fleet(JoinSet<Result<()>>);
 
 type Socket = WebSocketStream<MaybeTlsStream<TcpStream>>;
 
-/// What a member is sent, as far as it looks at it.
+/// A received frame, as far as it is needed.
 #[derive(Deserialize)]
 struct Frame<'a> {
     #[serde(borrow)]
@@ -55,7 +55,7 @@ struct Call<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// Dials with all members at once, and waits until all have registered.
+/// Connects all members concurrently, and waits until all have registered.
 pub async fn start_fleet(options: &FleetOptions) -> Result<Fleet> {
     let tools = definitions(options.tools);
     let mut joining = JoinSet::new();
@@ -73,11 +73,11 @@ pub async fn start_fleet(options: &FleetOptions) -> Result<Fleet> {
 }
 
 impl Fleet {
-    /// Waits until the first member has ended, and says why.
+    /// Waits until the first member has ended, and returns why.
     pub async fn ended(&mut self) -> Result<()> {
         match self.0.join_next().await {
             Some(ended) => ended.context("a member failed")?,
-            None => bail!("there was nobody"),
+            None => bail!("the fleet is empty"),
         }
     }
 }
@@ -87,12 +87,12 @@ pub fn uid(number: usize) -> String {
     format!("fleet-{number}")
 }
 
-/// What tool `number` of a member is called; the first is `echo`.
+/// The name of tool `number` of a member; the first is `echo`.
 pub fn tool(number: usize) -> String {
     if number == 0 { "echo".to_owned() } else { format!("tool_{number}") }
 }
 
-/// The text with which a member answers a call of a tool other than `echo`.
+/// The answer of a member to a call of a tool other than `echo`.
 pub fn signed(uid: &str, tool: &str, arguments: &str) -> String {
     format!("{uid} {tool} {arguments}")
 }

@@ -1,4 +1,4 @@
-//! What `/mcp` costs: many servers behind one endpoint, and badly behaved ones beside a good one.
+//! The cost of `/mcp`: many servers behind one endpoint, and faulty servers beside a healthy one.
 //!
 //! Each figure is a ratio between two toolgates in the same run, measured in turn: one with few
 //! servers and one with many, one without faulty servers and one with them.
@@ -12,22 +12,22 @@ use super::places::{Place, ratio_row, turns};
 use super::table::{Row, say};
 use super::{ALL, Extent, FAULTY};
 
-/// How many servers stand behind one endpoint.
+/// The numbers of servers behind one endpoint.
 const SERVERS: [usize; 3] = [1, 10, 100];
-/// Tools of each of them.
+/// Tools of each server.
 const TOOLS: usize = 100;
-/// Tools that toolgate has itself.
+/// Built-in tools of toolgate.
 const BUILT_IN: usize = 3;
-/// A call may cost so much more with many servers.
+/// The maximum cost ratio of a call with many servers.
 const CALL_AIM: f64 = 1.1;
-/// A listed tool may cost so much more in a long list.
+/// The maximum cost ratio of a listed tool in a long list.
 const LIST_AIM: f64 = 1.5;
-/// The slowest calls may take so much longer beside the all.
+/// The maximum ratio of the slowest calls beside faulty servers.
 const FAULTY_AIM: f64 = 1.5;
-/// The first surveys need so long; what is measured is what comes after them.
+/// How long the first list refreshes take; measurements start after them.
 const SETTLING: Duration = Duration::from_secs(5);
 
-/// Both measurements, as far as they are wanted.
+/// Both measurements, if selected.
 pub(super) fn rows(arena: &Arena, extent: &Extent, wants: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let mut rows = Vec::new();
     if wants(ALL) {
@@ -98,14 +98,14 @@ fn beside_faulty_servers(arena: &Arena, extent: &Extent) -> Result<Row> {
     std::thread::sleep(SETTLING);
     let load = ["--mode", "echo", "--prefix", "s0__", "--clients", "4"].map(str::to_owned);
     let rounds = turns(arena, &places, extent, "p99_us", |_| load.to_vec());
-    // Asked to stop, not killed: a toolgate that is killed cannot end the servers that ignore it.
+    // Stopped, not killed: a killed toolgate cannot end the servers that ignore it.
     gates.into_iter().try_for_each(Running::stop)?;
     let rounds = rounds?;
     let what = "call beside all faulty servers, p99, 4 clients, to the same without it".to_owned();
     Ok(ratio_row(what, FAULTY_AIM, &rounds, 0, 1, 1.0))
 }
 
-/// Everything that speaks over stdio and misbehaves.
+/// All faulty servers over stdio.
 const FAULTY_SERVERS: [&str; 17] = [
     "shuffling",
     "slow",

@@ -1,4 +1,4 @@
-//! Through which endpoint agents reach the servers, and what tools are called there.
+//! The endpoint of the agents, and the names of tools there.
 
 use crate::agent::{Agent, NEWEST};
 use crate::gate::Gate;
@@ -8,23 +8,23 @@ use crate::wire::Reply;
 #[derive(Debug)]
 pub(crate) struct Endpoint {
     pub(crate) name: &'static str,
-    /// The path at which all servers are reached at once, their tools called `<server>__<tool>`;
-    /// none if every server has an endpoint of its own.
+    /// The path of all servers at once, with tools named `<server>__<tool>`; `None` if every
+    /// server has its own endpoint.
     pub(crate) all_at: Option<&'static str>,
 }
 
-/// The endpoints that every trial is made at.
+/// The endpoints of every trial.
 pub(crate) const ENDPOINTS: &[Endpoint] =
     &[Endpoint { name: "single", all_at: None }, Endpoint { name: "all", all_at: Some("/mcp") }];
 
-/// An agent at an endpoint, who uses one server.
+/// An agent at an endpoint that uses one server.
 pub(crate) struct Visitor {
     pub(crate) agent: Agent,
     prefix: String,
 }
 
 impl Endpoint {
-    /// Opens an agent session for `server`; the answer if none was opened.
+    /// Opens an agent session for `server`; the response if that failed.
     pub(crate) fn enter(&self, gate: &Gate, server: &str) -> Result<Visitor, Reply> {
         let (path, prefix) = match self.all_at {
             Some(path) => (path.to_owned(), format!("{server}__")),

@@ -1,4 +1,4 @@
-//! One trial: servers beside a healthy server, agents at all of them, and what must hold after.
+//! One trial: faulty servers beside a healthy one, agents that use all of them, and the checks afterwards.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -19,15 +19,15 @@ pub(crate) const INSTANCES: [&str; 2] = ["per-agent", "shared"];
 /// How much memory the gateway may need at most, in MiB. A list of 100,000 tools is a line of
 /// 15 MiB, of which there are a few copies for each of the agents that read it.
 const MEMORY: u64 = 512;
-/// How much a server alone says on stderr.
+/// How much a server alone writes to stderr.
 const FLOOD: u64 = 1024 * 1024 * 1024;
-/// How many agents use the healthy server, and how many each server.
+/// The number of agents of the healthy server, and of each faulty one.
 const HEALTHY_AGENTS: usize = 4;
 const FAULTY_AGENTS: usize = 2;
-/// How often a healthy tool is called at least, and at most while servers are still at it.
+/// The minimum number of calls of a healthy tool, and the maximum while faulty servers are in use.
 const CALLS: (usize, usize) = (25, 400);
 
-/// Visits these servers and the healthy server at once.
+/// Uses these faulty servers and the healthy one at once.
 pub(crate) fn run_scenario(endpoint: &Endpoint, servers: &[FaultyServer], instances: &str) {
     let mark = mark();
     let endless = EndlessServer::start(Duration::from_millis(1)).unwrap();
@@ -52,7 +52,7 @@ pub(crate) fn run_scenario(endpoint: &Endpoint, servers: &[FaultyServer], instan
     });
 
     if instances == "shared" {
-        // Nobody's own, so nobody's end is theirs.
+        // Shared children do not end with an agent session.
         gate.configure("audit: { durability: off }");
     }
     eventually("all children are gone, and reaped", || {
@@ -68,7 +68,7 @@ pub(crate) fn run_scenario(endpoint: &Endpoint, servers: &[FaultyServer], instan
     report(servers, instances, memory);
 }
 
-/// Calls the healthy server until the servers are done with; every answer is right.
+/// Calls the healthy server until the faulty ones are finished; every answer must be correct.
 fn use_healthy(endpoint: &Endpoint, gate: &Gate, number: usize, over: &AtomicBool) {
     let visitor = endpoint.enter(gate, "healthy").unwrap_or_else(|reply| panic!("{reply:?}"));
     let (least, most) = CALLS;
@@ -83,8 +83,8 @@ fn use_healthy(endpoint: &Endpoint, gate: &Gate, number: usize, over: &AtomicBoo
     assert_eq!(visitor.agent.delete().status, 200);
 }
 
-/// Uses a server. It may fail in any way that says so, and a liar may lie. What it says of its
-/// own accord is asked for and never read.
+/// Uses a faulty server. It may fail with an error code, and some may send false answers. Its
+/// notifications are requested and never read.
 fn use_faulty(endpoint: &Endpoint, gate: &Gate, server: FaultyServer) {
     let name = server.name();
     let Ok(visitor) = endpoint.enter(gate, &name) else { return };
@@ -109,7 +109,7 @@ fn call_faulty(visitor: &Visitor, server: FaultyServer, call: usize) {
     );
 }
 
-/// Whether it answers what nobody asked it; agents that share it may hear that.
+/// Whether it sends unsolicited answers; agents that share it may receive them.
 fn lies(server: FaultyServer) -> bool {
     matches!(server, FaultyServer::OtherIds | FaultyServer::Twice | FaultyServer::WrongIds)
 }
@@ -126,7 +126,7 @@ fn config(
     endless: &EndlessServer,
 ) -> String {
     let program = std::env::current_exe().unwrap();
-    // A disk that cannot follow refuses calls, and that is another test's business.
+    // A slow disk would refuse calls, which another test covers.
     let mut config = "audit: { durability: off }\nservers:\n".to_owned();
     for server in servers.iter().chain([&FaultyServer::Healthy]) {
         let name = server.name();

@@ -1,4 +1,4 @@
-//! Runs one animal of the zoo.
+//! Runs one faulty server.
 
 use std::process::ExitCode;
 

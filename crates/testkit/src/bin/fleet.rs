@@ -1,4 +1,4 @@
-//! Runs a fleet and prints `{"registered":…}` as its first line, once all have registered.
+//! Runs a fleet and prints `{"registered":…}` as its first line, once all members have registered.
 
 use std::io::{Write as _, stdout};
 
@@ -9,23 +9,23 @@ use toolgate_testkit::fleet::{FleetOptions, start_fleet};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Many programs that dial in and answer at once, for measuring.
+/// Many simulated sessions that answer at once, for benchmarks.
 #[derive(Parser)]
 struct Args {
-    /// Where sessions dial in
+    /// The URL for sessions
     url: String,
-    /// How many there are
+    /// The number of sessions
     #[arg(long, default_value_t = 1)]
     sessions: usize,
-    /// Tools of each
+    /// The number of tools of each session
     #[arg(long, default_value_t = 20)]
     tools: usize,
-    /// Infobases that they are spread over
+    /// The number of infobases
     #[arg(long, default_value_t = 10)]
     bases: usize,
 }
 
-// One thread leaves the other processors to what is measured.
+// One thread leaves the other processors to the measured process.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let Args { url, sessions, tools, bases } = Args::parse();

@@ -11,24 +11,24 @@ use toolgate_testkit::load::{self, LoadLength, LoadPlan, LoadRequest};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Calls an MCP server from many clients at once and checks every answer.
+/// Calls an MCP server from many clients concurrently and checks every answer.
 #[derive(Parser)]
 struct Args {
     /// The MCP endpoint
     url: Uri,
-    /// What to ask for
+    /// The request to repeat
     #[arg(long, value_enum, default_value_t = Mode::Echo)]
     mode: Mode,
     /// Clients, each with its own connection and session
     #[arg(long, default_value_t = 1)]
     clients: usize,
-    /// Measure for so many seconds
+    /// Measured time in seconds
     #[arg(long, default_value_t = 3.0)]
     seconds: f64,
-    /// Seconds of warm-up before that
+    /// Warm-up time in seconds
     #[arg(long, default_value_t = 0.3)]
     warm_up: f64,
-    /// Measure so many requests of each client instead, after a tenth as many to warm up
+    /// Measure this many requests of each client instead, after a tenth as many to warm up
     #[arg(long)]
     count: Option<u64>,
     /// Bytes of a `big` or `structured` result
@@ -37,10 +37,10 @@ struct Args {
     /// A bearer token for every request
     #[arg(long)]
     token: Option<String>,
-    /// What stands before the tools' names at this endpoint
+    /// The prefix of tool names at this endpoint
     #[arg(long, default_value = "")]
     prefix: String,
-    /// How many tools a list must name
+    /// The number of tools that a list must contain
     #[arg(long, default_value_t = 3)]
     tools: usize,
 }
@@ -53,7 +53,7 @@ enum Mode {
     Structured,
 }
 
-// One thread leaves the other processors to what is measured.
+// One thread leaves the other processors to the measured process.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let args = Args::parse();

@@ -1,8 +1,8 @@
-//! Tools and a prompt that ask their client before they answer, in the way of its era.
+//! Tools and a prompt that request input before they answer, in the client's era.
 //!
-//! What is asked is a list of rounds, each a map of requests. A client of the older era is sent
-//! the requests of a round all at once and the tool waits for the answers; one of the newer era gets
-//! `input_required` and comes back, with a state where the tool keeps one.
+//! Input is a list of rounds, each a map of requests. A client of the older era receives the
+//! requests of a round concurrently and the tool waits for the answers; one of the newer era
+//! receives `input_required` and retries, with a state if the tool has one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use super::fixture::is_modern;
 use super::table::typed;
 
-/// What a tool or prompt asks, and what it makes of the answers.
+/// The input that a tool or prompt requests, and the answer it derives.
 pub(super) struct Question {
     rounds: Vec<BTreeMap<&'static str, Value>>,
     keeps_state: bool,
@@ -30,24 +30,24 @@ pub(super) struct Question {
 
 type Answers = BTreeMap<String, Value>;
 
-/// What became of it.
+/// The result of requesting input.
 pub(super) enum QuestionOutcome {
-    /// Something must be answered first.
+    /// More input is required.
     More(InputRequiredResult),
-    /// Everything was answered.
+    /// All input was received.
     Done(String),
-    /// A client of the older era cannot be asked this.
+    /// A client of the older era cannot provide this input.
     Refused(String),
 }
 
-/// What a client of the newer era brings back.
+/// The input in a retry of a client of the newer era.
 #[derive(Default)]
 pub(super) struct RetryInput {
     answers: InputResponses,
     state: Option<String>,
 }
 
-/// The states that were given out, with the round they belong to and what was answered before it.
+/// The issued states, with their round and the earlier answers.
 #[derive(Default)]
 pub(super) struct States {
     given: Mutex<HashMap<String, (usize, Answers)>>,
@@ -56,7 +56,7 @@ pub(super) struct States {
 
 // === impl Asking ===
 
-/// What a call asks, if its tool asks at all.
+/// The input that a call requires, if any.
 pub(super) fn of_tool(
     request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
@@ -132,7 +132,7 @@ pub(super) fn of_tool(
     Some(asking)
 }
 
-/// What the prompt asks.
+/// The input that the prompt requires.
 pub(super) fn of_prompt() -> Question {
     let schema = object(&json!({"context": {"type": "string"}}));
     let question = elicitation("What context should the prompt use?", &schema);
@@ -157,7 +157,7 @@ impl Question {
         self
     }
 
-    /// Asks in the way of the client's era.
+    /// Requests input in the client's era.
     pub(super) async fn ask(
         &self,
         states: &States,
@@ -198,7 +198,7 @@ impl Question {
         Ok(QuestionOutcome::Done((self.says)(&answers)))
     }
 
-    /// Takes what was brought and asks for what is missing.
+    /// Takes the provided input and requests what is missing.
     fn ask_again(
         &self,
         states: &States,
@@ -257,7 +257,7 @@ impl States {
     }
 }
 
-/// The capability that a question needs and the client has not declared.
+/// The capability that a request needs and the client has not declared.
 fn lacks(question: &Value, context: &RequestContext<RoleServer>) -> Option<&'static str> {
     let needed = match question.get("method").and_then(Value::as_str) {
         Some("elicitation/create") => "elicitation",
@@ -268,7 +268,7 @@ fn lacks(question: &Value, context: &RequestContext<RoleServer>) -> Option<&'sta
     declared.get(needed).is_none().then_some(needed)
 }
 
-/// Whether an answer has the shape that its question asks for.
+/// Whether an answer has the requested shape.
 fn fits(question: &Value, answer: &Value) -> bool {
     match question.get("method").and_then(Value::as_str) {
         Some("elicitation/create") => answer.get("action").is_some_and(Value::is_string),

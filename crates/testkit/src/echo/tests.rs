@@ -47,7 +47,7 @@ async fn answers_each_request_under_its_own_id() {
     let text = json!(content::big_text(100));
     let big = format!(r#"{{"content":[{{"type":"text","text":{text}}}],"isError":false}}"#);
     let cases = [
-        // an id keeps its spelling, arguments come back as the text they were
+        // an id keeps its spelling, arguments come back unchanged
         (
             r#"{"jsonrpc":"2.0","id":1e0,"method":"tools/call","params":{"name":"echo","arguments":{"n": 1.0}}}"#,
             r#"{"jsonrpc":"2.0","id":1e0,"result":{"content":[{"type":"text","text":"{\"n\": 1.0}"}],"isError":false}}"#.to_owned(),

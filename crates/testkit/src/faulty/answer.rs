@@ -1,6 +1,6 @@
-//! What a well-behaved server would answer: from a message to a message, without I/O.
+//! Correct answers: from a message to a message, without I/O.
 //!
-//! Tools: `echo` gives its argument `text` back, `count` says how many calls this server has had.
+//! Tools: `echo` returns its argument `text`, `count` the number of calls so far.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ const VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-
 const LATEST: &str = "2025-11-25";
 const NEWER: &str = "2026-07-28";
 
-/// A message of the client, as far as a server looks.
+/// A message of the client, as far as it is needed.
 #[derive(Debug, Deserialize)]
 pub(crate) struct ClientMessage {
     pub(crate) id: Option<Value>,
@@ -20,7 +20,7 @@ pub(crate) struct ClientMessage {
     pub(crate) params: Value,
 }
 
-/// One server's knowledge.
+/// The state of one server.
 #[derive(Debug)]
 pub(crate) struct ServerState {
     server: FaultyServer,
@@ -45,7 +45,7 @@ impl ServerState {
         Self { server, amount, calls: 0, reads: 0 }
     }
 
-    /// The right answer; none to what is no request.
+    /// The correct answer; `None` if the message is not a request.
     pub(crate) fn answer(&mut self, message: &ClientMessage) -> Option<Value> {
         let (Some(id), Some(method)) = (&message.id, &message.method) else { return None };
         let outcome = match method.as_str() {
@@ -65,7 +65,7 @@ impl ServerState {
                 self.calls += 1;
                 self.call(&message.params)
             }
-            _ => Err((-32601, "there is no such method")),
+            _ => Err((-32601, "unknown method")),
         };
         Some(match outcome {
             Ok(mut result) => {
@@ -80,7 +80,7 @@ impl ServerState {
         })
     }
 
-    /// Whether it speaks the protocol without a handshake, and no other.
+    /// Whether it speaks only the protocol without a handshake.
     fn is_newer(&self) -> bool {
         self.server == FaultyServer::ShufflingNewer
     }
@@ -119,7 +119,7 @@ impl ServerState {
                 text.ok_or((-32602, "`echo` needs a `text`"))?.to_owned()
             }
             Some("count") => self.calls.to_string(),
-            _ => return Err((-32602, "there is no such tool")),
+            _ => return Err((-32602, "unknown tool")),
         };
         let mut content = vec![json!({"type": "text", "text": text})];
         if self.server == FaultyServer::LongLine {

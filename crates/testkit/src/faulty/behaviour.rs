@@ -1,5 +1,5 @@
-//! What each server says instead of the plain right answer, without I/O: from a message and its
-//! right answer to bytes, a pace and perhaps a death.
+//! Applies the fault of a server, without I/O: from a message and its correct answer to bytes, a
+//! pace and possibly an exit.
 
 use std::time::Duration;
 
@@ -8,22 +8,22 @@ use serde_json::{Value, json};
 use super::FaultyServer;
 use super::answer::{ClientMessage, text_of};
 
-/// What a server says to one message.
+/// The reply of a server to one message.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Reply {
     pub(super) bytes: Vec<u8>,
-    /// A pause before it says anything.
+    /// A pause before the reply.
     pub(super) before: Duration,
-    /// A pause after each byte; then bytes go out one by one.
+    /// A pause after each byte; then bytes are sent one by one.
     pub(super) drips: Option<Duration>,
-    /// It dies of it.
+    /// Whether the server exits after it.
     pub(super) dies: bool,
 }
 
-/// The text of answers that nobody may ever be given by another server than the one that lies.
+/// The text of false answers; only clients of the faulty server may receive it.
 pub const FALSE_ANSWER: &str = "a false answer";
 
-/// What the server says to `message`, to which `right` would be the answer.
+/// The reply to `message`, whose correct answer is `right`.
 pub(super) fn say(
     server: FaultyServer,
     amount: u64,
@@ -82,7 +82,7 @@ pub(super) fn say(
     reply
 }
 
-/// So many notifications that the list has changed.
+/// This many list_changed notifications.
 pub(super) fn storm(amount: u64) -> Vec<u8> {
     let count = usize::try_from(amount).unwrap_or(usize::MAX);
     b"{\"jsonrpc\":\"2.0\",\"method\":\"notifications/tools/list_changed\"}\n".repeat(count)
@@ -97,7 +97,7 @@ impl Reply {
     }
 }
 
-/// Lines that are no messages, each wrong in its own way.
+/// Lines that are not valid messages, each for another reason.
 const GARBAGE: &[u8] = b"Listening on stdio\n\
     \n\
     {\"jsonrpc\":\"2.0\",\"id\":\n\
@@ -109,7 +109,7 @@ const GARBAGE: &[u8] = b"Listening on stdio\n\
     {\"jsonrpc\":\"2.0\",\"method\":7}\n\
     null\n";
 
-/// Ids that no client has used: none of them is a number that counts from one.
+/// Ids that no client has used: none of them is a small positive number.
 fn strange_ids() -> Vec<Value> {
     vec![
         json!(u64::MAX),
@@ -122,7 +122,7 @@ fn strange_ids() -> Vec<Value> {
     ]
 }
 
-/// The ids around the one it was asked with: of others that wait, and of those still to come.
+/// The ids around the requested one: of pending and of later requests.
 fn neighbours(message: &ClientMessage) -> Vec<Value> {
     let own = message.id.as_ref().and_then(Value::as_u64);
     let Some(own) = own else { return Vec::new() };

@@ -1,5 +1,5 @@
-//! An HTTP server whose event streams never end: the answer comes among notifications that go on
-//! for ever after it.
+//! An HTTP server with endless event streams: the answer is sent among notifications that never
+//! stop.
 
 use std::io::{self, BufReader, Write as _};
 use std::net::TcpStream;
@@ -15,7 +15,7 @@ const NOISE: &str = concat!(
     r#""params":{"level":"info","data":"still here"}}"#,
     "\n\n"
 );
-/// How many notifications come before an answer.
+/// The number of notifications before an answer.
 const BEFORE: usize = 10;
 const JSON: &str = "Content-Type: application/json\r\nMcp-Session-Id: endless\r\n";
 
@@ -26,9 +26,9 @@ pub struct EndlessServer {
 }
 
 impl EndlessServer {
-    /// Starts it on a free loopback port; `pause` lies between two notifications.
+    /// Starts it on a free loopback port; `pause` is the time between two notifications.
     pub fn start(pause: Duration) -> io::Result<Self> {
-        // A broken connection is what this server is made for.
+        // Broken connections are expected here.
         let port = Port::open("127.0.0.1:0", move |stream| drop(serve(stream, pause)))?;
         Ok(Self { port })
     }
@@ -60,7 +60,7 @@ fn serve(stream: &TcpStream, pause: Duration) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns only when the other side has had enough.
+/// Returns only when the client disconnects.
 fn stream_forever(mut stream: &TcpStream, right: Option<&str>, pause: Duration) -> io::Result<()> {
     begin_events(stream, "")?;
     for number in 0_usize.. {

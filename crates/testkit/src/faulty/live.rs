@@ -1,4 +1,4 @@
-//! The transcript of a server over standard input and output.
+//! Runs a faulty server over standard input and output.
 
 use std::io::{self, BufRead as _, BufReader, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,13 +12,13 @@ use super::answer::{ClientMessage, ServerState};
 use super::behaviour::{Reply, say, storm};
 use crate::dice::Dice;
 
-/// How long a storm holds its breath.
+/// The pause between two storms.
 const LULL: Duration = Duration::from_millis(10);
-/// What servers die of.
+/// Exit codes.
 const AT_START: u8 = 3;
 const IN_A_CALL: u8 = 9;
 
-/// Lives until the input ends or the server dies; its exit code.
+/// Runs until the input ends or the server exits; returns the exit code.
 pub(super) fn live<R: Read, W: Write + Send, E: Write + Send>(
     server: FaultyServer,
     amount: u64,
@@ -66,7 +66,7 @@ fn converse<R: Read, W: Write>(
             storming.fetch_or(message.is("notifications/initialized"), Ordering::Relaxed);
         }
         line.clear();
-        // What has come together may be answered in another order.
+        // Concurrent requests may be answered in another order.
         let shuffles = matches!(server, FaultyServer::Shuffling | FaultyServer::ShufflingNewer);
         if shuffles && input.buffer().contains(&b'\n') {
             continue;
@@ -97,7 +97,7 @@ fn send(reply: &Reply, output: &mut impl Write) -> io::Result<()> {
     output.flush()
 }
 
-/// Says so many bytes to people, in lines of a hundred.
+/// Writes this many bytes to stderr, in lines of a hundred.
 fn flood(errors: &mut impl Write, amount: u64) -> io::Result<()> {
     let block = [&[b'!'; 99][..], b"\n"].concat().repeat(600);
     let mut left = amount;
@@ -110,7 +110,7 @@ fn flood(errors: &mut impl Write, amount: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Says again and again that the list has changed, from the handshake on.
+/// Sends list_changed notifications continuously after the handshake.
 fn keep_storming<W: Write>(
     output: &Mutex<W>,
     amount: u64,

@@ -1,4 +1,4 @@
-//! A child that ignores SIGTERM and has a child of its own that does too.
+//! A child that ignores SIGTERM, with a child that does too.
 
 use std::io;
 use std::process::{Command, Stdio};
@@ -10,12 +10,12 @@ use signal_hook::consts::SIGTERM;
 
 use super::GRANDCHILD;
 
-/// Ignores SIGTERM from now on and starts the grandchild: this very program once more, in the same
-/// process group, holding the same output.
+/// Ignores SIGTERM and starts the grandchild: this program again, in the same process group, with
+/// the same output.
 pub(super) fn ignore_sigterm_with_child() -> io::Result<()> {
     ignore_sigterm()?;
     let own_words = std::env::args_os().skip(1).take_while(|word| word == super::CHILD_ARGUMENT);
-    // INVARIANT: never waited for; it is to outlive this process if nobody ends the group.
+    // INVARIANT: never waited for; it must outlive this process unless the group is killed.
     drop(
         Command::new(std::env::current_exe()?)
             .args(own_words)
@@ -26,7 +26,7 @@ pub(super) fn ignore_sigterm_with_child() -> io::Result<()> {
     Ok(())
 }
 
-/// The transcript of the grandchild, and of a child whose input has ended.
+/// The main loop of the grandchild, and of a child whose input has ended.
 pub(super) fn run_forever() -> io::Result<()> {
     ignore_sigterm()?;
     loop {
@@ -35,6 +35,6 @@ pub(super) fn run_forever() -> io::Result<()> {
 }
 
 fn ignore_sigterm() -> io::Result<()> {
-    // Whoever sets the flag, nobody looks at it.
+    // The flag is never read.
     signal_hook::flag::register(SIGTERM, Arc::new(AtomicBool::new(false))).map(drop)
 }

@@ -1,4 +1,4 @@
-//! What each server does on the wire.
+//! The behaviour of each server on the wire.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::live::live;
 use super::{FALSE_ANSWER, FaultyServer, endless};
 
-/// Whatever has been said up to the death.
+/// Everything that was sent until the exit.
 struct Transcript {
     code: u8,
     output: Vec<u8>,
@@ -79,7 +79,7 @@ fn every_faulty_server_still_answers() {
         FaultyServer::CrashMidCall,
         FaultyServer::CrashHalfAnswer,
         FaultyServer::EndlessSse,
-        // It knows no handshake.
+        // It has no handshake.
         FaultyServer::ShufflingNewer,
     ];
     for server in FaultyServer::all().iter().filter(|server| !never.contains(server)) {
@@ -215,7 +215,7 @@ fn an_endless_stream_answers_and_continues() {
     assert_eq!(lines.filter(|line| line.starts_with("data:")).take(1000).count(), 1000);
     drop(endless);
     let mut rest = Vec::new();
-    // It may have been cut off in mid-word.
+    // It may be truncated.
     drop(stream.read_to_end(&mut rest));
     assert!(TcpStream::connect(&address).is_err());
 }

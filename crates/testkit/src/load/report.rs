@@ -11,17 +11,17 @@ use super::{LoadLength, LoadPlan, Outcome};
 pub struct LoadReport {
     /// How many clients ran.
     pub clients: usize,
-    /// How many right answers came in the measured part.
+    /// The number of correct answers in the measured part.
     pub requests: usize,
-    /// How many right answers came in the whole run, warm-up included.
+    /// The number of correct answers in the whole run, including warm-up.
     pub answers: u64,
-    /// How many answers were wrong or never came, in the whole run.
+    /// The number of wrong or missing answers in the whole run.
     pub errors: u64,
-    /// The first thing that went wrong.
+    /// The first error.
     pub first_error: Option<String>,
-    /// How long the measured part took.
+    /// The duration of the measured part.
     pub seconds: f64,
-    /// Right answers per second.
+    /// Correct answers per second.
     pub per_second: f64,
     /// Half the answers took at most this.
     pub p50_us: f64,

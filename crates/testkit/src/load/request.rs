@@ -1,4 +1,4 @@
-//! The requests a load consists of, and the check that the right answer came back.
+//! The requests of a load, and the checks of their answers.
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -12,12 +12,12 @@ use serde_json::value::RawValue;
 use super::client::Received;
 use crate::echo::content;
 
-/// Which request to repeat.
+/// The request to repeat.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadRequest {
     /// `tools/call echo` with a text that names client and request.
     Echo,
-    /// `tools/list`, which must name this many tools.
+    /// `tools/list`, which must contain this many tools.
     List {
         /// How many tools there are.
         tools: usize,
@@ -39,11 +39,11 @@ pub enum LoadRequest {
 pub(super) struct Asker {
     ask: LoadRequest,
     prefix: String,
-    /// What a large answer must hold; for a list the first one that was right.
+    /// The expected content of a large answer; for a list the first correct one.
     expected: OnceLock<String>,
 }
 
-/// One request and what its answer must carry.
+/// One request and the expected content of its answer.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) body: Bytes,
@@ -114,11 +114,11 @@ impl Asker {
         Request { body: body.into(), id, arguments }
     }
 
-    /// Whether this is the answer to that request.
+    /// Checks the answer to a request.
     pub(super) fn check(&self, request: &Request, received: &Received) -> Result<()> {
         let text = received.message(request.id)?;
         let answer: Answer<'_> = serde_json::from_str(&text)
-            .with_context(|| format!("`{}` is no answer", excerpt(&text)))?;
+            .with_context(|| format!("`{}` is not an answer", excerpt(&text)))?;
         ensure!(answer.id == request.id, "asked with id {}, got {}", request.id, answer.id);
         if let Some(error) = answer.error {
             bail!("the answer is an error: `{}`", excerpt(error.get()));

@@ -1,4 +1,4 @@
-//! The load generator against the echo server, and against answers that are wrong.
+//! The load generator against the echo server, and against wrong answers.
 
 use std::time::Duration;
 
