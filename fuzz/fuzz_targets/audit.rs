@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value};
 use toolgate_audit::{
-    CallId, Checkpoint, Decision, Draft, Effect, Defect, Hash, ChainHead, RowKind, Outcome, VerifyReport, Row,
-    Signer, Verifier,
+    CallId, ChainHead, Checkpoint, Decision, Defect, Draft, Effect, Hash, Outcome, Row, RowKind,
+    Signer, Verifier, VerifyReport,
 };
 
 const ROWS: usize = 4;

@@ -8,7 +8,7 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use toolgate_gateway::fuzz::argument_checker;
-use toolgate_session::{ShowcaseEntry, EntryKey, Millis, Schema};
+use toolgate_session::{EntryKey, Millis, Schema, ShowcaseEntry};
 
 const CALLS: usize = 4;
 

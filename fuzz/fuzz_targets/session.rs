@@ -9,7 +9,8 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use serde::de::IgnoredAny;
 use toolgate_session::{
-    CallArguments, SessionCall, CallNumber, Input, Millis, Output, Reach, SessionMachine, SessionSettings, SocketId, SocketToken, ViewId,
+    CallArguments, CallNumber, Input, Millis, Output, Reach, SessionCall, SessionMachine,
+    SessionSettings, SocketId, SocketToken, ViewId,
 };
 
 const LINES: usize = 64;

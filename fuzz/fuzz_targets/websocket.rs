@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use toolgate_session::{WebSocketReader, WebSocketError, WebSocketMessage};
+use toolgate_session::{WebSocketError, WebSocketMessage, WebSocketReader};
 
 const MOST: usize = 4_096;
 

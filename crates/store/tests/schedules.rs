@@ -273,7 +273,7 @@ fn clients_that_decide_outside() {
 
 #[test]
 fn a_planted_bug_is_found() {
-    assert!(POLICY.contains("counter: a, reads: minute, max: 5"), "the limit of `both`");
+    assert!(POLICY.contains("counter: a, window: minute, max: 5"), "the limit of `both`");
     let schedulers: [(&str, fn()); 2] = [
         ("random", || {
             run(RandomScheduler::new_from_seed(1, SCHEDULES), clients_that_decide_outside)

@@ -100,9 +100,9 @@ fn protocol_violations_are_rejected_and_buffers_freed() {
         (frame(0x80, b"x", mask), WebSocketError::Protocol("no message to continue")),
         (
             two(half.clone(), frame(0x81, b"", mask)),
-            WebSocketError::Protocol("the message before is not complete"),
+            WebSocketError::Protocol("the previous message is not complete"),
         ),
-        (frame(0x88, &[3], mask), WebSocketError::Protocol("half a close code")),
+        (frame(0x88, &[3], mask), WebSocketError::Protocol("truncated close code")),
         (frame(0x81, &[0xff], mask), WebSocketError::NotUtf8),
         (frame(0x81, &[b'x'; MOST + 1], mask), WebSocketError::TooLarge),
         (two(half, frame(0x80, &[b'x'; 401], mask)), WebSocketError::TooLarge),

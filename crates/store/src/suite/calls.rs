@@ -17,11 +17,11 @@ pub const POLICY: &str = r#"
 version: "1"
 default: deny
 tools:
-  close: { limits: [{ counter: close_rate, reads: minute, max: 30 }] }
-  slide: { limits: [{ counter: slide_rate, reads: minute, max: 30, algorithm: sliding }] }
-  spend: { limits: [{ counter: spend, reads: day, max: 100.5, increment_from: args.amount }] }
+  close: { limits: [{ counter: close_rate, window: minute, max: 30 }] }
+  slide: { limits: [{ counter: slide_rate, window: minute, max: 30, algorithm: sliding }] }
+  spend: { limits: [{ counter: spend, window: day, max: 100.5, increment_from: args.amount }] }
   run: { concurrency: { max: 3 } }
-  both: { limits: [{ counter: a, reads: minute, max: 5 }, { counter: b, reads: hour, max: 7, scope: global }] }
+  both: { limits: [{ counter: a, window: minute, max: 5 }, { counter: b, window: hour, max: 7, scope: global }] }
   once: { unless_seen_within: 5m }
   open: { yields: { job: result.id } }
   end:
@@ -29,9 +29,9 @@ tools:
     ends: { job: args.id }
   ask: { approve: {} }
   never: { action: deny }
-  soft: { mode: shadow, limits: [{ counter: soft_rate, reads: minute, max: 2 }] }
+  soft: { mode: shadow, limits: [{ counter: soft_rate, window: minute, max: 2 }] }
   "sof?": {}
-  many: { limits: [{ counter: many, reads: day, max: 1000000000 }] }
+  many: { limits: [{ counter: many, window: day, max: 1000000000 }] }
 "#;
 
 /// An instant, in seconds.

@@ -141,5 +141,5 @@ fn result_of(id: &Value, result: &Value) -> Value {
 
 fn tool(name: &str) -> Value {
     let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}});
-    json!({"name": name, "description": "An server's tool.", "inputSchema": schema})
+    json!({"name": name, "description": "A tool of a faulty server.", "inputSchema": schema})
 }
