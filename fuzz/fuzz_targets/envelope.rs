@@ -5,9 +5,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use toolgate_mcp::{
-    Edit, Incoming, Limits, Message, Payload, Refusal, code, items, parse_agent, parse_server, peek,
-};
+use toolgate_json::{Edit, items, peek};
+use toolgate_mcp::{Incoming, Limits, Message, Payload, Refusal, code, parse_agent, parse_server};
 
 #[path = "../../crates/mcp/tests/reference/json.rs"]
 mod reference;

@@ -167,7 +167,7 @@ fn check_same_annotations(tool: &str, annotations: &[Annotation]) {
 fn check_arguments(annotations: &[Annotation], arguments: &str, other: &str) {
     let Some(call) = call_of(arguments) else { return };
     let Some(arguments) = request(&call)
-        .and_then(|request| toolgate_mcp::peek(request.params?, &["arguments"]).ok().flatten())
+        .and_then(|request| toolgate_json::peek(request.params?, &["arguments"]).ok().flatten())
     else {
         return;
     };

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use toolgate_policy::{
-    Call, Class, Effect, Known, Policy, UNUSED, argument_digest, canonical_json, decide,
+    Call, Class, Effect, Known, Policy, UNUSED, argument_digest, decide,
 };
 
 static POLICY: LazyLock<Policy> = LazyLock::new(|| {
@@ -48,8 +48,8 @@ fuzz_target!(|arguments: &str| {
     if argument_digest(arguments).is_err() {
         assert_ne!(verdict.effect, Effect::Allow, "ambiguous arguments pass");
     }
-    if let Ok(canonical) = canonical_json(arguments) {
-        assert_eq!(canonical_json(&canonical).as_deref(), Ok(canonical.as_str()));
+    if let Ok(canonical) = toolgate_json::canonical(arguments) {
+        assert_eq!(toolgate_json::canonical(&canonical).as_deref(), Ok(canonical.as_str()));
         assert_eq!(argument_digest(arguments), argument_digest(&canonical));
         if serde_json::from_str::<serde_json::Value>(arguments).is_ok() {
             let same = Call { arguments: Some(&canonical), ..call };

@@ -10,7 +10,8 @@ use serde_json::Value;
 use toolgate_gateway::fuzz::{
     KINDS, name_there_and_back, read_cursor, rewritten, show_uris, uri_there_and_back, write_cursor,
 };
-use toolgate_mcp::{Incoming, Limits, Message, parse_server, peek};
+use toolgate_json::peek;
+use toolgate_mcp::{Incoming, Limits, Message, parse_server};
 
 const NEW: &str = r#""new \" id""#;
 const SERVERS: [&str; 3] = ["files", "1c", "a-1"];

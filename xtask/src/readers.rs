@@ -1,7 +1,7 @@
 //! Compares what Python, Node and Go parse of arguments with what the policy parses: 5,000 bodies,
 //! one process for each reader.
 //!
-//! The bodies and the comparison are in `crates/policy/examples/readers.rs`; the readers are in
+//! The bodies and the judgement are `crates/admission/examples/readers.rs`; the readers stand in
 //! `tests/peers/readers`.
 
 use std::fs::{self, File};
@@ -64,6 +64,14 @@ fn read(command: &mut Command, bodies: &Path, found: &Path) -> Result<()> {
 
 fn example() -> Command {
     let mut command = Command::new(env!("CARGO"));
-    command.args(["run", "--quiet", "--package", "toolgate-policy", "--example", "readers", "--"]);
+    command.args([
+        "run",
+        "--quiet",
+        "--package",
+        "toolgate-admission",
+        "--example",
+        "readers",
+        "--",
+    ]);
     command
 }

@@ -111,7 +111,7 @@ fn types_in(text: &str) -> Vec<String> {
             .iter()
             .find_map(|kind| line.strip_prefix("pub ")?.strip_prefix(kind));
         let made = line.strip_suffix(" {").filter(|name| in_words && is_type(name));
-        in_words = line == "words! {" || in_words && made.is_none();
+        in_words = line == "words! {" || in_words && made.is_none() && line != "}";
         if let Some(name) = declared.or(made) {
             let end = name.find(|c: char| !c.is_alphanumeric()).unwrap_or(name.len());
             found.extend(name.get(..end).filter(|name| is_type(name)).map(str::to_owned));

@@ -3,42 +3,33 @@
 use std::fmt;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
 use axum::http::{HeaderMap, header};
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use toolgate_audit::{Draft, RowKind};
+use toolgate_control::{Control, Person, Role, View};
 use toolgate_gateway::{Clock, Gateway};
 use toolgate_store::{Change, Store};
 
-use crate::fault::{Fault, Flaw};
-use crate::people::{People, Person, Role};
+use crate::fault::Fault;
 use crate::query::Query;
 use crate::streams::Streams;
-use crate::tried::Tried;
-use crate::view::View;
 
 /// What the API is made of.
 pub struct Given {
-    /// What is changed and read.
-    pub store: Arc<dyn Store>,
-    /// What servers and agents there are.
-    pub gateway: Arc<Gateway>,
-    /// What time it is.
+    /// What is active; makes changes.
+    pub control: Arc<Control>,
+    /// The time.
     pub clock: Arc<dyn Clock>,
-    /// Random bytes; none if there are none to be had, and then nothing is made.
+    /// Random bytes; `None` if the system has none, and then nothing is created.
     pub random: fn() -> Option<[u8; 32]>,
-    /// What a server's entry must look like.
-    pub entries: Arc<dyn Entries>,
     /// The sessions that programs have dialled in with.
     pub sessions: Option<Arc<Sessions>>,
     /// Where everything listens, and with which durability: part of the status, as it stands.
     pub facts: serde_json::Map<String, serde_json::Value>,
-    /// Policies that passed their own tests.
-    pub tried: Arc<Tried>,
     /// Ends streams of events.
     pub stop: CancellationToken,
 }
@@ -46,29 +37,16 @@ pub struct Given {
 /// The items of `GET /api/v1/sessions`.
 pub type Sessions = dyn Fn() -> Vec<serde_json::Value> + Send + Sync;
 
-/// Knows what a server's entry must look like.
-pub trait Entries: Send + Sync {
-    /// Everything that is wrong with an entry (a JSON object) for a server of this name.
-    fn check(&self, name: &str, entry: &str) -> Result<(), Vec<Flaw>>;
-}
-
 /// The admin API.
 pub struct Admin {
     pub(crate) given: Given,
-    people: ArcSwap<People>,
-    view: ArcSwap<View>,
     /// Changes that read before they write take turns.
     pub(crate) turn: Mutex<()>,
     /// So do freezes, apart from all others.
     pub(crate) freezing: Mutex<()>,
-    /// Documents that are checked at once.
-    pub(crate) checks: Arc<Semaphore>,
     /// Streams of events.
     pub(crate) streams: Arc<Streams>,
 }
-
-/// Most documents that are checked at once.
-const CHECKS: usize = 2;
 
 /// A request of somebody who may make it.
 pub(crate) struct Ask {
@@ -84,18 +62,10 @@ pub(crate) struct Ask {
 // === impl Admin ===
 
 impl Admin {
-    /// An API that knows nobody yet.
+    /// An API for what this control makes active.
     pub fn new(given: Given) -> Arc<Self> {
-        let (people, view) = (ArcSwap::default(), ArcSwap::default());
-        let (checks, streams) = (Arc::new(Semaphore::new(CHECKS)), Arc::default());
         let (turn, freezing) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { given, people, view, turn, freezing, checks, streams })
-    }
-
-    /// From the next request on, these are the people and this is what they see.
-    pub fn set(&self, people: People, view: View) {
-        self.people.store(Arc::new(people));
-        self.view.store(Arc::new(view));
+        Arc::new(Self { given, turn, freezing, streams: Arc::default() })
     }
 
     /// Whether these headers show the token of somebody who may look.
@@ -104,7 +74,15 @@ impl Admin {
     }
 
     pub(crate) fn view(&self) -> Arc<View> {
-        self.view.load_full()
+        self.given.control.view()
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        self.given.control.store()
+    }
+
+    pub(crate) fn gateway(&self) -> &Arc<Gateway> {
+        self.given.control.gateway()
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -117,7 +95,7 @@ impl Admin {
 
     /// Whether this person has not been revoked since.
     pub(crate) fn still_knows(&self, who: &Person) -> bool {
-        self.people.load().has(&who.name, self.now())
+        self.given.control.people().has(&who.name, self.now())
     }
 
     pub(crate) fn person(&self, headers: &HeaderMap) -> Option<Arc<Person>> {
@@ -126,7 +104,7 @@ impl Admin {
         let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
         let token = token.trim_matches(' ');
         let bearer = scheme.eq_ignore_ascii_case("bearer");
-        bearer.then(|| self.people.load().find(token, self.now())).flatten()
+        bearer.then(|| self.given.control.people().find(token, self.now())).flatten()
     }
 }
 
@@ -159,12 +137,8 @@ impl Ask {
         row
     }
 
-    /// Makes a change together with its row, and puts it in force.
+    /// Makes a change together with its row, and makes it active.
     pub(crate) async fn change(&self, change: Change, row: Draft) -> Result<(), Fault> {
-        self.admin.given.store.change(change, row).await?;
-        let admission = self.admin.given.gateway.admission();
-        admission.refresh().await.map_err(|why| {
-            Fault::unavailable(format!("the change is kept, but not in force: {why}"))
-        })
+        Ok(self.admin.given.control.change(change, row).await?)
     }
 }

@@ -4,6 +4,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
+use toolgate_control::{Finding, NotAccepted, NotChanged};
 use toolgate_store::{ChangeError, NotAudited, NotReadable};
 
 /// Why something was not done.
@@ -123,6 +124,45 @@ impl From<NotReadable> for Fault {
 impl From<NotAudited> for Fault {
     fn from(error: NotAudited) -> Self {
         Self::unavailable(error.to_string())
+    }
+}
+
+impl From<NotChanged> for Fault {
+    fn from(error: NotChanged) -> Self {
+        match error {
+            NotChanged::Store(error) => error.into(),
+            NotChanged::NotActive(_) => Self::unavailable(error.to_string()),
+        }
+    }
+}
+
+impl From<NotAccepted> for Fault {
+    fn from(error: NotAccepted) -> Self {
+        let rejected = match error {
+            NotAccepted::Rejected(rejected) => rejected,
+            NotAccepted::Aborted => return Self::unavailable(error.to_string()),
+        };
+        let message = if rejected.fails_tests {
+            "the document fails its own tests"
+        } else {
+            "the document is not valid"
+        };
+        Self::unprocessable(message, rejected.findings.iter().map(Flaw::of).collect())
+    }
+}
+
+impl Flaw {
+    /// A finding, as programs read it.
+    pub(crate) fn of(finding: &Finding) -> Self {
+        let kind = if finding.is_error() { "" } else { "warning: " };
+        Self {
+            file: None,
+            line: finding.line,
+            column: finding.column,
+            code: finding.code.clone().into_owned(),
+            message: format!("{kind}{}", finding.message),
+            hint: finding.hint.clone(),
+        }
     }
 }
 

@@ -16,7 +16,6 @@ mod api;
 mod fault;
 mod handle;
 mod openapi;
-mod people;
 mod query;
 mod reply;
 mod route;
@@ -24,18 +23,9 @@ mod router;
 mod routes;
 mod secret;
 mod streams;
-mod tried;
-mod view;
 
-pub use api::{Admin, Entries, Given, Sessions};
+pub use api::{Admin, Given, Sessions};
 pub use fault::{Fault, Flaw};
-pub use handle::local;
-pub use handle::servers::SPACE as SERVERS;
-pub use people::{People, Person, Role};
 pub use router::router;
 pub use routes::openapi;
 pub use secret::token;
-pub use tried::{Tried, two_seconds};
-pub use view::{
-    FreezeItem, GrantItem, PersonItem, Place, PolicyItem, PolicyText, ServerItem, Stands, View,
-};

@@ -3,9 +3,9 @@
 use axum::routing::MethodFilter;
 use futures_util::future::BoxFuture;
 use schemars::{Schema, SchemaGenerator};
+use toolgate_control::Role;
 
 use crate::api::Ask;
-use crate::people::Role;
 use crate::reply::Answer;
 
 /// One route.

@@ -66,12 +66,12 @@ async fn answer(
     let Some(who) = admin.person(request.headers()) else {
         let has_one = request.headers().contains_key(header::AUTHORIZATION);
         let why = if has_one { Stranger::BadToken } else { Stranger::NoToken };
-        let strangers = admin.given.gateway.admission().strangers();
+        let strangers = admin.gateway().admission().strangers();
         strangers.refused(Listener::Admin, why, request.extensions().get().copied());
         return Err(Fault::unauthorized());
     };
     if !who.may(route.role) {
-        let strangers = admin.given.gateway.admission().strangers();
+        let strangers = admin.gateway().admission().strangers();
         strangers.refused(Listener::Admin, Stranger::Role, request.extensions().get().copied());
         let needed = route.role.as_str();
         return Err(Fault::forbidden(format!("this needs the role `{needed}`")));

@@ -1,16 +1,16 @@
 //! The table of routes: method, path, role, what goes in and out, and who handles it.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use toolgate_control::Role;
+use toolgate_control::{FreezeItem, GrantItem, PersonItem, PolicyItem, PolicyText, ServerItem};
 
 use crate::api::Ask;
 use crate::handle::{
     audit, clock, events, freeze, grants, local, people, policies, servers, status, tools,
 };
 use crate::openapi::document;
-use crate::people::Role;
 use crate::reply::{Answer, List, ok};
 use crate::route::{Body, Route, Verb};
-use crate::view::{FreezeItem, GrantItem, PersonItem, PolicyItem, PolicyText, ServerItem};
 
 const PAGE: &[(&str, &str)] =
     &[("after", "the `next` of the part before"), ("limit", "at most so many items")];

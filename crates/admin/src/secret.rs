@@ -1,7 +1,6 @@
 //! New tokens: `tg_`, 256 random bits, and a checksum by which scanners tell one from a lookalike.
 
-use std::fmt::Write as _;
-
+use data_encoding::HEXLOWER;
 use toolgate_audit::Hash;
 
 /// How many characters of the checksum are kept.
@@ -10,10 +9,7 @@ const CHECK: usize = 8;
 /// The token of these random bits.
 pub fn token(bits: &[u8; 32]) -> String {
     let mut token = String::from("tg_");
-    for byte in bits {
-        // Writing to a String cannot fail.
-        let _infallible = write!(token, "{byte:02x}");
-    }
+    HEXLOWER.encode_append(bits, &mut token);
     let sum = Hash::of(token.as_bytes()).to_string();
     token.extend(sum.chars().take(CHECK));
     token

@@ -322,6 +322,11 @@ mod tests {
     }
 
     #[test]
+    fn policies_and_the_wire_have_one_list_of_methods_without_permission() {
+        assert_eq!(toolgate_policy::METHODS_WITHOUT_PERMISSION, method::CLOSED);
+    }
+
+    #[test]
     fn proof_and_message_cannot_disagree() {
         let ping = || Closed::request("ping");
         let note = || Closed::notification("notifications/x");

@@ -5,6 +5,7 @@
 
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::hmac;
+use data_encoding::HEXLOWER;
 use toolgate_audit::ArgumentHashKey;
 
 /// What the key is for, so that it is good for nothing else.
@@ -31,34 +32,20 @@ impl Seal {
         let mut sealed = plain.as_bytes().to_vec();
         let unique = Nonce::assume_unique_for_key(nonce);
         self.0.seal_in_place_append_tag(unique, Aad::empty(), &mut sealed).ok()?;
-        Some(hex(nonce.iter().chain(&sealed)))
+        let mut text = HEXLOWER.encode(&nonce);
+        HEXLOWER.encode_append(&sealed, &mut text);
+        Some(text)
     }
 
     /// What was sealed; none if it was not, or not by us, or has been changed.
     pub fn open(&self, sealed: &str) -> Option<String> {
-        let mut bytes = unhex(sealed)?;
+        // One spelling only: a state that was used must not come back under another.
+        let mut bytes = HEXLOWER.decode(sealed.as_bytes()).ok()?;
         let (nonce, rest) = bytes.split_at_mut_checked(NONCE_LEN)?;
         let nonce = Nonce::try_assume_unique_for_key(nonce).ok()?;
         let plain = self.0.open_in_place(nonce, Aad::empty(), rest).ok()?;
         String::from_utf8(plain.to_vec()).ok()
     }
-}
-
-fn hex<'a>(bytes: impl Iterator<Item = &'a u8>) -> String {
-    let digit = |nibble: u8| char::from_digit(nibble.into(), 16).unwrap_or('0');
-    bytes.flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
-}
-
-fn unhex(text: &str) -> Option<Vec<u8>> {
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    // One spelling only: a state that was used must not come back under another.
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let bytes = pairs.iter().map(|[high, low]| Some(digit(*high)? << 4 | digit(*low)?));
-    bytes.collect::<Option<Vec<u8>>>().filter(|_| rest.is_empty())
 }
 
 #[cfg(test)]

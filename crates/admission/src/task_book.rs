@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolgate_mcp::{members, peek, text};
+use toolgate_json::{members, peek, text};
 
 /// How many tasks of one grant are remembered.
 const MAX_TASKS: usize = 10_000;

@@ -13,10 +13,11 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use toolgate_audit::{Effect, Outcome};
-use toolgate_mcp::peek;
+use toolgate_json::peek;
 use toolgate_store::{Completion, Ticket};
 
 use crate::admit::{Admission, Wanted};
+use crate::contained::contained;
 use crate::store_timeout::finish_in_time;
 use crate::task_book::Heard;
 
@@ -65,7 +66,8 @@ pub fn keep(
         let own = made.own.clone();
         let open =
             Open { admission: Arc::clone(&admission), wanted, ticket, watched, completed: false };
-        open.run(made, began, stopping).await;
+        // The task leaves the book after a panic too.
+        contained(move || open.run(made, began, stopping)).await;
         admission.tasks.close(&label, &server, &own);
     });
 }

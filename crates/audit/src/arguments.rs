@@ -5,6 +5,7 @@
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData, sync::Arc};
 
+use data_encoding::HEXLOWER;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde::{
     Deserialize, Deserializer,
@@ -12,9 +13,7 @@ use serde::{
 };
 use serde_json::value::RawValue;
 use sha2::Sha256;
-use toolgate_policy::canonical_json;
-
-use crate::{canonical::push_string, id::push_hex};
+use toolgate_json::{canonical, push_quoted};
 
 /// The maximum number of recorded names, and the maximum bytes of each.
 const NAMES: usize = 64;
@@ -145,7 +144,7 @@ pub fn record_arguments(
         ArgumentMode::Keys => None,
         ArgumentMode::Facts => facts(arguments, paths),
         ArgumentMode::Hashed => Some(hashed(&members, secret)),
-        ArgumentMode::Full => canonical_json(arguments).ok(),
+        ArgumentMode::Full => canonical(arguments).ok(),
     };
     RecordedArguments { keys: Some(names(&members).into()), values: values.map(Into::into) }
 }
@@ -158,7 +157,7 @@ fn names(members: &Members<'_>) -> String {
         if told > 0 {
             out.push(',');
         }
-        push_string(&shortened(name), &mut out);
+        push_quoted(&shortened(name), &mut out);
         if out.len() > KEYS {
             out.truncate(before);
             break;
@@ -169,7 +168,7 @@ fn names(members: &Members<'_>) -> String {
         if told > 0 {
             out.push(',');
         }
-        push_string(&format!("… {} more", members.count - told), &mut out);
+        push_quoted(&format!("… {} more", members.count - told), &mut out);
     }
     out.push(']');
     out
@@ -201,7 +200,7 @@ fn facts(arguments: &str, paths: &[FactPath]) -> Option<String> {
         if out.len() > 1 {
             out.push(',');
         }
-        push_string(&path.text, &mut out);
+        push_quoted(&path.text, &mut out);
         out.push(':');
         match values.as_slice() {
             [one] if !every => out.push_str(one),
@@ -219,7 +218,7 @@ fn facts(arguments: &str, paths: &[FactPath]) -> Option<String> {
 /// The values at a path, as canonical JSON.
 fn at(raw: &str, steps: &[Step], out: &mut Vec<String>) {
     let Some((step, rest)) = steps.split_first() else {
-        out.extend(canonical_json(raw));
+        out.extend(canonical(raw));
         return;
     };
     match step {
@@ -245,9 +244,9 @@ fn hashed(members: &Members<'_>, secret: &ArgumentHashKey) -> String {
         if place > 0 {
             out.push(',');
         }
-        push_string(&shortened(name), &mut out);
+        push_quoted(&shortened(name), &mut out);
         out.push_str(":\"");
-        push_hex(&secret.digest(name, value.get()), &mut out);
+        HEXLOWER.encode_append(&secret.digest(name, value.get()), &mut out);
         out.push('"');
     }
     out.push('}');
@@ -258,7 +257,7 @@ impl ArgumentHashKey {
     /// HMAC-SHA-256 over the name, a zero byte and the value as canonical JSON; to search for a
     /// known value.
     pub fn digest(&self, name: &str, value: &str) -> [u8; 32] {
-        let canonical = canonical_json(value);
+        let canonical = canonical(value);
         let value = canonical.as_deref().unwrap_or(value);
         // HMAC accepts a key of any length.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else { return [0; 32] };

@@ -13,9 +13,11 @@
 //! Invariant: two different rows never have the same canonical form. For that, `argument_keys` and
 //! `arguments` must be JSON, which [`embeddable`] checks when rows are read.
 
+use data_encoding::HEXLOWER;
 use serde_json::value::RawValue;
+use toolgate_json::push_quoted;
 
-use crate::{CounterChange, Draft, Hash, Row, id::push_hex};
+use crate::{CounterChange, Draft, Hash, Row};
 
 /// The version of the canonical form that is written.
 pub const VERSION: u64 = 1;
@@ -58,7 +60,7 @@ pub(crate) fn write(seq: u64, draft: &Draft, hash: Option<&Hash>) -> String {
     out.text("server", d.server.as_deref());
     out.text("session_id", d.session_id.as_deref());
     out.key("time");
-    push_string(&format!("{:.6}", d.time), &mut out.text);
+    push_quoted(&format!("{:.6}", d.time), &mut out.text);
     out.text("tool", d.tool.as_deref());
     out.number("total_ms", d.total_ms);
     out.number("upstream_ms", d.upstream_ms);
@@ -105,7 +107,7 @@ impl Object {
     fn text(&mut self, name: &str, value: Option<&str>) {
         if let Some(value) = value {
             self.key(name);
-            push_string(value, &mut self.text);
+            push_quoted(value, &mut self.text);
         }
     }
 
@@ -120,7 +122,7 @@ impl Object {
         if let Some(value) = value {
             self.key(name);
             self.text.push('"');
-            push_hex(&value.0, &mut self.text);
+            HEXLOWER.encode_append(&value.0, &mut self.text);
             self.text.push('"');
         }
     }
@@ -129,12 +131,7 @@ impl Object {
         let Some(id) = draft.call_id else { return };
         self.key("call_id");
         self.text.push('"');
-        for (place, byte) in id.0.iter().enumerate() {
-            if matches!(place, 4 | 6 | 8 | 10) {
-                self.text.push('-');
-            }
-            push_hex(&[*byte], &mut self.text);
-        }
+        id.push_to(&mut self.text);
         self.text.push('"');
     }
 
@@ -154,38 +151,9 @@ impl Object {
             let CounterChange { before, after, .. } = change;
             let amounts = format!("{{\"after\":{after},\"before\":{before},\"counter\":");
             self.text.push_str(&amounts);
-            push_string(&change.counter, &mut self.text);
+            push_quoted(&change.counter, &mut self.text);
             self.text.push('}');
         }
         self.text.push(']');
-    }
-}
-
-/// A JSON string with the minimal escapes of RFC 8785.
-pub(crate) fn push_string(text: &str, out: &mut String) {
-    out.push('"');
-    let plain = |c: char| c >= ' ' && c != '"' && c != '\\';
-    if text.chars().all(plain) {
-        out.push_str(text);
-    } else {
-        text.chars().for_each(|c| push_char(c, out));
-    }
-    out.push('"');
-}
-
-fn push_char(c: char, out: &mut String) {
-    match c {
-        '"' => out.push_str("\\\""),
-        '\\' => out.push_str("\\\\"),
-        '\u{8}' => out.push_str("\\b"),
-        '\u{c}' => out.push_str("\\f"),
-        '\n' => out.push_str("\\n"),
-        '\r' => out.push_str("\\r"),
-        '\t' => out.push_str("\\t"),
-        c if c < ' ' => {
-            let escaped = format!("\\u{:04x}", u32::from(c));
-            out.push_str(&escaped);
-        }
-        c => out.push(c),
     }
 }

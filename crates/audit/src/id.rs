@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 
 /// The text is not the hex form of the value.
@@ -34,7 +35,7 @@ impl Hash {
 
 impl fmt::Display for Hash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        HEXLOWER.encode_display(&self.0).fmt(f)
     }
 }
 
@@ -73,17 +74,23 @@ impl CallId {
         from_hex(&hex, &mut bytes)?;
         Ok(Self(bytes))
     }
+
+    /// Appends the id as text.
+    pub(crate) fn push_to(&self, out: &mut String) {
+        for (place, range) in [0..4, 4..6, 6..8, 8..10, 10..16].into_iter().enumerate() {
+            if place > 0 {
+                out.push('-');
+            }
+            HEXLOWER.encode_append(self.0.get(range).unwrap_or_default(), out);
+        }
+    }
 }
 
 impl fmt::Display for CallId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, byte) in self.0.iter().enumerate() {
-            if matches!(place, 4 | 6 | 8 | 10) {
-                f.write_str("-")?;
-            }
-            write!(f, "{byte:02x}")?;
-        }
-        Ok(())
+        let mut text = String::with_capacity(36);
+        self.push_to(&mut text);
+        f.write_str(&text)
     }
 }
 
@@ -93,29 +100,12 @@ impl fmt::Debug for CallId {
     }
 }
 
-/// Appends lower-case hex; formatting byte by byte would cost more than the hash itself.
-pub(crate) fn push_hex(bytes: &[u8], out: &mut String) {
-    let digit = |value: u8| char::from(if value < 10 { b'0' + value } else { b'a' + value - 10 });
-    for byte in bytes {
-        out.push(digit(byte >> 4));
-        out.push(digit(byte & 0x0f));
-    }
-}
-
 fn from_hex(text: &[u8], out: &mut [u8]) -> Result<(), NotHex> {
-    let value = |digit: u8| match digit {
-        b'0'..=b'9' => Ok(digit - b'0'),
-        b'a'..=b'f' => Ok(digit - b'a' + 10),
-        _ => Err(NotHex),
-    };
+    // The decoder panics on another length.
     if text.len() != out.len() * 2 {
         return Err(NotHex);
     }
-    for (to, pair) in out.iter_mut().zip(text.chunks_exact(2)) {
-        let [high, low] = pair else { return Err(NotHex) };
-        *to = value(*high)? << 4 | value(*low)?;
-    }
-    Ok(())
+    HEXLOWER.decode_mut(text, out).map(drop).map_err(|_| NotHex)
 }
 
 #[cfg(test)]

@@ -9,11 +9,11 @@ use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use http::{Method, Request, header};
 use serde_json::Value;
+use toolgate_control::visible;
 use toolgate_edge::remote::Client;
 
 use crate::args::AdminArgs;
-use crate::policy::visible;
-use crate::serve::{announced, client_of, find_data, read_token};
+use crate::data::{announced, client_of, find_data, read_token};
 
 /// The largest answer.
 const MAX_ANSWER: usize = 256 * 1024 * 1024;

@@ -21,8 +21,8 @@ use anyhow::{Context as _, bail};
 use toolgate_store_sqlite::AuditReader;
 
 use crate::args::{AuditArgs, AuditVerb, DataArgs};
+use crate::data::find_data;
 use crate::exit::Done;
-use crate::serve::find_data;
 
 pub(crate) fn run(args: &AuditArgs) -> anyhow::Result<Done> {
     match &args.verb {

@@ -8,9 +8,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use toolgate_onec::{ClientOptions, ClientRecord, SimulatedClient};
 
 use crate::args::{DataArgs, DemoArgs, DemoVerb, OneCArgs};
+use crate::data::{announced, find_data};
 use crate::exit::Done;
 use crate::print;
-use crate::serve::{announced, find_data};
 
 /// Where sessions dial in if nobody says otherwise.
 const USUAL: &str = "ws://127.0.0.1:4000/sessions";

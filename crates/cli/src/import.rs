@@ -11,14 +11,15 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use toolgate_config::{Config, render};
+use toolgate_control::{trusted, visible};
 use toolgate_session::{ShowcaseEntry, import};
 
 use crate::args::ImportArgs;
+use crate::config_source::Here;
 use crate::exit::Done;
-use crate::policy::{number, replace, visible};
+use crate::policy::{number, replace};
 use crate::print;
-use crate::serve::{Here, take_over};
-use crate::trusted;
+use crate::serve::take_over;
 
 pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Done> {
     if let Some(entries) = tools_cache(&args.file) {

@@ -120,3 +120,5 @@ mod tls;
 mod tool;
 #[path = "e2e/verbs.rs"]
 mod verbs;
+#[path = "e2e/watched.rs"]
+mod watched;

@@ -20,8 +20,6 @@ mod gate;
 
 #[path = "misroute/client.rs"]
 mod client;
-#[path = "misroute/http1.rs"]
-mod http1;
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::process::ExitCode;

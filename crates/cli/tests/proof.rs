@@ -38,7 +38,7 @@ mod upstream;
 
 use std::hash::{BuildHasher as _, RandomState};
 
-use toolgate_testkit::dice::Dice;
+use toolgate_dice::Dice;
 
 /// A number from the environment.
 fn number(name: &str) -> Option<u64> {

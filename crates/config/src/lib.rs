@@ -38,5 +38,5 @@ pub use settings::servers::{
 };
 pub use settings::sessions::{Idle, KindSettings, SchemaConflict, SessionToken, SessionsConfig};
 pub use settings::tools::{RiskClass, ToolConfig};
-pub use surroundings::{Process, Surroundings, TlsFault};
+pub use surroundings::{Surroundings, TlsFault};
 pub use value::{Cidr, Expanded, Glob, HttpOrigin, Secret, Syslog, TokenHash};

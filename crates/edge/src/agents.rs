@@ -222,7 +222,7 @@ impl Inner {
         }
         let name = path.strip_prefix('/')?;
         if name == "sessions" {
-            return self.gateway.sessions().map(|_| Endpoint::Sessions);
+            return self.gateway.session_driver().map(|_| Endpoint::Sessions);
         }
         let server = self.gateway.server(name)?;
         caller.may_reach(server.name()).then(|| Endpoint::Server(server.name().to_owned()))

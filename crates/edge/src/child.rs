@@ -13,7 +13,6 @@
 //!
 //! Tested with real processes in `tests/upstream/child.rs`.
 
-mod allowance;
 mod input;
 mod keeper;
 mod output;

@@ -1,22 +1,19 @@
 //! The sessions' listener: programs dial in over WebSocket.
 //!
-//! The upgrade is judged here ([`Door`]): Host and Origin, the path, the token in it. What is said
-//! on the socket goes to the [`Switchboard`], which has the machine of `toolgate-session`.
+//! [`SessionListener`] checks the upgrade: Host and Origin, the path, the token in it. Frames go to the
+//! `SessionDriver` of the gateway, and its commands to the socket.
 //!
-//! Invariant: a token is known only by its SHA-256, compared in constant time, and never in a log.
-//! Invariant: sockets have a number, frames a size, outbound queues a length, and whoever says too
-//! much is heard more slowly.
+//! Invariant: a token is known only by its SHA-256, compared in constant time, and never logged.
+//! Invariant: sockets are limited in number, frames in size and outbound queues in length; a program
+//! that sends too much is read more slowly.
 //!
-//! Start at `Door::open`, then `sessions/switchboard.rs` and `sessions/socket.rs`.
+//! Start at `SessionListener::new`, then `sessions/socket.rs`.
 
-mod board;
-mod door;
 mod intake;
-mod pace;
+mod listener;
+mod rate_limit;
 mod socket;
-mod switchboard;
 mod tokens;
 
-pub use self::door::{Door, DoorRules};
-pub use self::switchboard::{Outside, Switchboard};
+pub use self::listener::{SessionListener, SessionListenerBounds, SessionListenerRules};
 pub use self::tokens::{KnownToken, Tokens};

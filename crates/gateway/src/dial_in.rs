@@ -1,107 +1,96 @@
-//! Sessions: programs that dial in and publish tools, as the gateway sees them.
+//! Sessions: programs that dial in over WebSocket and publish tools.
 //!
-//! Whoever drives their sockets implements [`SessionMachine`]. A call takes two steps: where it goes is
-//! found first ([`SessionMachine::resolve`]), so that it can be decided and counted; then it is sent
-//! with the permit that came of that ([`Sending`]).
+//! [`SessionDriver`] drives the machine of `toolgate-session`; the edge connects sockets to it. A call
+//! takes two steps: the driver selects its session, so that the call can be decided and counted; then
+//! it is sent with its permit ([`Sending`]).
 //!
-//! Invariant: everything that is shown or named to an agent is within its grant's reach; the
-//! driver is given the reach with every question.
+//! Invariant: everything that is shown or named to an agent is within its grant's reach.
 //! Invariant: without a permit there is no [`Sending`], and without one no call reaches a session.
-//! Invariant: a call waits for its turn, and perhaps for its session; whoever writes it asks its
-//! [`Gate`] immediately before.
+//! Invariant: a call waits for its turn, and perhaps for its session; the owner of the socket asks
+//! the call's [`Gate`] immediately before the write.
 //!
-//! Start at [`SessionMachine`], then `dial_in/call.rs`.
+//! Start at `dial_in/call.rs`, then `dial_in/driver.rs`.
 
 mod call;
 mod class;
-mod desk;
+mod driver;
 mod gate;
 mod record;
 mod running;
 pub(crate) mod schema;
-mod showing;
+mod tool_list;
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use arc_swap::ArcSwap;
 use tokio::sync::oneshot;
-use toolgate_session::{CallAnswer, CallTarget, KnownSessionTool, Reach, SessionFailure};
+use toolgate_policy::Class;
+use toolgate_session::{CallAnswer, CallTarget, KnownSessionTool, SessionFailure, Tool};
 use toolgate_store::Permit;
+use toolgate_upstream::metrics::ServerMetrics;
 
 pub(crate) use self::call::start;
 pub use self::class::SessionClasses;
-pub(crate) use self::desk::Desk;
+pub use self::driver::{DriverEnvironment, SessionDriver, SocketCommand};
 pub use self::gate::Gate;
 pub use self::record::{Note, Records};
 pub(crate) use self::running::Running;
-pub use self::showing::Showing;
+use self::schema::Schemas;
+pub(crate) use self::tool_list::ToolList;
 
-/// All sessions of the process.
-pub trait Sessions: Send + Sync + 'static {
-    /// The list that a grant sees.
-    fn showing(&self, reach: &Arc<Reach>) -> Arc<Showing>;
-
-    /// The tool that a grant knows by this name; none if it knows none such.
-    fn known(&self, name: &str, reach: &Reach) -> Option<KnownSessionTool>;
-
-    /// Where a call goes. Changes nothing.
-    fn resolve(
-        &self,
-        name: &str,
-        arguments: Option<&str>,
-        reach: &Reach,
-    ) -> Result<CallTarget, Unresolved>;
-
-    /// Sends a call; its end comes by the receiver, exactly once.
-    fn call(&self, sending: Sending) -> Result<Sent, SessionFailure>;
-
-    /// Whoever called takes the call back. Its end is still told.
-    fn cancel(&self, call: u64);
-
-    /// The result of `session_list`.
-    fn list(&self, reach: &Reach) -> Value;
-
-    /// Everything that people may know: all sessions, what is wrong with them, sockets on which
-    /// nobody has registered.
-    fn operator_list(&self) -> Value;
-
-    /// The result of `tools_cache_reset`.
-    fn reset(&self, arguments: Option<&str>, reach: &Reach) -> Result<Value, SessionFailure>;
-
-    /// From now on changes of what these see are told, and of nothing else.
-    fn watch(&self, reaches: Vec<Arc<Reach>>);
-
-    /// The servers in force: no session tool is published under a name of theirs.
-    fn set_servers(&self, names: Vec<String>);
-
-    /// Whom to tell that what `reach` sees has changed; to be given once.
-    fn on_change(&self, told: Box<dyn Fn(&Reach) + Send + Sync>);
+/// Everything about sessions that agent sessions use.
+pub(crate) struct DialIn {
+    pub(crate) driver: Arc<SessionDriver>,
+    schemas: Schemas,
+    /// Risk classes that the operator has set.
+    classes: ArcSwap<SessionClasses>,
+    metrics: ServerMetrics,
 }
 
-/// Why a call goes nowhere.
+/// Why a call has no target.
 #[derive(Debug)]
-pub struct Unresolved {
-    /// What the agent is told.
-    pub failure: SessionFailure,
-    /// Whether the tool promises a shape for its results.
-    pub has_output_schema: bool,
+pub(crate) struct Unresolved {
+    /// What the agent receives.
+    pub(crate) failure: SessionFailure,
+    /// Whether the tool has an output schema.
+    pub(crate) has_output_schema: bool,
 }
 
-/// A call that was let in: where it goes, and the right to send it.
+/// An admitted call: its target, and the permit to send it.
 #[derive(Debug)]
-pub struct Sending {
+pub(crate) struct Sending {
     target: CallTarget,
     permit: Permit,
     gate: Arc<Gate>,
 }
 
-/// A call on its way.
+/// A call under way.
 #[derive(Debug)]
-pub struct Sent {
-    /// Its number, for [`SessionMachine::cancel`].
-    pub call: u64,
+pub(crate) struct Sent {
+    /// Its number, for [`SessionDriver::cancel`].
+    pub(crate) call: u64,
     /// Its end.
-    pub answer: oneshot::Receiver<CallAnswer>,
+    pub(crate) answer: oneshot::Receiver<CallAnswer>,
+}
+
+impl DialIn {
+    pub(crate) fn new(driver: Arc<SessionDriver>, metrics: ServerMetrics) -> Self {
+        Self { driver, schemas: Schemas::default(), classes: ArcSwap::default(), metrics }
+    }
+
+    /// The risk class of a tool, whichever kind of session is called.
+    pub(crate) fn class(&self, known: &KnownSessionTool) -> Class {
+        self.classes.load().of(known)
+    }
+
+    /// The risk class of a tool of sessions of this kind.
+    pub(crate) fn class_of_kind(&self, kind: &str, tool: &Tool) -> Class {
+        self.classes.load().of_kind(kind, tool)
+    }
+
+    pub(crate) fn set_classes(&self, classes: SessionClasses) {
+        self.classes.store(Arc::new(classes));
+    }
 }
 
 impl Sending {
@@ -109,9 +98,8 @@ impl Sending {
         Self { target, permit, gate }
     }
 
-    /// Where it goes, and what to ask immediately before it is written; with this the permit is
-    /// used up.
-    pub fn spend(self) -> (CallTarget, Arc<Gate>) {
+    /// The target, and the gate to ask immediately before the write. Consumes the permit.
+    pub(crate) fn spend(self) -> (CallTarget, Arc<Gate>) {
         tracing::trace!(call = %self.permit.call_id(), "sent");
         (self.target, self.gate)
     }

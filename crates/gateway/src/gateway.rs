@@ -21,7 +21,7 @@ use toolgate_admission::list_kind::Kind;
 use toolgate_upstream::link::Server;
 use toolgate_upstream::metrics::Metrics;
 
-use crate::dial_in::Desk;
+use crate::dial_in::DialIn;
 use crate::downstream::agent::AgentSession;
 use crate::downstream::coarse_timer::Pace;
 use crate::downstream::endpoint::Endpoint;
@@ -50,7 +50,7 @@ pub struct Gateway {
     servers: ArcSwap<Vec<Arc<Server>>>,
     sessions: RwLock<HashMap<String, Arc<AgentSession>>>,
     /// Programs that dial in, where they can.
-    desk: OnceLock<Arc<Desk>>,
+    dial_in: OnceLock<Arc<DialIn>>,
     /// How many are being opened; they count as open. Goes up under a lock of `sessions`, and down
     /// under its write lock where one is let in, so that none counts twice.
     opening: AtomicUsize,
@@ -104,7 +104,7 @@ impl Gateway {
         Arc::new(Self {
             servers: ArcSwap::default(),
             sessions: RwLock::default(),
-            desk: OnceLock::new(),
+            dial_in: OnceLock::new(),
             opening: AtomicUsize::new(0),
             of_grants: Mutex::default(),
             standing: Mutex::default(),
@@ -223,7 +223,7 @@ impl Gateway {
             }
             session.lists_changed(&Kind::ALL);
         }
-        self.watch_sessions();
+        self.watch_dial_in();
     }
 
     /// Ends an agent session. A child or HTTP session of its own is closed behind the scenes: it
@@ -250,7 +250,7 @@ impl Gateway {
             tracing::debug!(endpoint = %session.endpoint(), "an idle agent session is ended");
             self.end(&session);
         }
-        self.watch_sessions();
+        self.watch_dial_in();
         for server in self.servers.load().iter() {
             server.close_deserted(&self.tasks, now, limits.idle);
         }
@@ -271,7 +271,7 @@ impl Gateway {
         }
         let sessions: Vec<_> = self.sessions.read().values().cloned().collect();
         for session in &sessions {
-            session.hang_up();
+            self.hang_up(session);
         }
         self.tasks.close();
         if timeout(grace, self.tasks.wait()).await.is_err() {
@@ -314,8 +314,16 @@ impl Gateway {
         sessions.values().filter(|session| session.endpoint() == endpoint).cloned().collect()
     }
 
-    fn forget(&self, session: &Arc<AgentSession>) {
+    /// Ends the streams of an agent session on which nothing runs, and its parked calls.
+    fn hang_up(&self, session: &AgentSession) {
+        if session.is_standing() {
+            self.parking.clear(session.key());
+        }
         session.hang_up();
+    }
+
+    fn forget(&self, session: &Arc<AgentSession>) {
+        self.hang_up(session);
         let mut sessions = self.sessions.write();
         if sessions.remove(session.id()).is_some() {
             opening::release(&self.of_grants, &session.grant().label);

@@ -20,7 +20,7 @@ mod inspect;
 mod sessionless;
 
 pub use dial_in::{
-    Gate, Note, Records, Sending, Sent, SessionClasses, Sessions, Showing, Unresolved,
+    DriverEnvironment, Gate, Note, Records, SessionClasses, SessionDriver, SocketCommand,
 };
 pub use downstream::agent::{AgentSession, Attached};
 pub use downstream::call::Call;
@@ -36,6 +36,7 @@ pub use toolgate_upstream::channel;
 pub use toolgate_upstream::event_buffer as outlet;
 pub use toolgate_upstream::failure::{Effect, Failure};
 pub use toolgate_upstream::link::{Instances, Server, ServerSettings};
+pub use toolgate_upstream::log_limit::LogLimit;
 pub use toolgate_upstream::metrics::{Metrics, ServerMetrics};
 pub use toolgate_upstream::relay::{BrokenOff, Held, Onward, Passage};
 pub use toolgate_upstream::rewrite::refused;

@@ -10,19 +10,23 @@
 //! `fuzz/fuzz_targets/envelope.rs`.
 
 mod members;
+mod owned;
 mod skim;
 
 use std::borrow::Cow;
 use std::cell::Cell;
 
+use toolgate_json::edit::offset;
+use toolgate_json::peek::LARGE;
+use toolgate_json::strict::{self, Fault};
+use toolgate_json::{peek, text, too_deep};
+
 pub(crate) use self::members::is_id;
 use self::members::{Elements, Members};
-use crate::edit::offset;
+pub use self::owned::OwnedRequest;
 use crate::limits::Limits;
-use crate::peek::{peek, text};
-use crate::refusal::{Fault, Refusal};
-use crate::walk::LARGE;
-use crate::{code, method, strict};
+use crate::refusal::Refusal;
+use crate::{code, method};
 
 /// One message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -210,7 +214,7 @@ impl<'a> Source<'a, '_> {
                 let what = "a notification has no `id`; leave it out".to_owned();
                 return Err(invalid(Fault { at, what }));
             }
-            if let Some(at) = strict::too_deep(raw, depth) {
+            if let Some(at) = too_deep(raw, depth) {
                 let what = format!("nests deeper than {} levels", self.limits.depth);
                 return Err(invalid(Fault { at, what }));
             }

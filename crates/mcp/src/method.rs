@@ -1,7 +1,6 @@
 //! Names of the methods that a gateway has to know; every other method passes unread.
 
-use crate::fold::imitates;
-use crate::refusal::shown;
+use toolgate_json::{imitates, shown};
 
 /// Opens a session: version and capabilities.
 pub const INITIALIZE: &str = "initialize";

@@ -9,18 +9,17 @@
 
 use std::borrow::Cow;
 
+use data_encoding::BASE64;
+use toolgate_json::{members, peek, quote, shown, text};
+
 use crate::envelope::Request;
-use crate::peek::{members, peek, text};
-use crate::refusal::shown;
-use crate::{Refusal, code, method, write};
+use crate::{Refusal, code, method};
 
 pub mod annotations;
-mod base64;
 mod outgoing;
 #[cfg(test)]
 mod tests;
 
-use base64::decode;
 pub use outgoing::{About, described, header_value, heads_of, without_claims};
 
 /// Its name on the wire.
@@ -131,13 +130,15 @@ pub fn header_text(value: &str) -> Option<Cow<'_, str>> {
     let encoded = value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?="));
     match encoded {
         None => Some(Cow::Borrowed(value)),
-        Some(encoded) => String::from_utf8(decode(encoded)?).ok().map(Cow::Owned),
+        Some(encoded) => {
+            String::from_utf8(BASE64.decode(encoded.as_bytes()).ok()?).ok().map(Cow::Owned)
+        }
     }
 }
 
 fn unsupported(version: &str) -> Objection {
     let message = format!("protocol version `{}` is not spoken here", shown(version));
-    let data = format!(r#"{{"supported":["{VERSION}"],"requested":{}}}"#, write::quote(version));
+    let data = format!(r#"{{"supported":["{VERSION}"],"requested":{}}}"#, quote(version));
     let objection = Objection::new(400, code::UNSUPPORTED_VERSION, message);
     Objection { data: Some(data), ..objection }
 }
@@ -170,6 +171,12 @@ pub(crate) fn agree(header: &str, value: Option<&str>, body: &str) -> Result<(),
 impl Objection {
     pub(crate) fn new(status: u16, code: i32, message: String) -> Self {
         Self { status, code, message, data: None }
+    }
+}
+
+impl From<toolgate_json::Error> for Objection {
+    fn from(error: toolgate_json::Error) -> Self {
+        Refusal::from(error).into()
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The pieces may be on their way to somebody else by the time the last one is here. So what is
 //! kept of them is the answer with an empty result, which is then judged like any other message,
-//! and the result is only followed to its end, as [`crate::skip`] does with a whole one.
+//! and the result is only followed to its end, as [`toolgate_json::skip`] does with a whole one.
 //!
 //! Invariant: there is an outline only of UTF-8 in which the result comes out even. Then the
 //! outline is a valid envelope exactly if the answer is one.
@@ -12,10 +12,11 @@
 
 use std::ops::Range;
 
-use crate::edit::offset;
+use toolgate_json::edit::offset;
+use toolgate_json::skip::Follow;
+use toolgate_json::walk::Walk;
+
 use crate::envelope::is_id;
-use crate::skip::Follow;
-use crate::walk::Walk;
 
 #[cfg(test)]
 mod tests;
@@ -52,18 +53,21 @@ impl Outline {
     pub fn begin(beginning: &[u8]) -> Option<Self> {
         let looked = beginning.get(..LOOK).unwrap_or(beginning);
         let known = looked.utf8_chunks().next()?.valid();
-        let mut walk = Walk::over(known)?;
+        let mut walk = Walk::object(known).ok()?;
         let (mut versioned, mut id) = (false, None);
         loop {
-            match walk.key()?? {
-                "\"jsonrpc\"" if !versioned => versioned = walk.value()? == "\"2.0\"",
-                "\"id\"" if id.is_none() => id = Some(walk.value().filter(|id| is_id(id))?),
+            match walk.key().ok()??.text {
+                "\"jsonrpc\"" if !versioned => versioned = walk.value().ok()?.text == "\"2.0\"",
+                "\"id\"" if id.is_none() => {
+                    id = Some(walk.value().ok()?.text).filter(|id| is_id(id));
+                    id?;
+                }
                 "\"result\"" if versioned => break,
                 _ => return None,
             }
         }
-        let (id, start) = (id?, known.len() - walk.behind().len());
-        if !walk.behind().starts_with('{') {
+        let (id, start) = (id?, known.len() - walk.rest().len());
+        if !walk.rest().starts_with('{') {
             return None;
         }
         let place = offset(known, id)?;

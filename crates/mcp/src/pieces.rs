@@ -2,8 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use smallvec::{SmallVec, smallvec};
-
-use crate::edit::offset;
+use toolgate_json::edit::offset;
 
 /// From this size on copying costs more than handling three pieces.
 const LARGE: usize = 64 * 1024;

@@ -26,39 +26,12 @@ impl Refusal {
     }
 }
 
-/// Something wrong at a place inside a message.
-#[derive(Debug)]
-pub(crate) struct Fault<'a> {
-    /// The offending part, a slice of the message.
-    pub(crate) at: &'a str,
-    pub(crate) what: String,
-}
-
-impl<'a> Fault<'a> {
-    pub(crate) fn duplicate(at: &'a str, key: &str) -> Self {
-        Self { at, what: format!("the key `{}` occurs twice; send it once", shown(key)) }
-    }
-
-    pub(crate) fn imitation(at: &'a str, key: &str, of: &str) -> Self {
-        let what = format!("the key `{}` imitates `{of}`; spell it `{of}`", shown(key));
-        Self { at, what }
-    }
-
-    pub(crate) fn control(at: &'a str) -> Self {
-        Self { at, what: "a key of the protocol has no control characters".to_owned() }
-    }
-
-    pub(crate) fn surrogate(at: &'a str) -> Self {
-        let what = "a string has half of a surrogate pair; send both halves or neither".to_owned();
-        Self { at, what }
-    }
-}
-
-/// The sender's own text for a message of ours: cut, so that a refusal stays short.
-pub(crate) fn shown(text: &str) -> String {
-    const CHARS: usize = 64;
-    match text.char_indices().nth(CHARS) {
-        Some((cut, _)) => format!("{}…", text.get(..cut).unwrap_or_default()),
-        None => text.to_owned(),
+impl From<toolgate_json::Error> for Refusal {
+    fn from(error: toolgate_json::Error) -> Self {
+        let code = match error {
+            toolgate_json::Error::Syntax(_) | toolgate_json::Error::Unreadable => code::PARSE_ERROR,
+            toolgate_json::Error::Duplicate(_) => code::INVALID_PARAMS,
+        };
+        Self::new(code, error.to_string())
     }
 }

@@ -1,4 +1,4 @@
-//! Writes messages of our own; whatever is raw goes in as it is.
+//! Writes messages of our own; raw arguments are copied unchanged.
 //!
 //! Invariant: `raw` arguments are JSON already. Text arguments are escaped here.
 
@@ -6,6 +6,7 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 use memchr::{memchr2, memchr2_iter};
+use toolgate_json::escape::{push_quoted, quoted_len};
 
 /// The id of a request of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,13 +71,6 @@ pub fn error(id: Option<&str>, code: i32, message: &str, data: Option<&str>) -> 
     ])
 }
 
-/// A raw JSON string with this text.
-pub fn quote(text: &str) -> String {
-    let mut out = String::with_capacity(quoted_len(text));
-    push_quoted(&mut out, text);
-    out
-}
-
 /// The same JSON on one line, as stdio needs it; borrowed if it is on one line already.
 /// A line break inside a string is always escaped, so every raw one is mere layout.
 pub fn compact(raw: &str) -> Cow<'_, str> {
@@ -130,40 +124,10 @@ fn join(parts: &[Part<'_>]) -> Bytes {
     for part in parts {
         match part {
             Part::Raw(raw) => out.push_str(raw),
-            Part::Text(text) => push_quoted(&mut out, text),
+            Part::Text(text) => push_quoted(text, &mut out),
         }
     }
     Bytes::from(out)
-}
-
-fn push_quoted(out: &mut String, text: &str) {
-    const HEX: [char; 16] =
-        ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
-    out.push('"');
-    for c in text.chars() {
-        match c {
-            '"' => out.push_str("\\\""),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\0'..='\u{1f}' => {
-                out.push_str(if c < '\u{10}' { "\\u000" } else { "\\u001" });
-                out.extend(HEX.get(c as usize % 16));
-            }
-            _ => out.push(c),
-        }
-    }
-    out.push('"');
-}
-
-fn quoted_len(text: &str) -> usize {
-    let escapes = text.bytes().map(|byte| match byte {
-        b'"' | b'\\' | b'\n' | b'\r' | b'\t' => 2,
-        0..0x20 => 6,
-        _ => 1,
-    });
-    escapes.sum::<usize>() + 2
 }
 
 #[cfg(test)]

@@ -4,7 +4,8 @@
 
 use proptest::prelude::*;
 use proptest::sample::{select, subsequence};
-use toolgate_mcp::{Edit, Incoming, Limits, Message, Request, parse_agent, parse_server, peek};
+use toolgate_json::{Edit, peek};
+use toolgate_mcp::{Incoming, Limits, Message, Request, parse_agent, parse_server};
 
 #[path = "reference/json.rs"]
 #[expect(clippy::indexing_slicing, reason = "reads what is known to be JSON")]

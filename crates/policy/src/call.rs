@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
-use toolgate_mcp::{compatible, fold};
+use toolgate_json::{compatible, fold};
 
-use crate::canonical::Digest;
+use crate::digest::Digest;
 
 /// The risk class of a tool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

@@ -2,13 +2,13 @@
 //!
 //! Matching is linear in practice and quadratic at worst (one remembered `*`), never exponential.
 
-use toolgate_mcp::fold;
+use toolgate_json::fold;
 
 use crate::uri;
 
 /// A compiled glob.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Glob {
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Glob {
     parts: Vec<Part>,
     /// Literal text every match starts with.
     pub(crate) prefix: String,
@@ -18,7 +18,7 @@ pub(crate) struct Glob {
     pub(crate) literals: usize,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Part {
     Literal(char),
     One,
@@ -27,31 +27,15 @@ enum Part {
 }
 
 impl Glob {
-    /// Reads a glob, or says what is wrong with it.
+    /// Reads a glob; the error tells what is wrong with it.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let mut parts = Vec::new();
-        let mut rest = text.chars().peekable();
-        while let Some(c) = rest.next() {
-            parts.push(match c {
-                '*' if parts.last() == Some(&Part::Run) => {
-                    return Err("`**` has no meaning, one `*` is any run".to_owned());
-                }
-                '*' => Part::Run,
-                '?' => Part::One,
-                '[' => class(&mut rest)?,
-                '{' | '}' => {
-                    return Err(format!(
-                        "`{c}` has no meaning here, write one entry for each name"
-                    ));
-                }
-                '\\' => match rest.next() {
-                    Some(c) => Part::Literal(c),
-                    None => return Err("`\\` at the end escapes nothing".to_owned()),
-                },
-                c => Part::Literal(c),
-            });
-        }
-        Ok(Self::of(parts))
+        parts(text, true).map(Self::of)
+    }
+
+    /// A glob that was checked before: `**`, `{` and `}` are allowed, and text that is not well
+    /// formed matches only itself.
+    pub fn lenient(text: &str) -> Self {
+        Self::of(parts(text, false).unwrap_or_else(|_| text.chars().map(Part::Literal).collect()))
     }
 
     fn of(parts: Vec<Part>) -> Self {
@@ -131,7 +115,8 @@ impl Glob {
         plain && other.prefix.starts_with(&self.prefix)
     }
 
-    pub(crate) fn matches(&self, text: &str) -> bool {
+    /// Whether it matches `text`.
+    pub fn matches(&self, text: &str) -> bool {
         // Most keys are plain names.
         if let Some(name) = self.exact() {
             return name == text;
@@ -222,7 +207,35 @@ impl Part {
     }
 }
 
-fn class(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Result<Part, String> {
+/// The parts of a glob. With `strict`, also rejects what is more likely a mistake.
+fn parts(text: &str, strict: bool) -> Result<Vec<Part>, String> {
+    let mut parts = Vec::new();
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        parts.push(match c {
+            '*' if strict && parts.last() == Some(&Part::Run) => {
+                return Err("`**` has no meaning, one `*` is any run".to_owned());
+            }
+            '*' => Part::Run,
+            '?' => Part::One,
+            '[' => class(&mut rest, strict)?,
+            '{' | '}' if strict => {
+                return Err(format!("`{c}` has no meaning here, write one entry for each name"));
+            }
+            '\\' => match rest.next() {
+                Some(c) => Part::Literal(c),
+                None => return Err("`\\` at the end escapes nothing".to_owned()),
+            },
+            c => Part::Literal(c),
+        });
+    }
+    Ok(parts)
+}
+
+fn class(
+    rest: &mut std::iter::Peekable<std::str::Chars<'_>>,
+    strict: bool,
+) -> Result<Part, String> {
     const OPEN: &str = "`[` is never closed; write `\\[` for the character itself";
     let negated = rest.next_if_eq(&'!').is_some();
     let mut ranges = Vec::new();
@@ -238,7 +251,7 @@ fn class(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Result<Part, St
         if rest.next_if_eq(&'-').is_some() {
             match rest.next() {
                 None => return Err(OPEN.to_owned()),
-                // A `-` at the end stands for itself.
+                // A `-` at the end is literal.
                 Some(']') => {
                     ranges.extend([(low, low), ('-', '-')]);
                     return Ok(Part::Class { negated, ranges });
@@ -247,7 +260,7 @@ fn class(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) -> Result<Part, St
                 Some(c) => high = c,
             }
         }
-        if high < low {
+        if strict && high < low {
             return Err(format!("`{low}-{high}` runs backwards"));
         }
         ranges.push((low, high));

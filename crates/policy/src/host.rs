@@ -7,7 +7,7 @@
 
 use std::net::Ipv6Addr;
 
-use toolgate_mcp::{compatible, fold};
+use toolgate_json::{compatible, fold};
 use url::{Host, Url};
 
 /// The host of an absolute URL; `None` if the text is none, has no host, or can be read in two ways.

@@ -5,10 +5,12 @@
 
 use std::cmp::Ordering;
 
+use toolgate_json::walk::Walk;
+
 use crate::{
     Amount,
     budget::Budget,
-    json::{self, Malformed, Raw, Value},
+    json::{self, Malformed, Value},
     model::{Op, Operand, Rule, RuleCondition, RulePath},
     number::Number,
     scalar::{Scalar, print_number, print_scalar},
@@ -71,7 +73,7 @@ fn lookup<'a>(facts: &Facts<'a>, names: &[String]) -> Result<Option<Value<'a>>, 
     facts.budget.look_at(facts.arguments.len())?;
     let mut raw = facts.arguments.get(first)?;
     for name in rest {
-        raw = match raw.map(Raw::read).transpose()? {
+        raw = match raw.map(Value::of).transpose()? {
             Some(Value::Object(object)) => {
                 facts.budget.look_at(object.len())?;
                 json::member(object, name)?
@@ -79,7 +81,7 @@ fn lookup<'a>(facts: &Facts<'a>, names: &[String]) -> Result<Option<Value<'a>>, 
             _ => None,
         };
     }
-    raw.map(Raw::read).transpose()
+    raw.map(Value::of).transpose()
 }
 
 fn compare(
@@ -115,10 +117,10 @@ fn compare(
             (Value::String(text), Scalar::String(part)) => text.contains(part.as_str()),
             (Value::List(raw), wanted) => {
                 budget.look_at(raw.len())?;
-                let mut items = json::elements(raw)?;
-                while let Some(item) = items.next_element()? {
+                let mut items = Walk::list(raw)?;
+                while let Some(item) = items.element()? {
                     budget.compare()?;
-                    if equal(&item.read()?, wanted) {
+                    if equal(&Value::of(item)?, wanted) {
                         return Ok(true);
                     }
                 }

@@ -13,10 +13,10 @@
 
 mod budget;
 mod call;
-mod canonical;
 mod choices;
 mod code;
 mod decide;
+mod digest;
 mod explain;
 mod format;
 #[cfg(fuzzing)]
@@ -53,14 +53,16 @@ mod verdict;
 mod window;
 
 pub use call::{Approval, Call, Class, Identity, SessionFacts};
-pub use canonical::{Digest, NotCanonical, argument_digest, canonical_json};
 pub use code::{Code, Severity};
 pub use decide::{Examined, conclude, decide, examine, is_call_hidden, is_hidden};
+pub use digest::{Digest, argument_digest};
 pub use explain::{ExplainedRule, Explanation, LimitState, explain, limits, locate};
 pub use format::format;
+pub use glob::Glob;
 pub use import::{Imported, import_intercept};
 pub use known::{Known, KnownTool};
 pub use ledger::{Ledger, NoRoom, Ownership, Receipt};
+pub use lower::METHODS_WITHOUT_PERMISSION;
 pub use node::MAX_BYTES;
 pub use number::{Amount, AmountError};
 pub use ownership::{Ended, Outcome, Yielded};

@@ -2,11 +2,11 @@
 //! would.
 
 use jiff::Timestamp;
+use toolgate_json::push_quoted;
 
 use crate::{
     Amount, AmountError, Call, Period, Policy, Reservation, Take, Unavailable, Usage, Window,
     budget,
-    canonical::write_string,
     json::Value,
     model::{Concurrency, Increment, Limit, Scope},
     truth::Facts,
@@ -207,13 +207,13 @@ impl Key {
     fn new(first: &str) -> Self {
         let mut key = Self(String::with_capacity(96));
         key.0.push('[');
-        write_string(first, &mut key.0);
+        push_quoted(first, &mut key.0);
         key
     }
 
     fn text(&mut self, text: &str) -> &mut Self {
         self.0.push(',');
-        write_string(text, &mut self.0);
+        push_quoted(text, &mut self.0);
         self
     }
 

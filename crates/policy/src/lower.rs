@@ -27,6 +27,7 @@ use crate::{
 pub(crate) use document::document;
 pub(crate) use entry::default_approve;
 pub(crate) use predicate::conditions;
+pub use section::METHODS_WITHOUT_PERMISSION;
 
 /// The state of one reading.
 pub(crate) struct Reader<'r, 's> {

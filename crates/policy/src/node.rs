@@ -7,10 +7,10 @@
 //! in one file are refused, so that what a person reads is what the gate does.
 
 use granit_parser::{ErrorKind, Event, Parser, ScalarStyle};
+use toolgate_json::is_number;
 
 use crate::{
     Code,
-    number::is_json_number,
     problem::{Findings, Span},
 };
 
@@ -263,7 +263,7 @@ impl Builder<'_, '_> {
             "false" | "False" | "FALSE" => return Kind::Bool(false),
             _ => {}
         }
-        if is_json_number(&text) {
+        if is_number(&text) {
             return Kind::Number(text);
         }
         if looks_numeric(&text) {
@@ -327,7 +327,7 @@ impl Node {
             Kind::Null => out.push_str("null"),
             Kind::Bool(flag) => out.push_str(if *flag { "true" } else { "false" }),
             Kind::Number(text) => out.push_str(text),
-            Kind::String(text) => crate::canonical::write_string(text, out),
+            Kind::String(text) => toolgate_json::push_quoted(text, out),
             Kind::List(items) => {
                 out.push('[');
                 for (index, item) in items.iter().enumerate() {
@@ -344,7 +344,7 @@ impl Node {
                     if index > 0 {
                         out.push(',');
                     }
-                    crate::canonical::write_string(&key.text, out);
+                    toolgate_json::push_quoted(&key.text, out);
                     out.push(':');
                     node.write_json(out);
                 }

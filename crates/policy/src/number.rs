@@ -7,6 +7,8 @@
 
 use std::{cmp::Ordering, fmt};
 
+use toolgate_json::is_number;
+
 /// A JSON number as spelled, ready to be compared.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Number<'a> {
@@ -25,7 +27,7 @@ const MAX_EXPONENT: i64 = 1_000_000_000;
 impl<'a> Number<'a> {
     /// `None` for anything but a JSON number with a sane exponent.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
-        if !is_json_number(text) {
+        if !is_number(text) {
             return None;
         }
         let (negative, rest) = match text.strip_prefix('-') {
@@ -273,24 +275,6 @@ impl fmt::Display for Amount {
         let fraction = format!("{rest:018}");
         write!(f, "{whole}.{}", fraction.trim_end_matches('0'))
     }
-}
-
-/// `-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?`
-pub(crate) fn is_json_number(text: &str) -> bool {
-    let rest = text.strip_prefix('-').unwrap_or(text);
-    let (mantissa, exponent) = match rest.split_once(['e', 'E']) {
-        Some((m, e)) => (m, Some(e)),
-        None => (rest, None),
-    };
-    let (whole, fraction) = match mantissa.split_once('.') {
-        Some((w, f)) => (w, Some(f)),
-        None => (mantissa, None),
-    };
-    let digits = |s: &str| !s.is_empty() && s.bytes().all(|b| b.is_ascii_digit());
-    digits(whole)
-        && (whole == "0" || !whole.starts_with('0'))
-        && fraction.is_none_or(digits)
-        && exponent.is_none_or(|e| digits(e.strip_prefix(['+', '-']).unwrap_or(e)))
 }
 
 #[cfg(test)]

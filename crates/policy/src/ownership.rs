@@ -1,5 +1,7 @@
 //! What a result yields and ends: ids that belong to the grant that was given them.
 
+use toolgate_json::walk::Walk;
+
 use crate::{
     Call, Policy, Window,
     json::{self, Malformed, Value},
@@ -84,7 +86,7 @@ impl Policy {
 
 fn is_error(result: &str) -> Result<bool, Malformed> {
     Ok(match json::member(result, "isError")? {
-        Some(raw) => !matches!(raw.read()?, Value::Bool(false)),
+        Some(raw) => !matches!(Value::of(raw)?, Value::Bool(false)),
         None => false,
     })
 }
@@ -97,10 +99,10 @@ fn in_result(result: &str, path: &Path) -> Option<String> {
         return Some(value);
     }
     let content = json::member(result, "content").ok()??;
-    let mut blocks = json::elements(content.text).ok()?;
-    while let Some(block) = blocks.next_element().ok()? {
+    let mut blocks = Walk::list(content.text).ok()?;
+    while let Some(block) = blocks.element().ok()? {
         let Ok(Some(text)) = json::member(block.text, "text") else { continue };
-        let Ok(Value::String(text)) = text.read() else { continue };
+        let Ok(Value::String(text)) = Value::of(text) else { continue };
         if let Some(value) = at(&text, &path.segments) {
             return Some(value);
         }
@@ -114,11 +116,11 @@ fn at(object: &str, segments: &[Segment]) -> Option<String> {
         raw = match (segment, Value::read(raw).ok()?) {
             (Segment::Key(name), Value::Object(object)) => json::member(object, name).ok()??.text,
             (Segment::Index(index), Value::List(list)) => {
-                let mut items = json::elements(list).ok()?;
+                let mut items = Walk::list(list).ok()?;
                 for _ in 0..*index {
-                    items.next_element().ok()??;
+                    items.element().ok()??;
                 }
-                items.next_element().ok()??.text
+                items.element().ok()??.text
             }
             _ => return None,
         };

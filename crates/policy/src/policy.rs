@@ -4,7 +4,7 @@ use std::{cmp::Reverse, sync::Arc};
 
 use jiff::Timestamp;
 use smallvec::SmallVec;
-use toolgate_mcp::fold;
+use toolgate_json::fold;
 
 use crate::{
     Call, Class, Digest, Known, Problem, hash,

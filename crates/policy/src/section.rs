@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use toolgate_mcp::fold;
+use toolgate_json::fold;
 
 use crate::{
     Effect, Policy, Verdict,

@@ -5,11 +5,13 @@
 
 use std::{borrow::Cow, cmp::Ordering};
 
+use toolgate_json::walk::Walk;
+
 use crate::{
     Call,
     budget::{Budget, OVER},
     host,
-    json::{self, Arguments, Malformed, Raw, Value},
+    json::{self, Arguments, Malformed, Value},
     model::{Condition, Op, Operand, Test},
     number::Number,
     path::{Path, Root, Segment},
@@ -108,14 +110,14 @@ impl<'a> Facts<'a> {
                     return Ok((None, &[]));
                 };
                 self.budget.look_at(self.arguments.len())?;
-                let value = self.arguments.get(name)?.map(Raw::read).transpose()?;
+                let value = self.arguments.get(name)?.map(Value::of).transpose()?;
                 let (Some(Value::Object(raw)), Some((Segment::Key(name), rest))) =
                     (&value, rest.split_first())
                 else {
                     return Ok((value, rest));
                 };
                 self.budget.look_at(raw.len())?;
-                let value = self.arguments.within(raw, name)?.map(Raw::read).transpose()?;
+                let value = self.arguments.within(raw, name)?.map(Value::of).transpose()?;
                 return Ok((value, rest));
             }
             Root::GrantLabel => text(Some(self.call.grant)),
@@ -310,10 +312,10 @@ fn each<'a>(
     match value {
         Value::List(raw) => {
             budget.look_at(raw.len())?;
-            let mut items = json::elements(raw)?;
-            while let Some(item) = items.next_element()? {
+            let mut items = Walk::list(raw)?;
+            while let Some(item) = items.element()? {
                 budget.compare()?;
-                visit(item.read()?)?;
+                visit(Value::of(item)?)?;
             }
         }
         Value::Words(words) => {
@@ -371,15 +373,15 @@ fn step<'a>(
     match (value, segment) {
         (Value::Object(raw), Segment::Key(name)) => {
             budget.look_at(raw.len())?;
-            json::member(raw, name)?.map(Raw::read).transpose()
+            json::member(raw, name)?.map(Value::of).transpose()
         }
         (Value::List(raw), Segment::Index(index)) => {
             budget.look_at(raw.len())?;
-            let mut items = json::elements(raw)?;
+            let mut items = Walk::list(raw)?;
             let mut left = *index;
-            while let Some(item) = items.next_element()? {
+            while let Some(item) = items.element()? {
                 if left == 0 {
-                    return item.read().map(Some);
+                    return Value::of(item).map(Some);
                 }
                 left -= 1;
             }
@@ -446,11 +448,11 @@ fn contains(value: &Value<'_>, wanted: &Scalar, budget: &Budget) -> Result<Conta
         (Value::String(text), Scalar::String(part)) => Ok(sure(text.contains(part.as_str()))),
         (Value::List(raw), wanted) => {
             budget.look_at(raw.len())?;
-            let mut items = json::elements(raw)?;
+            let mut items = Walk::list(raw)?;
             let mut found = Contains::No;
-            while let Some(item) = items.next_element()? {
+            while let Some(item) = items.element()? {
                 budget.compare()?;
-                match equal(&item.read()?, wanted) {
+                match equal(&Value::of(item)?, wanted) {
                     Some(true) => return Ok(Contains::Yes),
                     Some(false) => {}
                     None => found = Contains::Unsure,
@@ -469,7 +471,7 @@ pub(crate) fn owned_value(value: &Value<'_>) -> Option<String> {
     match value {
         Value::String(text) if text.len() <= 256 => {
             let mut out = String::new();
-            crate::canonical::write_string(text, &mut out);
+            toolgate_json::push_quoted(text, &mut out);
             Some(out)
         }
         // Of an integer that is rounded another might be meant.

@@ -7,7 +7,7 @@
 //!
 //! Invariant: linear in the length of the URI; the number of readings is fixed.
 
-use toolgate_mcp::compatible;
+use toolgate_json::compatible;
 use url::Url;
 
 /// The readings of one URI.

@@ -4,11 +4,11 @@
 
 use std::borrow::Cow;
 
-use toolgate_mcp::{imitates, text};
+use toolgate_json::object::{Member, members, value, without};
+use toolgate_json::{imitates, text};
 
 use crate::failure::SessionFailure;
-use crate::keys::shown;
-use crate::object::{Member, bad_key, members, value, without};
+use crate::keys::{bad_key, shown};
 
 /// The reserved key that selects a session.
 pub(crate) const SESSION_ID: &str = "session_id";

@@ -1,20 +1,26 @@
 //! The list of tools that a grant sees.
 //!
-//! Invariant: a disconnected session is listed until its grace period ends, so that lists do not
-//! flicker.
+//! It is made in two steps: [`SessionMachine::list_source`] collects who serves what, which needs the machine
+//! and copies no definition; [`ListSource::tools`] writes the list, which takes time and memory that grow
+//! with the definitions, and needs only what was collected.
+//!
+//! Invariant: a session that has lost its socket is listed until its grace ends, so that lists do
+//! not flicker.
 //! Invariant: nothing in a list depends on a session outside the grant's reach.
+//! Invariant: lists that differ have different digests; a digest is made without the list.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
-use toolgate_mcp::write;
+use toolgate_json::quote;
 
 use crate::machine::SessionMachine;
 use crate::names::{KindDefinition, offer};
 use crate::reach::Reach;
-use crate::schema::{Variant, compose};
+use crate::schema::{MAX_ENUM, Variant, compose};
+use crate::settings::SchemaConflict;
 use crate::tool::{Tool, Tools};
 
 /// The tools that a grant sees.
@@ -45,33 +51,54 @@ pub struct PublishedTool {
     pub offered: Arc<[KindDefinition]>,
 }
 
+/// What the list of a grant is made of.
+#[derive(Debug)]
+pub struct ListSource {
+    tools: Vec<SourceTool>,
+    conflict: SchemaConflict,
+    ascii_names: bool,
+}
+
+#[derive(Debug)]
+struct SourceTool {
+    name: String,
+    original: Arc<str>,
+    aliases: Arc<[Arc<str>]>,
+    servers: Vec<Server>,
+    offered: Arc<[KindDefinition]>,
+}
+
 impl SessionMachine {
-    /// The list for a grant. It may be cached until [`SessionMachine::revision`] changes.
+    /// The list for a grant. It may be kept for as long as [`SessionMachine::revision`] stays.
     pub fn published(&self, reach: &Reach) -> Published {
+        let source = self.list_source(reach);
+        Published { tools: source.tools().collect(), digest: source.digest() }
+    }
+
+    /// What the list for a grant is made of.
+    pub fn list_source(&self, reach: &Reach) -> ListSource {
         let groups = self.groups(reach);
-        let live = groups.iter().map(|group| (group.sessions.as_slice(), group.kind, group.tools));
+        let live = groups.iter().map(|group| {
+            let sessions: Arc<[Arc<str>]> = group.sessions.as_slice().into();
+            (sessions, group.kind, group.tools)
+        });
+        let none: Arc<[Arc<str>]> = [].into();
         let kept = self.showcase.visible(reach);
-        let kept = kept.map(|entry| (&[][..], entry.key.kind.as_str(), &*entry.tools));
-        let (live, kept) = (by_name(live), by_name(kept));
-        let tools: Vec<PublishedTool> = self
-            .names(reach)
-            .into_iter()
-            .map(|(name, original)| {
-                let (live, kept) = (live.get(&*original), kept.get(&*original));
-                let servers = live.or(kept).map(Vec::as_slice).unwrap_or_default();
-                let mut offered = Vec::new();
-                for (_, kind, tool) in live.into_iter().chain(kept).flatten() {
-                    offer(&mut offered, kind, tool);
-                }
-                self.publish((name, original), servers, offered)
-            })
-            .collect();
-        let mut digest = Sha256::new();
-        for tool in &tools {
-            digest.update(tool.json.as_bytes());
-            digest.update([0]);
-        }
-        Published { tools, digest: digest.finalize().into() }
+        let kept = kept.map(|entry| (Arc::clone(&none), entry.key.kind.as_str(), &*entry.tools));
+        let (mut live, mut kept) = (by_name(live), by_name(kept));
+        let tools = self.names(reach).into_iter().map(|(name, original)| {
+            let (live, kept) = (live.remove(&*original), kept.remove(&*original));
+            let mut offered = Vec::new();
+            for (kind, Server { tool, .. }) in live.iter().chain(&kept).flatten() {
+                offer(&mut offered, kind, tool);
+            }
+            let servers = live.or(kept).into_iter().flatten().map(|(_, server)| server).collect();
+            let aliases = self.aliases(&original, &name);
+            SourceTool { name, original, aliases, servers, offered: offered.into() }
+        });
+        let tools = tools.collect();
+        let (conflict, ascii_names) = (self.settings.conflict, self.settings.ascii_names);
+        ListSource { tools, conflict, ascii_names }
     }
 
     /// Whether any session declares an output schema for the tool: see
@@ -95,37 +122,104 @@ impl SessionMachine {
                 groups.len() - 1
             });
             if let Some(group) = groups.get_mut(at) {
-                group.sessions.push(uid);
+                group.sessions.push(Arc::clone(uid));
             }
         }
         groups
     }
+}
 
-    fn publish(
-        &self,
-        (name, original): (String, Arc<str>),
-        servers: &[Server<'_>],
-        offered: Vec<KindDefinition>,
-    ) -> PublishedTool {
-        let sessions = servers.iter().map(|(sessions, ..)| sessions.len()).sum();
-        let definitions = different(servers.iter().map(|(.., tool)| *tool));
+impl ListSource {
+    /// The tools as agents see them, each written when it is asked for.
+    pub fn tools(&self) -> impl Iterator<Item = PublishedTool> {
+        self.tools.iter().map(|tool| tool.publish(self.conflict, self.ascii_names))
+    }
+
+    /// Equal for equal lists.
+    pub fn digest(&self) -> [u8; 32] {
+        let mut digest = Sha256::new();
+        digest.update([
+            u8::from(self.ascii_names),
+            u8::from(self.conflict == SchemaConflict::Merged),
+        ]);
+        for tool in &self.tools {
+            tool.add_to(&mut digest, self.conflict);
+        }
+        digest.finalize().into()
+    }
+}
+
+impl SourceTool {
+    fn publish(&self, conflict: SchemaConflict, ascii_names: bool) -> PublishedTool {
+        let definitions = self.definitions();
+        let schema = compose(&self.variants(), conflict);
+        let json = item(&self.name, &self.original, ascii_names, &schema, &definitions);
+        PublishedTool {
+            name: self.name.clone(),
+            original: Arc::clone(&self.original),
+            aliases: Arc::clone(&self.aliases),
+            json,
+            sessions: self.servers.iter().map(|server| server.sessions.len()).sum(),
+            definitions,
+            offered: Arc::clone(&self.offered),
+        }
+    }
+
+    /// Everything that [`SourceTool::publish`] writes depends on what is added here.
+    fn add_to(&self, digest: &mut Sha256, conflict: SchemaConflict) {
+        for text in [self.name.as_str(), &self.original] {
+            digest.update(text.len().to_be_bytes());
+            digest.update(text);
+        }
+        for definition in self.definitions() {
+            digest.update(definition.shown);
+        }
+        let variants = self.variants();
+        let branches = conflict == SchemaConflict::OneOf && variants.len() > 1;
+        let count: usize = variants.iter().map(|variant| variant.sessions.len()).sum();
+        if count > MAX_ENUM && !branches {
+            return digest.update([u8::MAX]);
+        }
+        let mut sessions: Vec<(usize, &str)> = Vec::new();
+        for (index, variant) in variants.iter().enumerate() {
+            let branch = if branches { index } else { 0 };
+            sessions.extend(variant.sessions.iter().map(|uid| (branch, *uid)));
+        }
+        sessions.sort_unstable();
+        for (branch, uid) in sessions {
+            digest.update(branch.to_be_bytes());
+            digest.update(uid.len().to_be_bytes());
+            digest.update(uid);
+        }
+        digest.update([0]);
+    }
+
+    /// The definitions behind it. Equal tools are shared, so there is nearly always one.
+    fn definitions(&self) -> Vec<Arc<Tool>> {
+        let mut different: Vec<Arc<Tool>> = Vec::new();
+        for Server { tool, .. } in &self.servers {
+            if !different.iter().any(|known| Arc::ptr_eq(known, tool)) {
+                different.push(Arc::clone(tool));
+            }
+        }
+        different
+    }
+
+    /// Its different schemas in order of their hashes, each with its sessions.
+    fn variants(&self) -> Vec<Variant<'_>> {
         let mut variants: BTreeMap<[u8; 32], Variant<'_>> = BTreeMap::new();
-        for (uids, _, tool) in servers {
+        for Server { sessions, tool } in &self.servers {
             let schema = &tool.input_schema;
             let variant = variants
                 .entry(schema.hash)
                 .or_insert_with(|| Variant { schema, sessions: Vec::new() });
-            variant.sessions.extend(*uids);
+            variant.sessions.extend(sessions.iter().map(|uid| &**uid));
         }
         let mut variants: Vec<Variant<'_>> = variants.into_values().collect();
         for variant in &mut variants {
             variant.sessions.sort_unstable();
         }
-        let schema = compose(&variants, self.settings.conflict);
-        let json = item(&name, &original, self.settings.ascii_names, &schema, &definitions);
-        let aliases = self.aliases(&original, &name);
-        let offered = offered.into();
-        PublishedTool { name, original, aliases, json, sessions, definitions, offered }
+        variants
     }
 }
 
@@ -133,50 +227,43 @@ impl SessionMachine {
 struct Group<'a> {
     tools: &'a Tools,
     kind: &'a str,
-    sessions: Vec<&'a str>,
+    sessions: Vec<Arc<str>>,
 }
 
-/// The sessions that serve this definition of a tool (none if only the showcase has it), and their
-/// kind.
-type Server<'a> = (&'a [&'a str], &'a str, &'a Arc<Tool>);
+/// A definition and the sessions that serve it; no session if only the showcase has it.
+#[derive(Debug)]
+struct Server {
+    sessions: Arc<[Arc<str>]>,
+    tool: Arc<Tool>,
+}
 
-/// The tools by name: each name is looked up once.
+/// The definitions of each name, each with the kind of its sessions.
 fn by_name<'a>(
-    lists: impl Iterator<Item = (&'a [&'a str], &'a str, &'a Tools)>,
-) -> HashMap<&'a str, Vec<Server<'a>>> {
-    let mut named: HashMap<&str, Vec<Server<'_>>> = HashMap::new();
+    lists: impl Iterator<Item = (Arc<[Arc<str>]>, &'a str, &'a Tools)>,
+) -> HashMap<&'a str, Vec<(&'a str, Server)>> {
+    let mut named: HashMap<&str, Vec<(&str, Server)>> = HashMap::new();
     for (sessions, kind, tools) in lists {
         for (name, tool) in tools {
-            named.entry(name).or_default().push((sessions, kind, tool));
+            let server = Server { sessions: Arc::clone(&sessions), tool: Arc::clone(tool) };
+            named.entry(name).or_default().push((kind, server));
         }
     }
     named
 }
 
-/// Equal tools are shared, so there is nearly always one.
-fn different<'a>(tools: impl Iterator<Item = &'a Arc<Tool>>) -> Vec<Arc<Tool>> {
-    let mut different: Vec<Arc<Tool>> = Vec::new();
-    for tool in tools {
-        if !different.iter().any(|known| Arc::ptr_eq(known, tool)) {
-            different.push(Arc::clone(tool));
-        }
-    }
-    different
-}
-
 fn item(name: &str, original: &str, ascii: bool, schema: &str, tools: &[Arc<Tool>]) -> String {
-    let mut out = format!(r#"{{"name":{}"#, write::quote(name));
+    let mut out = format!(r#"{{"name":{}"#, quote(name));
     let translated = ascii && !original.is_ascii();
     let title = if translated {
         Some(original)
     } else {
         tools.iter().find_map(|tool| tool.title.as_deref())
     };
-    let description = tools.iter().find_map(|tool| tool.description.as_deref());
-    for (key, text) in [("title", title), ("description", description)] {
-        if let Some(text) = text {
-            out.extend([",\"", key, "\":", &write::quote(text)]);
-        }
+    if let Some(title) = title {
+        out.extend([r#","title":"#, &quote(title)]);
+    }
+    if let Some(description) = tools.iter().find_map(|tool| tool.raw_description()) {
+        out.extend([r#","description":"#, description]);
     }
     out.push_str(r#","inputSchema":"#);
     out.push_str(schema);

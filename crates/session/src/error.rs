@@ -66,6 +66,9 @@ pub(crate) enum ParamsError {
     Json(String),
     #[error("`tools` has {count} elements; {max} are the limit")]
     TooManyTools { count: usize, max: usize },
+    /// The lists of a token exceed their limit; the sizes, for the client.
+    #[error("{0}")]
+    ListsFull(String),
     #[error("`tools[{index}]{error}")]
     Tool { index: usize, error: ToolError },
 }

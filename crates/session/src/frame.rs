@@ -6,10 +6,11 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use toolgate_mcp::{code, text, write};
+use toolgate_json::object::{Member, members};
+use toolgate_json::{quote, text};
+use toolgate_mcp::{code, write};
 
 use crate::error::FrameError;
-use crate::object::{Member, members};
 
 /// A message of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,22 +108,22 @@ pub(crate) fn parse_error(what: &FrameError) -> Bytes {
 
 /// The frame that carries a call.
 pub(crate) fn tool_call(wire: &str, name: &str, arguments: &str) -> Bytes {
-    let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, write::quote(name));
-    write::request(write::quote(wire).as_str(), "tool.call", Some(&params))
+    let params = format!(r#"{{"name":{},"arguments":{arguments}}}"#, quote(name));
+    write::request(quote(wire).as_str(), "tool.call", Some(&params))
 }
 
 /// Asks the client to stop working on a call. The id is derived from the id of the call, which is
 /// cancelled at most once.
 pub(crate) fn tool_cancel(wire: &str, reason: &str) -> Bytes {
-    let params = format!(r#"{{"id":{},"reason":{}}}"#, write::quote(wire), write::quote(reason));
-    let id = write::quote(&format!("{OWN_CANCEL}{wire}"));
+    let params = format!(r#"{{"id":{},"reason":{}}}"#, quote(wire), quote(reason));
+    let id = quote(&format!("{OWN_CANCEL}{wire}"));
     write::request(id.as_str(), "tool.cancel", Some(&params))
 }
 
 /// Asks the program to exit.
 pub(crate) fn session_shutdown(number: u64, reason: &str, grace_ms: u128) -> Bytes {
-    let params = format!(r#"{{"reason":{},"grace_ms":{grace_ms}}}"#, write::quote(reason));
-    let id = write::quote(&format!("{OWN_SHUTDOWN}{number}"));
+    let params = format!(r#"{{"reason":{},"grace_ms":{grace_ms}}}"#, quote(reason));
+    let id = quote(&format!("{OWN_SHUTDOWN}{number}"));
     write::request(id.as_str(), "session.shutdown", Some(&params))
 }
 

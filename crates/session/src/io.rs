@@ -232,6 +232,8 @@ pub enum SessionEventKind {
     BadFrame,
     /// A register was refused: too many disconnected sessions of its token.
     TooManyAway,
+    /// A list of tools was rejected: those of its token's other sessions take all the room.
+    ListsFull,
     /// A register was refused.
     RegisterRefused,
     /// A socket did not register in time.
@@ -276,6 +278,7 @@ impl SessionEventKind {
             Self::LateAnswer => "late_answer",
             Self::BadFrame => "bad_frame",
             Self::TooManyAway => "too_many_away",
+            Self::ListsFull => "lists_full",
             Self::RegisterRefused => "register_refused",
             Self::NotRegistered => "not_registered",
             Self::Unresponsive => "unresponsive",

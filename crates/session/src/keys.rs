@@ -6,9 +6,9 @@
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
-use toolgate_mcp::fold;
-
-use crate::object::{Step, walk};
+use toolgate_json::fold;
+use toolgate_json::scan::{Scan, Step};
+use toolgate_json::walk::Raw;
 
 /// The maximum bytes of keys that are compared; folding is slow, and longer messages are useless.
 const MAX_FOLDED: usize = 256 * 1024;
@@ -19,11 +19,13 @@ pub(crate) fn ambiguous(json: &str) -> Option<String> {
     let mut open: Vec<HashSet<Cow<'_, str>>> = Vec::new();
     let mut folded: HashMap<Cow<'_, str>, String> = HashMap::new();
     let mut bytes = 0;
-    walk(json, |step| {
+    Scan::new(json).find_map(|step| {
         match step {
-            Step::Open => open.push(HashSet::new()),
-            Step::Close => drop(open.pop()),
+            Step::Object | Step::List => open.push(HashSet::new()),
+            Step::ObjectEnd | Step::ListEnd => drop(open.pop()),
+            Step::Text(_) => {}
             Step::Key(key) => {
+                let key = key_text(key);
                 let short = shown(&key);
                 let plain = key
                     .bytes()
@@ -52,7 +54,20 @@ pub(crate) fn ambiguous(json: &str) -> Option<String> {
     })
 }
 
-/// A key as shown in messages.
+/// The first key at any depth that `good` does not accept.
+pub(crate) fn bad_key(json: &str, good: impl Fn(&str) -> bool) -> Option<Cow<'_, str>> {
+    Scan::new(json).find_map(|step| match step {
+        Step::Key(key) => Some(key_text(key)).filter(|key| !good(key)),
+        _ => None,
+    })
+}
+
+/// The text of a key; as it is spelled if it has a lone surrogate.
+fn key_text(key: Raw<'_>) -> Cow<'_, str> {
+    key.string().unwrap_or(Cow::Borrowed(key.text))
+}
+
+/// A key, shortened for a message.
 pub(crate) fn shown(key: &str) -> String {
     key.chars().take(64).collect()
 }
@@ -60,6 +75,23 @@ pub(crate) fn shown(key: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bad_keys_are_found_at_any_depth() {
+        let cases = [
+            (r#"{"a":1}"#, None),
+            (r#"{"bad-key":1}"#, Some("bad-key")),
+            (r#"{"a":[{"b":"bad-value"},{"bad-key":0}]}"#, Some("bad-key")),
+            (r#"{"a":"\"bad-key\":"}"#, None),
+            (r#"{"a":{},"bad-key":1}"#, Some("bad-key")),
+            (r#"{"a":["bad-","x"],"b":1}"#, None),
+            (r#"{"\u0062ad-":1}"#, Some("bad-")),
+            (r#"{"a":[[["x"]],{"Ключ":[{}]}]}"#, None),
+        ];
+        for (json, expected) in cases {
+            assert_eq!(bad_key(json, |key| !key.contains('-')).as_deref(), expected, "{json}");
+        }
+    }
 
     #[test]
     fn keys_that_read_alike_are_found_at_any_depth() {

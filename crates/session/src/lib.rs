@@ -29,13 +29,11 @@ mod entry;
 mod error;
 mod failure;
 mod frame;
-mod glob;
 mod io;
 mod keys;
 mod list;
 mod machine;
 mod names;
-mod object;
 mod parsed_frame;
 mod pool;
 mod reach;
@@ -55,12 +53,11 @@ mod websocket;
 mod sim;
 
 pub use bounds::referred;
-pub use catalog::{Published, PublishedTool};
+pub use catalog::{ListSource, Published, PublishedTool};
 pub use entry::{EntryKey, ShowcaseEntry, ShowcaseLimits};
 pub use error::FrameError;
 pub use failure::{Candidate, Effect, SessionFailure};
 pub use frame::Frame;
-pub use glob::Glob;
 pub use io::{
     CallAnswer, CallNumber, Input, Output, Outputs, SessionCall, SessionEvent, SessionEventKind,
     SocketId, ViewId,
@@ -77,6 +74,7 @@ pub use target::CallTarget;
 pub use time::Millis;
 pub use tool::{Schema, Tool, Tools};
 pub use tool_result::{ToolResult, from_error, from_result};
+pub use toolgate_policy::Glob;
 pub use websocket::{
     Opcode, WebSocketError, WebSocketMessage, WebSocketReader, encode, encode_close,
 };

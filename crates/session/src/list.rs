@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use toolgate_json::object::members;
+
 use crate::arguments::Arguments;
 use crate::entry::ShowcaseEntry;
 use crate::failure::SessionFailure;
 use crate::io::{Output, Outputs, SocketId};
 use crate::machine::{Session, SessionMachine, SocketOwner};
-use crate::object::members;
 use crate::reach::Reach;
 use crate::time::Millis;
 

@@ -14,6 +14,7 @@ mod answer;
 mod call;
 mod join;
 mod part;
+mod room;
 mod session;
 mod socket;
 #[cfg(test)]
@@ -128,7 +129,7 @@ impl SessionMachine {
             Input::Cancel { call } => self.cancel(call),
             Input::Unsent { call } => self.unsent(call),
             Input::Watch { view, reach } => {
-                let digest = self.published(&reach).digest;
+                let digest = self.list_source(&reach).digest();
                 self.views.insert(view, View { reach, digest });
             }
             Input::Unwatch { view } => {
@@ -203,7 +204,7 @@ impl SessionMachine {
         let views: Vec<(ViewId, Arc<Reach>)> =
             self.views.iter().map(|(id, view)| (*id, Arc::clone(&view.reach))).collect();
         for (id, reach) in views {
-            let digest = self.published(&reach).digest;
+            let digest = self.list_source(&reach).digest();
             if let Some(view) = self.views.get_mut(&id)
                 && view.digest != digest
             {

@@ -10,8 +10,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
-use toolgate_mcp::fold;
+use toolgate_json::fold;
 
 use crate::machine::SessionMachine;
 use crate::reach::Reach;
@@ -111,16 +112,9 @@ fn publish(
             let published = if alone && !names.contains_key(&name) {
                 Some(name.clone())
             } else {
-                // The digest makes the name independent of other tools; a longer one is used if
-                // another tool happens to have it.
-                let digest: [u8; 32] = Sha256::digest(original.as_bytes()).into();
-                let mut hex = String::new();
-                for byte in digest {
-                    hex.extend(
-                        [byte >> 4, byte & 15]
-                            .map(|half| char::from_digit(u32::from(half), 16).unwrap_or_default()),
-                    );
-                }
+                // The digest makes a name that depends on no other tool; a longer one is taken if
+                // a tool happens to be called like that.
+                let hex = HEXLOWER.encode(&Sha256::digest(original.as_bytes()));
                 let lengths = (6..=hex.len()).step_by(2).filter_map(|length| hex.get(..length));
                 let mut made = lengths.map(|hex| format!("{name}_{hex}"));
                 made.find(|made| !names.contains_key(made))

@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use sha2::{Digest, Sha256};
-use toolgate_mcp::{fold, items};
+use toolgate_json::{fold, items};
 
 use crate::error::{ParamsError, ToolError};
 use crate::tool::{Tool, Tools, read_tool};
@@ -41,7 +41,7 @@ impl Pool {
         if let Some(known) = self.held().list(&key) {
             return Ok(known);
         }
-        let items = items(raw).map_err(|refusal| ParamsError::Json(refusal.message))?;
+        let items = items(raw).map_err(|error| ParamsError::Json(error.to_string()))?;
         let items = items.ok_or(ParamsError::ToolsNotAnArray)?;
         if items.len() > max {
             return Err(ParamsError::TooManyTools { count: items.len(), max });

@@ -1,6 +1,6 @@
 //! Which sessions a grant may reach, and which sessions a token may register.
 
-use crate::glob::Glob;
+use toolgate_policy::Glob;
 
 /// Which sessions a grant may reach: those that match every list; `None` matches everything.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

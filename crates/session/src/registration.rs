@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use toolgate_mcp::text;
+use toolgate_json::object::{Member, members, value};
+use toolgate_json::text;
 
 use crate::error::ParamsError;
-use crate::object::{Member, members, value};
 use crate::pool::{Pool, ReadTools};
 
 /// A parsed registration.

@@ -11,10 +11,10 @@ mod tests;
 use std::borrow::Cow;
 
 use serde_json::{Value, json};
-use toolgate_mcp::{items, text, write};
+use toolgate_json::object::members;
+use toolgate_json::{items, quote, text};
 
 use crate::arguments::SESSION_ID;
-use crate::object::members;
 use crate::settings::SchemaConflict;
 use crate::tool::{Schema, canonical};
 
@@ -25,8 +25,8 @@ pub(crate) struct Variant<'a> {
     pub(crate) sessions: Vec<&'a str>,
 }
 
-/// With more sessions than this, they are not listed.
-const MAX_ENUM: usize = 20;
+/// More sessions than this are not listed.
+pub(crate) const MAX_ENUM: usize = 20;
 
 /// Combinators that some agents' APIs reject at the top.
 const COMBINATORS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
@@ -70,7 +70,7 @@ fn one_of(variants: &[Variant<'_>]) -> String {
         .collect();
     let mut out = format!(r#"{{"type":"object","oneOf":[{}]"#, branches.join(","));
     for (key, raw) in definitions {
-        out.extend([",", &write::quote(&key), ":", &raw]);
+        out.extend([",", &quote(&key), ":", &raw]);
     }
     out.push('}');
     out
@@ -152,7 +152,7 @@ impl<'a> Parts<'a> {
     fn write(&self, selector: &Value, selector_required: bool) -> String {
         let mut out = format!(r#"{{"type":"object","properties":{{"{SESSION_ID}":{selector}"#);
         for (name, schema) in self.properties.iter().filter(|(name, _)| name != SESSION_ID) {
-            out.extend([",", &write::quote(name), ":", schema]);
+            out.extend([",", &quote(name), ":", schema]);
         }
         out.push('}');
         let mut required: Vec<&str> = Vec::new();
@@ -166,7 +166,7 @@ impl<'a> Parts<'a> {
             out.extend([r#","required":"#, &json!(required).to_string()]);
         }
         for (key, raw) in &self.others {
-            out.extend([",", &write::quote(key), ":", raw]);
+            out.extend([",", &quote(key), ":", raw]);
         }
         out.push('}');
         out
@@ -255,7 +255,7 @@ fn merge_definitions(all: &[Cow<'_, str>]) -> (String, bool) {
         }
     }
     let members: Vec<String> =
-        kept.iter().map(|(name, schema)| format!("{}:{schema}", write::quote(name))).collect();
+        kept.iter().map(|(name, schema)| format!("{}:{schema}", quote(name))).collect();
     (format!("{{{}}}", members.join(",")), differ)
 }
 

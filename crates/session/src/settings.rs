@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use toolgate_policy::Glob;
+
 use crate::entry::ShowcaseLimits;
-use crate::glob::Glob;
 use crate::tool::Tool;
 
 /// All settings.
@@ -42,10 +43,12 @@ pub struct SessionSettings {
     pub coalesce: Duration,
     /// The maximum number of tools of one session.
     pub max_tools: usize,
-    /// The maximum number of disconnected sessions of one token, and of bytes of their distinct
-    /// tool lists, before new ones are refused.
+    /// How many sessions of one token are kept after they have left, and how many bytes their
+    /// different lists of tools may have, before a new one is refused.
     pub away: ShowcaseLimits,
-    /// Names that are reserved for built-ins.
+    /// How many bytes the different lists of tools of one token's sessions may have together.
+    pub lists: usize,
+    /// Names that session tools may not take.
     pub built_ins: Vec<String>,
     /// Names of the active servers: tools called `<server>__…` are renamed. Updated by
     /// [`crate::SessionMachine::set_servers`].
@@ -159,7 +162,8 @@ impl Default for SessionSettings {
             room: ShowcaseLimits::default(),
             coalesce: Duration::from_millis(200),
             max_tools: 2000,
-            away: ShowcaseLimits { entries: 4_096, bytes: 64 * 1024 * 1024 },
+            away: ShowcaseLimits { entries: 4_096, bytes: 32 * 1024 * 1024 },
+            lists: 64 * 1024 * 1024,
             built_ins: ["session_list", "tools_cache_reset", "my_permissions"]
                 .map(str::to_owned)
                 .to_vec(),

@@ -13,16 +13,16 @@ mod checker;
 mod client;
 mod misbehave;
 mod model;
-mod rng;
 mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use toolgate_dice::Dice;
+
 use self::checker::{Checker, Observed};
 use self::client::{Client, Profile};
-pub(crate) use self::rng::Rng;
 use crate::{
     CallNumber, Input, KindSettings, Millis, Output, Reach, SessionCall, SessionMachine,
     SessionSettings, ShowcaseEntry, SocketId, SocketToken, ViewId,
@@ -43,7 +43,7 @@ pub(crate) fn run(seed: u64) -> Result<Stats, String> {
 }
 
 struct Simulation {
-    rng: Rng,
+    rng: Dice,
     now: Millis,
     agenda: BTreeMap<(Millis, u64), ScheduledEvent>,
     planned: u64,
@@ -105,7 +105,7 @@ struct Link {
 
 impl Simulation {
     fn new(seed: u64) -> Self {
-        let mut rng = Rng(seed);
+        let mut rng = Dice::new(seed);
         let settings = settings(&mut rng);
         let clients = client::population(&mut rng);
         let now = Millis(1_000_000);
@@ -311,11 +311,11 @@ impl Simulation {
     }
 }
 
-/// Short times, so that a few minutes cover everything.
-fn settings(rng: &mut Rng) -> SessionSettings {
+/// Short times, so that a few minutes see everything.
+fn settings(rng: &mut Dice) -> SessionSettings {
     let grace = 2_000 + rng.below(14_000);
     let common = KindSettings {
-        queue: 2 + rng.index(7),
+        queue: 2 + rng.below(7),
         late_answer: Duration::from_millis(rng.below(8_000)),
         timeout: Duration::from_millis(3_000 + rng.below(9_000)),
         ..KindSettings::default()

@@ -3,27 +3,29 @@
 //! Invariant: a stored schema was parsed by serde_json, so it is well formed and at most 128 levels
 //! deep; code that walks it may recurse.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
-use toolgate_mcp::{fold, text};
+use toolgate_json::object::{Member, members, value};
+use toolgate_json::{fold, text};
 
 use crate::arguments::SESSION_ID;
 use crate::bounds;
 use crate::error::{ToolError, ValueError};
-use crate::object::{Member, members, value};
 
 /// A tool of a session; equal ones are shared.
 #[derive(Debug)]
 pub struct Tool {
     /// Its name, as the client spells it.
     pub name: Arc<str>,
-    /// Its description.
-    pub description: Option<String>,
+    /// Where `description` is in `raw`: it may be long, so it is not copied.
+    description: Option<Range<usize>>,
     /// Its display name.
     pub title: Option<String>,
     /// The schema of its arguments.
@@ -40,6 +42,8 @@ pub struct Tool {
     pub concurrency: Option<u32>,
     /// The whole raw definition.
     pub raw: Box<RawValue>,
+    /// SHA-256 over everything of it that agents see in lists.
+    pub(crate) shown: [u8; 32],
 }
 
 /// A JSON schema and its hash.
@@ -54,6 +58,16 @@ pub struct Schema {
 }
 
 impl Tool {
+    /// Its description.
+    pub fn description(&self) -> Option<Cow<'_, str>> {
+        text(self.raw_description()?)
+    }
+
+    /// The same as the JSON string that the client sent.
+    pub(crate) fn raw_description(&self) -> Option<&str> {
+        self.raw.get().get(self.description.clone()?)
+    }
+
     /// Whether it declares an output schema.
     pub fn has_output_schema(&self) -> bool {
         self.extras.contains_key("outputSchema")
@@ -84,6 +98,8 @@ pub type Tools = BTreeMap<Arc<str>, Arc<Tool>>;
 
 /// Parses a tool; `None` for an internal tool, which is never published.
 pub(crate) fn read_tool(raw: &str) -> Result<Option<Tool>, ToolError> {
+    // As [`RawValue`] keeps it.
+    let raw = raw.trim();
     if raw.len() > MAX_TOOL {
         return Err(ToolError::TooLarge);
     }
@@ -117,10 +133,13 @@ pub(crate) fn read_tool(raw: &str) -> Result<Option<Tool>, ToolError> {
             extras.insert(published, raw);
         }
     }
+    let (title, description) = (string(&members, "title")?, string(&members, "description")?);
+    let shown = shown(title.as_deref(), description.as_deref(), &input_schema, &extras);
     Ok(Some(Tool {
         name: name.into(),
-        description: string(&members, "description")?,
-        title: string(&members, "title")?,
+        description: place(raw, &members, "description"),
+        title,
+        shown,
         input_schema,
         checked_schema,
         extras,
@@ -129,6 +148,38 @@ pub(crate) fn read_tool(raw: &str) -> Result<Option<Tool>, ToolError> {
             .map(|n| u32::try_from(n).unwrap_or(u32::MAX).min(MAX_CONCURRENCY)),
         raw: raw_value(raw).map_err(|_| ToolError::NotAnObject)?,
     }))
+}
+
+/// Where the string that belongs to `key` is in `raw`.
+fn place(raw: &str, members: &[Member<'_>], key: &str) -> Option<Range<usize>> {
+    let string = value(members, key).filter(|raw| *raw != "null")?;
+    let start = string.as_ptr().addr().checked_sub(raw.as_ptr().addr())?;
+    Some(start..start + string.len())
+}
+
+fn shown(
+    title: Option<&str>,
+    description: Option<&str>,
+    schema: &Schema,
+    extras: &BTreeMap<&'static str, Box<RawValue>>,
+) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for text in [title, description] {
+        match text {
+            Some(text) => {
+                hash.update(text.len().to_be_bytes());
+                hash.update(text);
+            }
+            None => hash.update(usize::MAX.to_be_bytes()),
+        }
+    }
+    hash.update(schema.hash);
+    for (key, raw) in extras {
+        hash.update(key);
+        hash.update(raw.get().len().to_be_bytes());
+        hash.update(raw.get());
+    }
+    hash.finalize().into()
 }
 
 /// Larger declared values are capped at this.

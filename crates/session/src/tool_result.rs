@@ -4,9 +4,9 @@
 //! (snake_case to MCP's), and `json` blocks, which MCP does not have, become text.
 
 use serde_json::json;
-use toolgate_mcp::{items, members as pick, text, write};
-
-use crate::object::{compact, members, value};
+use toolgate_json::object::{members, value};
+use toolgate_json::scan::compact;
+use toolgate_json::{items, members as pick, quote, text};
 
 /// A tool result for the agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -94,7 +94,7 @@ fn block(raw: &str) -> String {
     match value(&members, "type").and_then(text).as_deref() {
         Some("json") => {
             let shown = compact(value(&members, "json").unwrap_or("null"));
-            let mut block = format!(r#"{{"type":"text","text":{}"#, write::quote(&shown));
+            let mut block = format!(r#"{{"type":"text","text":{}"#, quote(&shown));
             for member in members.iter().filter(|member| !member.is("type") && !member.is("json")) {
                 block.extend([",", member.raw_key, ":", member.value]);
             }

@@ -9,8 +9,8 @@
 //! Invariant: development only; nothing that ships depends on this crate.
 //! Invariant: no module uses toolgate's own wire code, so that a bug there cannot hide itself.
 
+pub mod client;
 pub mod conformance;
-pub mod dice;
 pub mod echo;
 pub mod faulty;
 pub mod fleet;

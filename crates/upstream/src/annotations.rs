@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::RwLock;
+use toolgate_json::{items, peek, text};
 use toolgate_mcp::modern::annotations::{Annotation, may_annotate, of_tool};
-use toolgate_mcp::{items, peek, text};
 
 /// What is known of one server.
 #[derive(Debug, Default)]

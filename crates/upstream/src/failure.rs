@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
+use toolgate_admission::ended::Ended;
 use toolgate_admission::expects::Expects;
-use toolgate_audit::CallId;
+use toolgate_audit::{self as audit, CallId};
 use toolgate_mcp::{code, write};
 
 use crate::channel::{SendError, Uncleared};
@@ -104,6 +105,20 @@ impl Failure {
                 Effect::Unknown
             }
         }
+    }
+
+    /// The end of a call that failed like this, for the record.
+    pub(crate) fn ended(&self) -> Ended {
+        let effect = match self.effect() {
+            Effect::NotStarted => audit::Effect::NotStarted,
+            Effect::Unknown => audit::Effect::Unknown,
+        };
+        let outcome = match self {
+            Self::Timeout { .. } => audit::Outcome::Timeout,
+            _ if effect == audit::Effect::NotStarted => audit::Outcome::Unavailable,
+            _ => audit::Outcome::Unknown,
+        };
+        Ended { code: Some(self.error_code()), ..Ended::new(outcome, effect) }
     }
 
     /// The stable name of this failure.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use toolgate_admission::admit::{Admission, Wanted, What};
 use toolgate_admission::list_kind::Kind;
-use toolgate_mcp::fold;
+use toolgate_json::fold;
 
 use crate::link::Link;
 

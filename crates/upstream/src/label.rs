@@ -6,7 +6,8 @@
 //!
 //! Invariant: nothing else of a question changes. What cannot be named is not asked.
 
-use toolgate_mcp::{Edit, EditError, code, entries, items, members, method, peek, text, write};
+use toolgate_json::{Edit, EditError, entries, items, members, peek, quote, text};
+use toolgate_mcp::{code, method};
 
 /// The key of `_meta` that names the server.
 const KEY: &str = "toolgate/server";
@@ -34,11 +35,11 @@ pub(crate) fn params(
     match said {
         Some(raw) => {
             let words = text(raw).ok_or(Unnamed)?;
-            edit = edit.replace(raw, write::quote(&format!("{name}{words}"))).map_err(cannot)?;
+            edit = edit.replace(raw, quote(&format!("{name}{words}"))).map_err(cannot)?;
         }
-        None => new.push(format!(r#""{key}":{}"#, write::quote(name.trim_end()))),
+        None => new.push(format!(r#""{key}":{}"#, quote(name.trim_end()))),
     }
-    let tag = write::quote(server);
+    let tag = quote(server);
     match meta {
         Some(meta) if meta.starts_with('{') => {
             edit = match peek(meta, &[KEY]).map_err(|_| Unnamed)? {
@@ -88,8 +89,8 @@ pub(crate) fn error(error: &str, server: &str) -> Option<String> {
     let (mut edit, name) = (Edit::new(error), format!("[{server}] "));
     for one in items(asked).ok()?? {
         edit = match peek(one, &["message"]).ok()? {
-            Some(raw) => edit.replace(raw, write::quote(&format!("{name}{}", text(raw)?))).ok()?,
-            None => edit.insert(one, "message", &write::quote(name.trim_end())).ok()?,
+            Some(raw) => edit.replace(raw, quote(&format!("{name}{}", text(raw)?))).ok()?,
+            None => edit.insert(one, "message", &quote(name.trim_end())).ok()?,
         };
     }
     finish(edit).ok()

@@ -25,15 +25,14 @@ pub mod list_cache;
 mod listed;
 pub mod lists;
 pub mod log_level;
-mod log_limit;
+pub mod log_limit;
 pub mod metrics;
 pub mod names;
 pub mod relay;
+pub mod reply;
 pub mod resubscribe;
 pub mod rewrite;
 mod shown;
 pub mod tasks;
-pub mod withheld;
-pub mod work;
 
 pub use listed::class_of_definition;

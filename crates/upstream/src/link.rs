@@ -28,7 +28,7 @@ use crate::channel::{Heads, Outbound};
 use crate::era::Era;
 use crate::failure::Failure;
 use crate::list_cache::Audience;
-use crate::log_limit::Sparing;
+use crate::log_limit::LogLimit;
 
 mod agent;
 mod asked;
@@ -36,7 +36,6 @@ mod barred;
 mod changes;
 mod discover;
 mod early;
-mod ended;
 mod handshake;
 mod inbound;
 mod input_required;
@@ -60,10 +59,12 @@ use handshake::Up;
 use inbound::Ear;
 use list_refresh::Survey;
 pub use pending::Ask;
-pub(crate) use pending::Pending;
+pub(crate) use pending::{Owner, Pending};
 pub use server::{Instances, Server, ServerSettings};
 use waiting::WaitingRoom;
 
+/// How many messages without sense of one link are logged in a minute.
+const WARNINGS_A_MINUTE: u32 = 10;
 /// How long a notification or an agent's answer may take to be delivered.
 const TELL: Duration = Duration::from_secs(5);
 
@@ -97,7 +98,8 @@ pub struct Link {
     /// Whether its lists are kept for an agent that sees all servers.
     surveyed: AtomicBool,
     survey: Survey,
-    nonsense: Sparing,
+    /// Limits warnings about messages of the server that make no sense.
+    nonsense: Mutex<LogLimit>,
     /// Closed for good: it does not come up again.
     ended: AtomicBool,
     /// Requests of the server that an agent has not answered yet.
@@ -147,7 +149,11 @@ impl Link {
             changes: Changes::default(),
             surveyed: AtomicBool::new(false),
             survey: Survey::default(),
-            nonsense: Sparing::default(),
+            nonsense: Mutex::new(LogLimit::new(
+                WARNINGS_A_MINUTE,
+                Duration::from_mins(1),
+                Instant::now(),
+            )),
             ended: AtomicBool::new(false),
             asked: AtomicUsize::new(0),
             deserted_since: Mutex::new(None),

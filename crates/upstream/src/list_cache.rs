@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 use toolgate_admission::list_kind::Kind;
-use toolgate_mcp::{members, peek, text};
+use toolgate_json::{members, peek, text};
 
 use crate::lists::List;
 

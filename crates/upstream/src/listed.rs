@@ -9,7 +9,7 @@ use std::collections::{HashMap, HashSet};
 
 use parking_lot::RwLock;
 use toolgate_admission::list_kind::Kind;
-use toolgate_mcp::{fold, items, peek, text};
+use toolgate_json::{fold, items, peek, text};
 use toolgate_policy::Class;
 
 use crate::lists::List;

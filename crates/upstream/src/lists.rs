@@ -16,7 +16,8 @@ use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
 use toolgate_admission::list_kind::Kind;
-use toolgate_mcp::{Edit, Refusal, entries, imitates, items, members, peek, text, too_deep, write};
+use toolgate_json::{Edit, entries, imitates, items, members, peek, quote, text, too_deep};
+use toolgate_mcp::Refusal;
 
 use crate::names::Naming;
 
@@ -101,10 +102,11 @@ fn only<'a>(object: &'a str, key: &str) -> Result<Option<&'a str>, Unreadable> {
 
 impl List {
     /// A list of entries that are to be shown as they stand, each under its name.
-    pub fn of<'a>(entries: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+    pub fn of(entries: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<str>)>) -> Self {
         let mut list = Self::default();
         let mut text = BytesMut::new();
         for (name, raw) in entries {
+            let (name, raw) = (name.as_ref(), raw.as_ref());
             if list.entries.len() >= MAX_ITEMS || text.len() + raw.len() > MAX_BYTES {
                 list.cut = true;
                 break;
@@ -124,6 +126,11 @@ impl List {
     /// How many entries it has.
     pub fn len(&self) -> usize {
         self.entries.len()
+    }
+
+    /// How many bytes its entries have.
+    pub fn text_len(&self) -> usize {
+        self.text.len()
     }
 
     /// Whether it has no entries.
@@ -246,9 +253,9 @@ impl<'a> Builder<'a> {
             tracing::warn!(list = self.kind.member(), name = %own, "a name occurs twice; the first is shown");
             return Ok(());
         }
-        let shown = write::quote(&self.naming.shown(self.kind, &own));
+        let shown = quote(&self.naming.shown(self.kind, &own));
         let widget = meta.map(|meta| peek(meta, &["ui", "resourceUri"])).transpose()?.flatten();
-        let mapped = widget.and_then(text).map(|uri| write::quote(&self.naming.shown_uri(&uri)));
+        let mapped = widget.and_then(text).map(|uri| quote(&self.naming.shown_uri(&uri)));
         let mut edit = Edit::new(raw);
         for (part, with) in [(Some(key), Some(shown)), (widget, mapped)] {
             if let (Some(part), Some(with)) = (part, with) {

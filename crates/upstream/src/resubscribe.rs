@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use parking_lot::Mutex;
-use toolgate_mcp::{Request, method, peek, text};
+use toolgate_admission::call_request::{CallRequest, Subject, Word};
 use toolgate_policy::normal_uri;
 use unicode_normalization::UnicodeNormalization;
 
@@ -42,12 +42,9 @@ impl Wishes {
     }
 
     /// Remembers the log level, which a server forgets when it is lost.
-    pub fn note(&self, request: &Request<'_>) {
-        if request.method != method::LOGGING_SET_LEVEL {
-            return;
-        }
-        let named = request.params.and_then(|params| peek(params, &["level"]).ok()?);
-        if let Some(level) = named.and_then(text).and_then(|level| Level::parse(&level)) {
+    pub fn note(&self, request: &CallRequest<'_>) {
+        let Subject::Level(Some(Word { text: Some(level), .. })) = &request.subject else { return };
+        if let Some(level) = Level::parse(level) {
             self.0.lock().level = Some(level);
         }
     }

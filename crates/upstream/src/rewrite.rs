@@ -1,8 +1,9 @@
 //! Rewriting: the few parts of a message that change on its way.
 
 use bytes::Bytes;
+use toolgate_json::Edit;
 use toolgate_mcp::{
-    Edit, Incoming, Limits, Message, Payload, Refusal, Response, code, parse_server, write,
+    Incoming, Limits, Message, Payload, Refusal, Response, code, parse_server, write,
 };
 
 use crate::event_buffer::Outlet;

@@ -4,7 +4,7 @@
 //! read. Everything else passes as it came.
 
 use memchr::memmem;
-use toolgate_mcp::{Edit, items, members, peek, text, write};
+use toolgate_json::{Edit, items, members, peek, quote, text};
 
 use crate::names::Naming;
 
@@ -33,7 +33,7 @@ pub(crate) fn show_uris(result: &str, naming: &Naming) -> Option<String> {
     let mut found = false;
     for raw in uris {
         let Some(uri) = text(raw) else { continue };
-        edit = edit.replace(raw, write::quote(&naming.shown_uri(&uri))).ok()?;
+        edit = edit.replace(raw, quote(&naming.shown_uri(&uri))).ok()?;
         found = true;
     }
     found.then(|| String::from_utf8_lossy(&edit.finish()).into_owned())

@@ -11,8 +11,10 @@
 //! Start at [`own_id`] and `tasks/show.rs`.
 
 use serde_json::json;
-use toolgate_mcp::{Refusal, Request, code, method, peek, text, write};
+use toolgate_json::{peek, quote, text};
+use toolgate_mcp::{Refusal, code, method};
 
+use toolgate_admission::call_request::{CallRequest, Subject};
 use toolgate_admission::caller::Caller;
 use toolgate_admission::sealed_token::{Seal, TASKS};
 use toolgate_admission::task_book::Whose;
@@ -69,25 +71,25 @@ pub type Part<'a> = (&'a str, String);
 /// The task that a `tasks/*` request is about: its server, the part of the request, its own id.
 pub fn subject<'a>(
     session: &dyn Caller,
-    request: &Request<'a>,
+    request: &CallRequest<'a>,
 ) -> Result<(String, Part<'a>), Refusal> {
-    let part = request.params.map(|params| peek(params, &["taskId"])).transpose()?.flatten();
-    let part = part.filter(|raw| raw.starts_with('"'));
-    let part = part.ok_or_else(|| refusal("`params.taskId` must be a string"))?;
-    let found = text(part).and_then(|shown| own_id(session, &shown));
+    let part = match &request.subject {
+        Subject::Task(Some(part)) if part.raw.starts_with('"') => part,
+        _ => return Err(refusal("`params.taskId` must be a string")),
+    };
+    let found = part.text.as_deref().and_then(|shown| own_id(session, shown));
     let (server, own) = found.ok_or_else(no_such_task)?;
-    Ok((server, (part, own)))
+    Ok((server, (part.raw, own)))
 }
 
-/// The task of `server` that a request says it belongs to. One that this grant does not know is
+/// The task of `server` that a request belongs to; `part` is where it names the task. One that this grant does not know is
 /// refused: the server could take the request for a part of another grant's task.
 pub fn related<'a>(
     session: &dyn Caller,
     server: &str,
-    params: Option<&'a str>,
+    part: Option<&'a str>,
 ) -> Result<Option<Part<'a>>, Refusal> {
-    let Some(params) = params else { return Ok(None) };
-    let Some(part) = peek(params, &RELATED)? else { return Ok(None) };
+    let Some(part) = part else { return Ok(None) };
     let found = text(part).and_then(|shown| own_id(session, &shown));
     let own = found.filter(|(of, _)| of == server).ok_or_else(no_such_task)?.1;
     Ok(Some((part, own)))
@@ -96,7 +98,7 @@ pub fn related<'a>(
 /// The same of an agent's answer or notification, which may also belong to a task of its own: such
 /// an id passes as it is.
 pub fn related_if_known<'a>(session: &dyn Caller, server: &str, json: &'a str) -> Option<Part<'a>> {
-    related(session, server, Some(json)).ok().flatten()
+    related(session, server, peek(json, &RELATED).ok()?).ok().flatten()
 }
 
 /// The answer to whoever names a task that its grant does not have.
@@ -133,5 +135,5 @@ pub(crate) fn shown_if_own(session: &dyn Caller, server: &str, raw: &str) -> Opt
 fn shown_id(session: &dyn Caller, server: &str, own: &str) -> Option<String> {
     let what = json!([&*session.grant().label, server, own]).to_string();
     let shown = Seal::new(&session.admission().secret(), TASKS)?.close(&what, ALWAYS)?;
-    Some(write::quote(&shown))
+    Some(quote(&shown))
 }

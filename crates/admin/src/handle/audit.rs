@@ -91,7 +91,7 @@ pub(crate) async fn list(ask: Ask) -> Answer {
         tool: query.text("tool").map(str::to_owned),
         decision,
     };
-    let store = &ask.admin.given.store;
+    let store = &ask.admin.store();
     let (mut rows, mut next) = (Vec::new(), None);
     for looked in 1.. {
         let part = store.rows(page.clone()).await?;

@@ -27,17 +27,16 @@ pub(crate) async fn accept(ask: Ask) -> Answer {
     if !ask.body.is_empty() {
         let Wish {} = ask.json()?;
     }
-    let given = &ask.admin.given;
-    let before = given.store.status().await?.mark;
+    let before = ask.admin.store().status().await?.mark;
     let now = ask.admin.now();
     if before <= now {
         // Windows that are over must not come back.
         let row = ask.row(&format!("accepted the clock: {now:.0}; it was not behind"));
-        given.store.record(row).await?;
+        ask.admin.store().record(row).await?;
     } else {
         let why = format!("accepted the clock: {now:.0} is the time, and not {before:.0}");
         ask.change(Change::AcceptClock, ask.row(&why)).await?;
     }
-    given.gateway.admission().strangers().flush();
+    ask.admin.gateway().admission().strangers().flush();
     ok(&Accepted { before: before.to_string(), now: now.to_string() })
 }

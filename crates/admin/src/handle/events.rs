@@ -23,11 +23,12 @@ const EVERY: Duration = Duration::from_millis(250);
 const SILENT: u32 = 60;
 
 pub(crate) async fn stream(ask: Ask) -> Answer {
-    let place = Place::take(&ask.admin.streams, &ask.who.name).map_err(Fault::unavailable)?;
+    let place = Place::take(&ask.admin.streams, &ask.who.name);
+    let place = place.map_err(|why| Fault::unavailable(why.to_string()))?;
     let last = ask.headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse().ok());
     let from = match last.or(ask.query.number("after")?) {
         Some(seq) => seq,
-        None => ask.admin.given.store.status().await?.head.seq,
+        None => ask.admin.store().status().await?.head.seq,
     };
     let events = stream::unfold((ask, place, from), |(ask, place, after)| async move {
         let (text, after) = next(&ask, after).await?;
@@ -41,7 +42,7 @@ pub(crate) async fn stream(ask: Ask) -> Answer {
 
 /// The next rows, or a comment after a long silence; none when toolgate stops.
 async fn next(ask: &Ask, after: u64) -> Option<(Bytes, u64)> {
-    let (store, stop) = (&ask.admin.given.store, &ask.admin.given.stop);
+    let (store, stop) = (&ask.admin.store(), &ask.admin.given.stop);
     for _ in 0..SILENT {
         let page = RowQuery { after, limit: 1_000, ..RowQuery::default() };
         // What cannot be read now may be readable later.

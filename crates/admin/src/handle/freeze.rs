@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use toolgate_control::FreezeItem;
 use toolgate_store::{Change, Freeze, FreezeTarget};
 
 use super::grants::{self, id};
 use crate::api::Ask;
 use crate::fault::Fault;
 use crate::reply::{Answer, created, done, ok, page};
-use crate::view::FreezeItem;
 
 /// The grant of calls without a token.
 const LOCAL: &str = "local";

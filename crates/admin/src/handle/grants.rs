@@ -8,15 +8,15 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_audit::{Draft, Hash};
+use toolgate_control::Role;
+use toolgate_control::{GrantItem, Origin, View};
 use toolgate_store::{Change, StoredGrant};
 
 use super::input::{check_name, expires, given, shown};
 use crate::api::Ask;
 use crate::fault::Fault;
-use crate::people::Role;
 use crate::reply::{Answer, created, done, ok, page};
 use crate::secret::token;
-use crate::view::{GrantItem, Place, View};
 
 /// A grant to be made.
 #[derive(Deserialize, JsonSchema)]
@@ -89,7 +89,7 @@ pub(crate) struct Made {
 
 pub(crate) async fn list(ask: Ask) -> Answer {
     let mut items = ask.admin.view().grants.clone();
-    let kept = ask.admin.given.store.snapshot().await?.grants;
+    let kept = ask.admin.store().snapshot().await?.grants;
     for item in &mut items {
         let used = kept.iter().find(|grant| *grant.id == *item.id).and_then(|grant| grant.last_use);
         item.last_use = used.map(shown);
@@ -198,7 +198,7 @@ pub(crate) async fn revoke(ask: Ask) -> Answer {
     let mut row = ask.row(&format!("revoked the grant `{}`", item.label));
     row.grant = Some(item.label.as_str().into());
     let change = match item.source {
-        Place::File => Change::PutGrant(Box::new(tombstone(item, ask.admin.now()))),
+        Origin::File => Change::PutGrant(Box::new(tombstone(item, ask.admin.now()))),
         _ => Change::RevokeGrant(item.id.as_str().into()),
     };
     ask.change(change, row).await?;
@@ -230,11 +230,11 @@ async fn stored(ask: &Ask) -> Result<StoredGrant, Fault> {
     if item.revoked.is_some() {
         return Err(Fault::conflict(format!("the grant `{}` was revoked", item.label)));
     }
-    if item.source == Place::File {
+    if item.source == Origin::File {
         let why = "comes from toolgate.yaml; change it there";
         return Err(Fault::conflict(format!("the grant `{}` {why}", item.label)));
     }
-    let kept = ask.admin.given.store.snapshot().await?.grants;
+    let kept = ask.admin.store().snapshot().await?.grants;
     let grant = kept.into_iter().find(|grant| *grant.id == *item.id);
     grant.ok_or_else(|| Fault::not_found("the grant is gone"))
 }

@@ -5,16 +5,16 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_audit::Hash;
+use toolgate_control::Role;
+use toolgate_control::{Origin, PersonItem, View};
 use toolgate_store::{Change, StoredPerson};
 
 use super::grants::id;
 use super::input::{check_name, expires};
 use crate::api::Ask;
 use crate::fault::Fault;
-use crate::people::Role;
 use crate::reply::{Answer, created, done, ok, page};
 use crate::secret::token;
-use crate::view::{PersonItem, Place, View};
 
 /// A person to be made.
 #[derive(Deserialize, JsonSchema)]
@@ -85,7 +85,7 @@ pub(crate) async fn rotate(ask: Ask) -> Answer {
         return Err(Fault::conflict(format!("the token of `{}` was revoked", item.name)));
     }
     refuse_others(item)?;
-    let kept = ask.admin.given.store.snapshot().await?.people;
+    let kept = ask.admin.store().snapshot().await?.people;
     let person = kept.into_iter().find(|person| *person.id == *item.id);
     let mut person = person.ok_or_else(|| Fault::not_found("the person is gone"))?;
     let token = token(&ask.admin.random()?);
@@ -105,9 +105,9 @@ pub(crate) async fn revoke(ask: Ask) -> Answer {
     }
     let row = ask.row(&format!("revoked the token of the person `{}`", item.name));
     let change = match item.source {
-        Place::Store => Change::RevokePerson(item.id.as_str().into()),
-        Place::File => Change::PutPerson(Box::new(tombstone(item, &ask))),
-        Place::Data | Place::BuiltIn => {
+        Origin::Store => Change::RevokePerson(item.id.as_str().into()),
+        Origin::File => Change::PutPerson(Box::new(tombstone(item, &ask))),
+        Origin::Data | Origin::BuiltIn => {
             refuse_others(item)?;
             return done();
         }
@@ -139,9 +139,9 @@ fn find<'v>(view: &'v View, named: &str) -> Result<&'v PersonItem, Fault> {
 
 fn refuse_others(item: &PersonItem) -> Result<(), Fault> {
     let why = match item.source {
-        Place::Store => return Ok(()),
-        Place::File => "comes from toolgate.yaml; change the token there",
-        Place::Data | Place::BuiltIn => {
+        Origin::Store => return Ok(()),
+        Origin::File => "comes from toolgate.yaml; change the token there",
+        Origin::Data | Origin::BuiltIn => {
             "has the token in the file `admin.token` of the data folder; to replace it, stop \
              toolgate, remove the file and start again"
         }

@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use toolgate_control::FreezeItem;
 
 use crate::api::Ask;
 use crate::reply::{Answer, ok};
-use crate::view::FreezeItem;
 
 /// Where toolgate stands.
 #[derive(Serialize, JsonSchema)]
@@ -39,12 +39,12 @@ struct AuditStatus {
 
 pub(crate) async fn get(ask: Ask) -> Answer {
     let (given, view) = (&ask.admin.given, ask.admin.view());
-    let stands = given.store.status().await?;
+    let stands = ask.admin.store().status().await?;
     ok(&Status {
         version: env!("CARGO_PKG_VERSION"),
         facts: given.facts.clone(),
         local: view.local,
-        agent_sessions: given.gateway.agent_sessions(),
+        agent_sessions: ask.admin.gateway().agent_sessions(),
         audit: AuditStatus {
             rows: stands.head.seq,
             hash: stands.head.hash.to_string(),

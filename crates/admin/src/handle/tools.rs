@@ -26,7 +26,7 @@ pub(crate) struct ToolItem {
 }
 
 pub(crate) async fn list(ask: Ask) -> Answer {
-    let gateway = &ask.admin.given.gateway;
+    let gateway = &ask.admin.gateway();
     gateway.hear_servers().await;
     let tools = gateway.known_tools().into_iter().map(|tool| ToolItem {
         server: tool.server,

@@ -1,10 +1,10 @@
 //! What is recorded of arguments in each mode.
 
-use crate::support::Dice;
 use toolgate_audit::{
     ArgumentHashKey, ArgumentMode, ChainHead, Draft, FactPath, Hash, RecordedArguments, RowKind,
     record_arguments,
 };
+use toolgate_dice::Dice;
 
 const SECRET: ArgumentHashKey = ArgumentHashKey([9; 32]);
 
@@ -67,7 +67,7 @@ fn names_are_bounded() {
 /// Every value is a marker; none may be in the row.
 #[test]
 fn in_keys_mode_no_value_is_in_the_row() {
-    let mut dice = Dice(41);
+    let mut dice = Dice::new(41);
     for _ in 0..500 {
         let arguments = format!(r#"{{"k":{},"l":{}}}"#, value(&mut dice, 4), value(&mut dice, 4));
         let written = record(ArgumentMode::Keys, &arguments, &["args.k"]);

@@ -1,7 +1,8 @@
 //! Denials: the first ten per minute are rows, further ones are counted.
 
-use crate::support::{Dice, time};
+use crate::support::time;
 use toolgate_audit::{CallId, Coalesced, Coalescer, Draft, Hash, RowKind};
+use toolgate_dice::Dice;
 
 fn denial(grant: &str, tool: &str, rule: &str) -> Draft {
     let mut draft = Draft::new(RowKind::Denied, time(0));
@@ -61,7 +62,7 @@ fn invented_tool_names_do_not_bloat_the_audit() {
 
 #[test]
 fn rows_and_counts_of_a_grant_sum_up_and_stay_few() {
-    let mut dice = Dice(7);
+    let mut dice = Dice::new(7);
     for kinds in [1, 50, 99, 100, 101, 500, 5_000] {
         let mut coalescer = Coalescer::default();
         let mut written = 0;

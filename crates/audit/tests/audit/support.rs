@@ -4,23 +4,6 @@ use jiff::Timestamp;
 use toolgate_audit::{CallId, CounterChange, Decision, Draft, Effect, Hash, Outcome, RowKind};
 use toolgate_policy::Amount;
 
-/// SplitMix64: small and deterministic.
-pub(crate) struct Dice(pub(crate) u64);
-
-impl Dice {
-    pub(crate) fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(crate) fn below(&mut self, end: usize) -> usize {
-        usize::try_from(self.roll() % end as u64).unwrap()
-    }
-}
-
 pub(crate) fn time(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }

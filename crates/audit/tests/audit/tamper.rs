@@ -1,12 +1,13 @@
 //! The verifier detects any change of rows before a checkpoint and reports the first bad row.
 //! `TOOLGATE_SEED` repeats a run.
 
-use crate::support::{Dice, intent, outcome, rest, time};
+use crate::support::{intent, outcome, rest, time};
 use jiff::SignedDuration;
 use toolgate_audit::{
     BadRow, ChainHead, Checkpoint, Decision, Defect, Draft, Effect, Hash, Outcome, Row, RowKind,
     Signer, Verifier, VerifyReport,
 };
+use toolgate_dice::Dice;
 
 /// A row as stored: the columns `seq` and `hash`, and the rest.
 #[derive(Clone, PartialEq, Debug)]
@@ -61,7 +62,7 @@ fn a_thousand_tamperings_are_detected() {
     let given = std::env::var("TOOLGATE_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = given.unwrap_or(0x5eed_a0d1);
     println!("TOOLGATE_SEED={seed} cargo test -p toolgate-audit --test audit");
-    let mut dice = Dice(seed);
+    let mut dice = Dice::new(seed);
     for trial in 0..1000 {
         let Log { mut rows, checkpoints } = log(12 + dice.below(20), 1 + dice.below(9));
         let before = rows.clone();

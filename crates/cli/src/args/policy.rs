@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Subcommand, ValueEnum};
 use jiff::Timestamp;
-use toolgate_policy::{Class, canonical_json};
+use toolgate_json::canonical;
+use toolgate_policy::Class;
 
 use super::admin::AdminArgs;
 
@@ -186,7 +187,7 @@ fn arguments(text: &str) -> Result<String, String> {
     if !text.trim_start().starts_with('{') {
         return Err("the arguments of a call are a JSON object".to_owned());
     }
-    match canonical_json(text) {
+    match canonical(text) {
         Ok(_) => Ok(text.to_owned()),
         Err(_) => {
             Err("a key stands twice, a text is no Unicode, or it is nested deeper than 128 levels"

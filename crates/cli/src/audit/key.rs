@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use anyhow::Context as _;
+use data_encoding::BASE64_NOPAD;
 use toolgate_audit::{Hash, PublicKey};
+use toolgate_control::trusted;
 
 use crate::exit::Usage;
-use crate::trusted;
 
 /// What `--key` names.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,7 +28,7 @@ pub(super) fn read(text: &str) -> anyhow::Result<Given> {
         let why = "`--key` takes 64 hex digits, base64, a fingerprint `sha256:…`, or a file";
         return Err(Usage(why.to_owned()).into());
     }
-    let held = trusted::read_text(path).with_context(|| format!("cannot read `{text}`"))?;
+    let held = trusted::read_named(path).with_context(|| format!("cannot read `{text}`"))?;
     parse(&held).with_context(|| format!("`{text}` holds no public key"))
 }
 
@@ -45,28 +46,8 @@ fn parse(text: &str) -> Option<Given> {
 
 /// 32 bytes in base64, of either alphabet, with or without padding.
 fn base64(text: &str) -> Option<[u8; 32]> {
-    let text = text.trim_end_matches('=');
-    if text.len() != 43 {
-        return None;
-    }
-    let (mut bytes, mut bits, mut held) = (Vec::with_capacity(32), 0_u32, 0_u32);
-    for c in text.bytes() {
-        let value = match c {
-            b'A'..=b'Z' => c - b'A',
-            b'a'..=b'z' => c - b'a' + 26,
-            b'0'..=b'9' => c - b'0' + 52,
-            b'+' | b'-' => 62,
-            b'/' | b'_' => 63,
-            _ => return None,
-        };
-        bits = (bits << 6 | u32::from(value)) & 0xfff;
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            bytes.push(u8::try_from(bits >> held & 0xff).ok()?);
-        }
-    }
-    bytes.try_into().ok()
+    let text = text.trim_end_matches('=').replace('-', "+").replace('_', "/");
+    BASE64_NOPAD.decode(text.as_bytes()).ok()?.try_into().ok()
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use toolgate_audit::{CallId, Draft, Effect, Row, RowKind};
+use toolgate_control::visible;
 use toolgate_store_sqlite::AuditReader;
 
 use super::place::Documents;
 use crate::args::{OneOutput, ShowArgs};
 use crate::exit::{Done, Usage};
-use crate::policy::visible;
 use crate::print;
 
 pub(super) fn run(args: &ShowArgs) -> anyhow::Result<Done> {

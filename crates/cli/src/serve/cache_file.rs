@@ -7,16 +7,15 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 
-use toolgate_edge::sessions::Switchboard;
+use toolgate_control::trusted;
+use toolgate_gateway::SessionDriver;
 use toolgate_session::{ShowcaseEntry, ShowcaseLimits, import, new_to};
-
-use crate::trusted;
 
 /// The file while sessions are served.
 pub(crate) struct CacheFile {
     entries: Vec<ShowcaseEntry>,
     path: PathBuf,
-    board: Arc<OnceLock<Weak<Switchboard>>>,
+    driver: Arc<OnceLock<Weak<SessionDriver>>>,
 }
 
 impl CacheFile {
@@ -30,7 +29,7 @@ impl CacheFile {
         };
         match read {
             Ok(entries) => {
-                Some(Self { entries, path: path.to_owned(), board: Arc::new(OnceLock::new()) })
+                Some(Self { entries, path: path.to_owned(), driver: Arc::new(OnceLock::new()) })
             }
             Err(why) => {
                 let path = path.display();
@@ -51,18 +50,18 @@ impl CacheFile {
         new
     }
 
-    /// From now on it holds what this switchboard shows.
-    pub(crate) fn keep_for(&self, board: &Arc<Switchboard>) {
-        self.board.get_or_init(|| Arc::downgrade(board));
+    /// From now on it holds the showcase of this driver.
+    pub(crate) fn keep_for(&self, driver: &Arc<SessionDriver>) {
+        self.driver.get_or_init(|| Arc::downgrade(driver));
     }
 
     /// What is to be done whenever the showcase was written.
     pub(crate) fn upkeep(&self) -> Box<dyn Fn() + Send + Sync> {
-        let (board, path) = (Arc::clone(&self.board), self.path.clone());
+        let (driver, path) = (Arc::clone(&self.driver), self.path.clone());
         Box::new(move || {
-            let Some(board) = board.get().and_then(Weak::upgrade) else { return };
+            let Some(driver) = driver.get().and_then(Weak::upgrade) else { return };
             let written =
-                tokio::task::block_in_place(|| trusted::put(&path, board.export().as_bytes()));
+                tokio::task::block_in_place(|| trusted::put(&path, driver.export().as_bytes()));
             if let Err(error) = written {
                 tracing::error!(path = %path.display(), %error, "the tools cache cannot be written");
             }

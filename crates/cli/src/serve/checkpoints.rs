@@ -13,9 +13,8 @@ use std::thread::{self, JoinHandle};
 use anyhow::Context as _;
 use toolgate_audit::Checkpoint;
 use toolgate_config::{AuditConfig, Syslog};
+use toolgate_control::trusted;
 use toolgate_store::OnCheckpoint;
-
-use crate::trusted;
 
 /// How many may wait for a slow disk; more are not written there, and the log says so.
 const WAITING: usize = 1_024;

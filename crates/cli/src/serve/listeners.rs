@@ -19,10 +19,10 @@ use toolgate_edge::agents::Agents;
 use toolgate_edge::guard::Browsers;
 use toolgate_edge::listen::{Entrance, Front, Peers};
 use toolgate_edge::people::{Metrics, Service, SharedGuard};
-use toolgate_edge::sessions::{Door, Switchboard};
+use toolgate_edge::sessions::{SessionListener, SessionListenerBounds};
 use toolgate_edge::tls::{Certificate, Tls};
 use toolgate_edge::{listen, people};
-use toolgate_gateway::Gateway;
+use toolgate_gateway::{Gateway, SessionDriver};
 
 use super::{session_metrics, sessions, wire};
 
@@ -105,11 +105,12 @@ impl Listeners {
         serving: &TaskTracker,
         stop: &CancellationToken,
     ) -> Served {
-        let Behind { gateway, admin, api, board, front } = *behind;
+        let Behind { gateway, admin, api, sessions, front } = *behind;
+        let driver = sessions.map(|sessions| &sessions.driver);
         let entrance =
             Entrance { tls: bound.tls.clone(), only_from: None, front: Some(front.clone()) };
         let limits = wire::connection_limits(config);
-        let text = metrics_text(gateway, board);
+        let text = metrics_text(gateway, driver);
         let watch = watch(gateway);
         let agents = self.mcp.map(|listener| {
             let bound_to = ip_of(&listener);
@@ -142,16 +143,21 @@ impl Listeners {
         serve(self.metrics, entrance.clone(), &|guard, metrics| {
             people::metrics_alone(guard, metrics, Arc::clone(&watch))
         });
-        let door = self.sessions.zip(board).map(|(listener, board)| {
+        let dial_in = self.sessions.zip(sessions).map(|(listener, sessions)| {
             let bound_to = ip_of(&listener);
             let rules = sessions::rules(config, bound_to, bound.tls.is_some());
-            let (board, sockets) = (Arc::clone(board), serving.clone());
-            let door = Door::new(Arc::clone(&board), rules, limits.connections, sockets, watch);
-            let (service, limits, stop) = (door.clone(), limits.clone(), stop.clone());
+            let driver = Arc::clone(&sessions.driver);
+            let bounds = SessionListenerBounds {
+                sockets: limits.connections,
+                unfinished: sessions.max_unfinished,
+            };
+            let tracker = serving.clone();
+            let accepts = SessionListener::new(Arc::clone(&driver), rules, bounds, tracker, watch);
+            let (service, limits, stop) = (accepts.clone(), limits.clone(), stop.clone());
             serving.spawn(listen::serve(listener, entrance.clone(), service, limits, stop));
-            (door, board, bound_to)
+            (accepts, driver, bound_to)
         });
-        Served { agents, guards, door, tls: bound.tls.clone() }
+        Served { agents, guards, dial_in, tls: bound.tls.clone() }
     }
 }
 
@@ -161,7 +167,7 @@ pub(crate) struct Behind<'a> {
     pub(crate) admin: &'a Arc<Admin>,
     pub(crate) api: &'a Router,
     /// Sessions, if they are listened to.
-    pub(crate) board: Option<&'a Arc<Switchboard>>,
+    pub(crate) sessions: Option<&'a sessions::Served>,
     /// The thread that accepts.
     pub(crate) front: &'a Front,
 }
@@ -170,7 +176,7 @@ pub(crate) struct Behind<'a> {
 pub(crate) struct Served {
     agents: Option<(Agents, IpAddr)>,
     guards: Vec<SharedGuard>,
-    door: Option<(Door, Arc<Switchboard>, IpAddr)>,
+    dial_in: Option<(SessionListener, Arc<SessionDriver>, IpAddr)>,
     tls: Option<Tls>,
 }
 
@@ -189,9 +195,9 @@ impl Served {
         if let Some((agents, bound_to)) = &self.agents {
             agents.set_rules(wire::agent_rules(config, *bound_to, https));
         }
-        if let Some((door, board, bound_to)) = &self.door {
-            door.set_rules(sessions::rules(config, *bound_to, https));
-            board.reconfigure(sessions::settings(config));
+        if let Some((listener, driver, bound_to)) = &self.dial_in {
+            listener.set_rules(sessions::rules(config, *bound_to, https));
+            driver.reconfigure(toolgate_control::session_settings::settings(config));
         }
         for guard in &self.guards {
             let old = guard.load();
@@ -263,11 +269,11 @@ fn watch(gateway: &Arc<Gateway>) -> people::Watch {
     })
 }
 
-fn metrics_text(gateway: &Gateway, board: Option<&Arc<Switchboard>>) -> people::Text {
+fn metrics_text(gateway: &Gateway, driver: Option<&Arc<SessionDriver>>) -> people::Text {
     let mut registry = Registry::with_prefix("toolgate");
     gateway.metrics().register(&mut registry);
     gateway.admission().strangers().register(&mut registry);
-    let look = board.map(|board| session_metrics::register(&mut registry, Arc::clone(board)));
+    let look = driver.map(|driver| session_metrics::register(&mut registry, Arc::clone(driver)));
     Arc::new(move || {
         if let Some(look) = &look {
             look();

@@ -1,8 +1,8 @@
 //! Where ids and tokens come from: the operating system's randomness.
 
-use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 
+use data_encoding::HEXLOWER;
 use toolgate_gateway::Ids;
 
 /// How many calls one question to the system is for.
@@ -59,11 +59,7 @@ pub(crate) fn bits() -> Option<[u8; 32]> {
 fn random_hex() -> Result<String, getrandom::Error> {
     let mut bytes = [0_u8; 32];
     getrandom::fill(&mut bytes)?;
-    Ok(bytes.iter().fold(String::with_capacity(64), |mut hex, byte| {
-        // Writing to a String cannot fail.
-        let _infallible = write!(hex, "{byte:02x}");
-        hex
-    }))
+    Ok(HEXLOWER.encode(&bytes))
 }
 
 #[cfg(test)]

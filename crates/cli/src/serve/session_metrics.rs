@@ -6,7 +6,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use toolgate_edge::sessions::Switchboard;
+use toolgate_gateway::SessionDriver;
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct State {
@@ -18,14 +18,14 @@ type Gauges = Family<State, Gauge>;
 /// Puts the gauges into `registry`; what is given back sets them to what there is now.
 pub(crate) fn register(
     registry: &mut Registry,
-    board: Arc<Switchboard>,
+    driver: Arc<SessionDriver>,
 ) -> Box<dyn Fn() + Send + Sync> {
     let [sessions, sockets, calls] = [Gauges::default(), Gauges::default(), Gauges::default()];
     registry.register("sessions", "Programs that have dialled in", sessions.clone());
     registry.register("session_sockets", "WebSockets of programs", sockets.clone());
     registry.register("session_calls", "Calls to sessions that have not ended", calls.clone());
     Box::new(move || {
-        let counts = board.counts();
+        let counts = driver.counts();
         let all = [
             (&sessions, "active", counts.sessions - counts.disconnected),
             (&sessions, "disconnected", counts.disconnected),

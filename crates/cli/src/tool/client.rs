@@ -16,7 +16,7 @@ use toolgate_edge::remote::{RemoteConnector, RemoteSpec, Speaks};
 use toolgate_gateway::channel::{Channel, Connector as _, Inbox, Outbound, Progress, SendError};
 
 use super::endpoint::Endpoint;
-use crate::serve::client_of;
+use crate::data::client_of;
 
 const VERSION: &str = "2025-11-25";
 /// More pages than this are no list but a circle.

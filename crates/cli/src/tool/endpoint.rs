@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use anyhow::{Context as _, anyhow, bail};
 use http::{HeaderValue, Uri};
 use serde_json::Value;
+use toolgate_control::trusted;
 use toolgate_gateway::channel::SendError;
 
 use super::client::Failed;
 use crate::args::AsAgentArgs;
-use crate::serve::{announced, find_data};
-use crate::trusted;
+use crate::data::{announced, find_data};
 
 /// One endpoint of a running gateway.
 pub(super) struct Endpoint {
@@ -54,7 +54,7 @@ fn running(args: &AsAgentArgs) -> anyhow::Result<(String, Value, Option<PathBuf>
 
 fn token(args: &AsAgentArgs) -> anyhow::Result<Option<String>> {
     let token = match &args.token_file {
-        Some(file) => trusted::read_text(file)
+        Some(file) => trusted::read_named(file)
             .with_context(|| format!("cannot read the token in `{}`", file.display()))?,
         None => std::env::var("TOOLGATE_TOKEN").unwrap_or_default(),
     };

@@ -142,8 +142,17 @@ impl Gate {
 
     /// How much memory it has, as the kernel counts it.
     pub(crate) fn resident_kib(&self) -> usize {
+        self.memory_kib("VmRSS:")
+    }
+
+    /// The most memory it has had at once.
+    pub(crate) fn peak_kib(&self) -> usize {
+        self.memory_kib("VmHWM:")
+    }
+
+    fn memory_kib(&self, field: &str) -> usize {
         let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
         line.trim().trim_end_matches("kB").trim().parse().unwrap()
     }
 

@@ -37,6 +37,8 @@ mod restart;
 mod rough;
 #[path = "sessions/showcase.rs"]
 mod showcase;
+#[path = "sessions/storms.rs"]
+mod storms;
 
 /// The error code of a result that is one.
 pub(crate) fn code(result: &Value) -> &str {

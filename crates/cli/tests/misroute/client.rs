@@ -1,9 +1,8 @@
 //! One agent of a thousand: its calls, its moods, and the check of every answer.
 
 use serde_json::{Value, json};
-use toolgate_testkit::dice::Dice;
-
-use crate::http1::{Answer, Connection};
+use toolgate_dice::Dice;
+use toolgate_testkit::client::{Answer, Connection};
 
 /// One in so many calls is cancelled, and one in so many is hung up on.
 const MOODS: u64 = 20;
@@ -81,30 +80,30 @@ impl Client {
         let mut id = 0;
         while self.tally.answered < answers {
             let mark = format!("{:x}/{}/{id}", self.seed, self.number);
-            connection.send(&self.call(id, &mark)).await;
+            connection.send(&self.call(id, &mark)).await.unwrap();
             if self.dice.one_in(MOODS) {
                 // Perhaps before the call was even read.
-                connection = Connection::open(&self.address).await;
+                connection = Connection::open(&self.address).await.unwrap();
                 self.tally.hung_up += 1;
             } else {
                 let cancels = self.dice.one_in(MOODS);
                 if cancels {
                     self.cancel(id).await;
                 }
-                let answer = connection.receive().await;
+                let answer = connection.receive().await.unwrap();
                 self.check(&answer, id, &mark, cancels);
             }
             id += 1;
         }
         if self.era == Era::Legacy {
-            connection.send(&self.head("DELETE", "", 0)).await;
-            assert_eq!(connection.receive().await.status, 200);
+            connection.send(&self.head("DELETE", "", 0)).await.unwrap();
+            assert_eq!(connection.receive().await.unwrap().status, 200);
         }
         self.tally
     }
 
     async fn open(&mut self) -> Connection {
-        let mut connection = Connection::open(&self.address).await;
+        let mut connection = Connection::open(&self.address).await.unwrap();
         if self.era == Era::Modern {
             return connection;
         }
@@ -112,12 +111,12 @@ impl Client {
         let params =
             json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": about});
         let body = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
-        connection.send(&self.post("initialize", &body.to_string())).await;
-        let answer = connection.receive().await;
+        connection.send(&self.post("initialize", &body.to_string())).await.unwrap();
+        let answer = connection.receive().await.unwrap();
         self.session = answer.session.clone().unwrap_or_else(|| panic!("not opened: {answer:?}"));
         let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
-        connection.send(&self.post("notifications/initialized", ready)).await;
-        assert_eq!(connection.receive().await.status, 202);
+        connection.send(&self.post("notifications/initialized", ready)).await.unwrap();
+        assert_eq!(connection.receive().await.unwrap().status, 202);
         connection
     }
 
@@ -137,12 +136,12 @@ impl Client {
 
     async fn cancel(&mut self, id: u64) {
         self.tally.cancelled += 1;
-        let mut connection = Connection::open(&self.address).await;
+        let mut connection = Connection::open(&self.address).await.unwrap();
         let body = format!(
             r#"{{"jsonrpc":"2.0","method":"notifications/cancelled","params":{{"requestId":{id}}}}}"#
         );
-        connection.send(&self.post("notifications/cancelled", &body)).await;
-        assert_eq!(connection.receive().await.status, 202);
+        connection.send(&self.post("notifications/cancelled", &body)).await.unwrap();
+        assert_eq!(connection.receive().await.unwrap().status, 202);
     }
 
     /// Whatever came is this call's, and it came once.

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::task::JoinSet;
-use toolgate_testkit::dice::Dice;
+use toolgate_dice::Dice;
 
 use crate::agent::{Agent, Said};
 use crate::audited::{Audited, stored_counts};
@@ -163,9 +163,9 @@ impl Kill {
             1 => Self::At("before-send", 1 + dice.below(40)),
             2 => Self::At("after-answer", 1 + dice.below(40)),
             3 => Self::At("after-commit", 1 + dice.below(40)),
-            4 => Self::Executed(1 + i64::try_from(dice.below(40)).unwrap()),
-            5 => Self::Answered(1 + i64::try_from(dice.below(40)).unwrap()),
-            _ => Self::Whenever(dice.below(60_000) as u64),
+            4 => Self::Executed(1 + dice.below(40)),
+            5 => Self::Answered(1 + dice.below(40)),
+            _ => Self::Whenever(dice.below(60_000)),
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use sha2::{Digest as _, Sha256};
 
@@ -28,8 +29,7 @@ impl TokenHash {
 
     /// The hash as `token_sha256` has it.
     pub(crate) fn to_hex(self) -> String {
-        let digits = self.0.iter().flat_map(|byte| [byte >> 4, byte & 0xf]);
-        digits.filter_map(|digit| char::from_digit(digit.into(), 16)).collect()
+        HEXLOWER.encode(&self.0)
     }
 
     /// The 32 bytes, for a comparison in constant time.
@@ -118,12 +118,7 @@ impl Read for Sha256Hex {
 }
 
 fn from_hex(text: &str) -> Option<[u8; 32]> {
-    let digits = text.chars().map(|c| c.to_digit(16)).collect::<Option<Vec<_>>>()?;
-    let bytes = digits.chunks(2).map(|pair| match pair {
-        [high, low] => u8::try_from(high * 16 + low).ok(),
-        _ => None,
-    });
-    bytes.collect::<Option<Vec<_>>>()?.try_into().ok()
+    HEXLOWER_PERMISSIVE.decode(text.as_bytes()).ok()?.try_into().ok()
 }
 
 impl JsonSchema for Sha256Hex {

@@ -8,10 +8,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::Instant;
+use toolgate_gateway::LogLimit;
 use toolgate_gateway::channel::Inbox;
 use toolgate_mcp::LineDecoder;
 
-use super::allowance::Allowance;
 use super::stderr::{Secrets, printable};
 
 /// As much as a pipe holds.
@@ -64,13 +64,13 @@ pub(super) async fn read(
 pub(super) struct Strays {
     server: Arc<str>,
     secrets: Arc<Secrets>,
-    warnings: Allowance,
+    warnings: LogLimit,
 }
 
 impl Strays {
     pub(super) fn new(server: Arc<str>, secrets: Arc<Secrets>) -> Self {
         let minute = Duration::from_mins(1);
-        let warnings = Allowance::new(WARNINGS_A_MINUTE, minute, Instant::now());
+        let warnings = LogLimit::new(WARNINGS_A_MINUTE, minute, Instant::now());
         Self { server, secrets, warnings }
     }
 
@@ -78,8 +78,7 @@ impl Strays {
         let shown = line.get(..SHOWN).unwrap_or(line);
         let shown = self.secrets.masked(printable(shown));
         tracing::debug!(server = %self.server, "stray line on stdout: {shown}");
-        self.warnings.renew(Instant::now());
-        if self.warnings.take() {
+        if self.warnings.allows(Instant::now()) {
             tracing::warn!(
                 server = %self.server,
                 "`{}` prints things that are no MCP messages on stdout; they belong on stderr",

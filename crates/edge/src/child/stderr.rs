@@ -11,8 +11,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{Instant, timeout_at};
-
-use super::allowance::Allowance;
+use toolgate_gateway::LogLimit;
 
 /// Longer lines are cut.
 const LONGEST: usize = 8 * 1024;
@@ -31,7 +30,7 @@ pub(super) async fn log(
     let mut buffer = vec![0; BUFFER];
     loop {
         let read = stderr.read(&mut buffer);
-        let read = match lines.allowance.due() {
+        let read = match lines.limit.due() {
             None => Ok(read.await),
             Some(due) => timeout_at(due, read).await,
         };
@@ -99,15 +98,15 @@ struct Lines {
     server: Arc<str>,
     spoken: Spoken,
     secrets: Arc<Secrets>,
-    allowance: Allowance,
+    limit: LogLimit,
     /// The beginning of a line whose end has not come yet, at most [`LONGEST`].
     begun: Vec<u8>,
 }
 
 impl Lines {
     fn new(server: Arc<str>, spoken: Spoken, secrets: Arc<Secrets>) -> Self {
-        let allowance = Allowance::new(LINES_A_SECOND, Duration::from_secs(1), Instant::now());
-        Self { server, spoken, secrets, allowance, begun: Vec::new() }
+        let limit = LogLimit::new(LINES_A_SECOND, Duration::from_secs(1), Instant::now());
+        Self { server, spoken, secrets, limit, begun: Vec::new() }
     }
 
     fn push(&mut self, mut chunk: &[u8]) {
@@ -139,14 +138,14 @@ impl Lines {
         if !line.trim_ascii().is_empty() {
             self.spoken.0.store(true, Ordering::Relaxed);
         }
-        if self.allowance.take() {
+        if self.limit.take() {
             let line = self.secrets.masked(printable(line));
             tracing::info!(server = %self.server, "stderr: {line}");
         }
     }
 
     fn renew(&mut self) {
-        let left_out = self.allowance.renew(Instant::now());
+        let left_out = self.limit.renew(Instant::now());
         self.tell(left_out);
     }
 
@@ -154,7 +153,7 @@ impl Lines {
         if !self.begun.is_empty() {
             self.finish();
         }
-        let left_out = self.allowance.settle();
+        let left_out = self.limit.take_suppressed();
         self.tell(left_out);
     }
 

@@ -1,14 +1,14 @@
-//! One WebSocket: what comes in goes to the switchboard, what it orders goes out.
+//! One WebSocket: frames go to the driver, the driver's commands go out.
 //!
-//! Invariant: reading and writing do not wait for each other, so two sides that both have much to
-//! say cannot block each other.
-//! Invariant: however this ends, the switchboard is told.
-//! Invariant: a socket that nothing comes on has no buffer.
-//! Invariant: a call is written only if it is still allowed when its turn on the socket comes.
+//! Invariant: reading and writing do not wait for each other, so two peers that both send much cannot
+//! block each other.
+//! Invariant: however a socket ends, the driver is told.
+//! Invariant: a silent socket has no buffer.
+//! Invariant: a call is written only if it is still allowed immediately before the write.
 //!
-//! Start at [`serve`]; what comes in is read in `socket/hearing.rs`.
+//! Start at [`serve`]; frames are read in `socket/inbound.rs`.
 
-mod hearing;
+mod inbound;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,14 +18,11 @@ use bytes::Bytes;
 use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
-use toolgate_gateway::Gate;
-use toolgate_session::{
-    CallNumber, Input, Opcode, SessionEventKind, SocketId, SocketToken, encode, encode_close,
-};
+use toolgate_gateway::{SessionDriver, SocketCommand};
+use toolgate_session::{Opcode, SessionEventKind, SocketId, SocketToken, encode, encode_close};
 
-use self::hearing::{Hearing, Next};
-use super::intake::Share;
-use super::switchboard::Switchboard;
+use self::inbound::{Inbound, Next};
+use super::intake::{Intake, Share};
 use crate::tls::Stream;
 
 /// How many frames may wait to be sent on one socket.
@@ -36,24 +33,6 @@ const WRITE: Duration = Duration::from_secs(30);
 const FAREWELL: Duration = Duration::from_secs(2);
 
 const NO_TOKEN: (u16, &str) = (1008, "no valid token in the path");
-
-/// Something to do on a socket.
-#[derive(Debug)]
-pub(super) enum Order {
-    Text(Bytes),
-    /// The frame of a call, if the call may still be written.
-    Call {
-        call: CallNumber,
-        frame: Bytes,
-        gate: Arc<Gate>,
-    },
-    Ping,
-    /// What was said in a ping.
-    Pong(Vec<u8>),
-    Close(u16, &'static str),
-    /// Close, and do not wait for whoever is at the other end.
-    Drop(u16, &'static str),
-}
 
 /// A connection that has become a socket.
 pub(super) struct Socket {
@@ -79,11 +58,17 @@ pub(super) async fn turn_away(mut socket: Socket) {
 }
 
 /// Serves a socket to its end.
-pub(super) async fn serve(board: Arc<Switchboard>, socket: Socket, token: Arc<SocketToken>) {
+pub(super) async fn serve(
+    driver: Arc<SessionDriver>,
+    intake: &Arc<Intake>,
+    socket: Socket,
+    token: Arc<SocketToken>,
+) {
     let Socket { stream, early, frame } = socket;
-    let (share, gives_way) = board.intake().share();
-    let (orders, inbox) = mpsc::channel(OUTBOUND);
-    let open = Open { id: board.open(orders, token), board, parting: AtomicBool::new(false) };
+    let (share, gives_way) = intake.share();
+    let (commands, inbox) = mpsc::channel(OUTBOUND);
+    let id = driver.open_socket(commands, token);
+    let open = Open { id, driver, closing: AtomicBool::new(false) };
     let (from, to) = split(stream);
     let mut writing = std::pin::pin!(write(&open, to, inbox));
     let closed = tokio::select! {
@@ -91,28 +76,28 @@ pub(super) async fn serve(board: Arc<Switchboard>, socket: Socket, token: Arc<So
         closed = read(&open, from, early, frame, share) => closed,
         () = gives_way.notified() => {
             let what = "closed: too much has come of frames that are not finished".to_owned();
-            open.board.tell(SessionEventKind::Unfinished, Some(open.id), what);
+            open.driver.record(SessionEventKind::Unfinished, Some(open.id), what);
             false
         }
     };
     // The other side has closed: its goodbye is answered, unless it was the answer to ours.
-    if closed && !open.parting.load(Ordering::Relaxed) && timeout(FAREWELL, writing).await.is_err()
+    if closed && !open.closing.load(Ordering::Relaxed) && timeout(FAREWELL, writing).await.is_err()
     {
         tracing::debug!("a session's socket did not close in time");
     }
 }
 
-/// A socket that the switchboard knows of.
+/// A socket that the driver knows; dropping it removes it there.
 struct Open {
     id: SocketId,
-    board: Arc<Switchboard>,
-    /// Whether we have said goodbye.
-    parting: AtomicBool,
+    driver: Arc<SessionDriver>,
+    /// Whether a close frame was sent.
+    closing: AtomicBool,
 }
 
 impl Drop for Open {
     fn drop(&mut self) {
-        self.board.close(self.id);
+        self.driver.close_socket(self.id);
     }
 }
 
@@ -124,8 +109,8 @@ async fn read(
     frame: usize,
     share: Share,
 ) -> bool {
-    let mut hearing = Hearing::new(&open.board, open.id, frame, share);
-    let mut next = hearing.hear(&early);
+    let mut inbound = Inbound::new(&open.driver, open.id, frame, share);
+    let mut next = inbound.receive(&early);
     // It is a part of a larger buffer.
     drop(early);
     loop {
@@ -142,26 +127,28 @@ async fn read(
             }
             Next::Lost => return false,
         }
-        next = if hearing.is_behind() { hearing.catch_up() } else { hearing.read(&mut from).await };
+        next = if inbound.is_behind() { inbound.catch_up() } else { inbound.read(&mut from).await };
     }
 }
 
-async fn write(open: &Open, mut to: WriteHalf<Stream>, mut inbox: mpsc::Receiver<Order>) {
-    while let Some(order) = inbox.recv().await {
-        let waits = matches!(order, Order::Close(..));
-        let last = waits || matches!(order, Order::Drop(..));
-        let frame = match order {
-            Order::Call { call, frame, gate } => {
+async fn write(open: &Open, mut to: WriteHalf<Stream>, mut inbox: mpsc::Receiver<SocketCommand>) {
+    while let Some(command) = inbox.recv().await {
+        let waits = matches!(command, SocketCommand::Close(..));
+        let last = waits || matches!(command, SocketCommand::Drop(..));
+        let frame = match command {
+            SocketCommand::Call { call, frame, gate } => {
                 if !gate.opens().await {
-                    open.board.hear(Input::Unsent { call });
+                    open.driver.not_sent(call);
                     continue;
                 }
                 encode(Opcode::Text, &frame)
             }
-            Order::Text(text) => encode(Opcode::Text, &text),
-            Order::Ping => encode(Opcode::Ping, &[]),
-            Order::Pong(payload) => encode(Opcode::Pong, &payload),
-            Order::Close(code, reason) | Order::Drop(code, reason) => encode_close(code, reason),
+            SocketCommand::Text(text) => encode(Opcode::Text, &text),
+            SocketCommand::Ping => encode(Opcode::Ping, &[]),
+            SocketCommand::Pong(payload) => encode(Opcode::Pong, &payload),
+            SocketCommand::Close(code, reason) | SocketCommand::Drop(code, reason) => {
+                encode_close(code, reason)
+            }
         };
         let sending = async {
             to.write_all(&frame).await?;
@@ -170,7 +157,7 @@ async fn write(open: &Open, mut to: WriteHalf<Stream>, mut inbox: mpsc::Receiver
         };
         let sent = timeout(if last { FAREWELL } else { WRITE }, sending).await;
         if waits {
-            open.parting.store(true, Ordering::Relaxed);
+            open.closing.store(true, Ordering::Relaxed);
             return sleep(FAREWELL).await;
         }
         if last || !matches!(sent, Ok(Ok(()))) {

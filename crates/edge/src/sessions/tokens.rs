@@ -93,7 +93,7 @@ mod tests {
         assert_eq!(both.gone(&one), [both.admit("two").unwrap().id]);
         let bound = KnownToken::new(
             Sha256::digest("one").into(),
-            Some(vec![Glob::new("server")]),
+            Some(vec![Glob::lenient("server")]),
             None,
             None,
         );

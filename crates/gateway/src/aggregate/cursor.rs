@@ -1,7 +1,6 @@
 //! Cursors on `/mcp`: where the next page begins, in a form that says nothing to an agent.
 
-use std::fmt::Write;
-
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use toolgate_admission::list_kind::Kind;
 
 /// The place where a page begins.
@@ -16,22 +15,13 @@ impl Cursor {
     /// As the agent is given it; good for lists of that kind only.
     pub(crate) fn encode(&self, kind: Kind) -> String {
         let plain = format!("{}/{}/{}", kind.member(), self.entry, self.server);
-        plain.bytes().fold(String::new(), |mut hex, byte| {
-            // Writing to a String cannot fail.
-            let _infallible = write!(hex, "{byte:02x}");
-            hex
-        })
+        HEXLOWER.encode(plain.as_bytes())
     }
 
     /// What the agent gives back.
     pub(crate) fn decode(kind: Kind, given: &str) -> Option<Self> {
-        let digits: Vec<u8> = given
-            .chars()
-            .map(|digit| digit.to_digit(16).and_then(|value| u8::try_from(value).ok()))
-            .collect::<Option<_>>()?;
-        let (pairs, rest) = digits.as_chunks::<2>();
-        let plain = pairs.iter().map(|[high, low]| high << 4 | low).collect();
-        let plain = String::from_utf8(plain).ok().filter(|_| rest.is_empty())?;
+        let plain = HEXLOWER_PERMISSIVE.decode(given.as_bytes()).ok()?;
+        let plain = String::from_utf8(plain).ok()?;
         let mut parts = plain.splitn(3, '/');
         let (Some(member), Some(entry), Some(server)) = (parts.next(), parts.next(), parts.next())
         else {

@@ -8,13 +8,17 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use tokio::time::Instant;
 use toolgate_admission::access::Grant;
+use toolgate_admission::call_request::CallRequest;
+use toolgate_admission::contained::{Work, contained};
+use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::reserved::{SESSIONS, TOOLGATE};
-use toolgate_mcp::{Pieces, Request, peek, text, write};
+use toolgate_json::{peek, quote, text};
+use toolgate_mcp::Pieces;
 use toolgate_policy::Class;
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::link::Link;
-use toolgate_upstream::work::Work;
+use toolgate_upstream::reply::Reply;
 
 use super::builtin;
 use super::cursor::Cursor;
@@ -31,7 +35,7 @@ const PAGE: usize = 16 * 1024 * 1024;
 pub(super) fn start(
     session: &Arc<AgentSession>,
     kind: Kind,
-    request: &Request<'_>,
+    request: &CallRequest<'_>,
     outlet: &Arc<Outlet>,
 ) -> Option<Work> {
     let links = session.links();
@@ -43,12 +47,13 @@ pub(super) fn start(
             (place_of(&links, &cursor.server)?, cursor.entry)
         }
     };
-    let (session, outlet) = (Arc::clone(session), Arc::clone(outlet));
-    let id = request.id.to_owned();
-    Some(Box::pin(async move {
+    let session = Arc::clone(session);
+    let reply = Reply::new(outlet, request.id, Expects::of(request.method));
+    Some(contained(async move || {
         hear(&links, kind).await;
         session.sight.note_shown(kind, Seen::by(&session, kind));
-        outlet.answer(page(&session, &links, kind, from, &id), None);
+        let page = page(&session, &links, kind, from, reply.id());
+        reply.answer(page);
     }))
 }
 
@@ -132,7 +137,7 @@ fn page(
         }
     }
     let tail = match cursor {
-        Some(cursor) => format!(r#"],"nextCursor":{}}}}}"#, write::quote(&cursor.encode(kind))),
+        Some(cursor) => format!(r#"],"nextCursor":{}}}}}"#, quote(&cursor.encode(kind))),
         None => "]}}".to_owned(),
     };
     pieces.push(Bytes::from(tail));
@@ -167,13 +172,13 @@ impl<'a> Look<'a> {
     }
 
     fn sessions(&self, entry: usize, room: usize) -> Option<(Bytes, Option<usize>)> {
-        let desk = self.session.desk()?;
-        let showing = desk.sessions.showing(&self.grant.sessions);
+        let dial_in = self.session.dial_in()?;
+        let tools = dial_in.driver.tools(&self.grant.sessions);
         Some(if self.grant.may_hide() {
-            let is_shown = |shown: &str| !showing.hides(desk, &self.grant, shown, self.now);
-            showing.list().page_of(entry, room, is_shown)
+            let is_shown = |shown: &str| !tools.hides(dial_in, &self.grant, shown, self.now);
+            tools.list().page_of(entry, room, is_shown)
         } else {
-            showing.list().page(entry, room)
+            tools.list().page(entry, room)
         })
     }
 
@@ -213,17 +218,17 @@ impl<'a> Look<'a> {
     }
 
     fn session_tools(&self) -> Vec<Listed> {
-        let Some(desk) = self.session.desk() else { return Vec::new() };
-        let showing = desk.sessions.showing(&self.grant.sessions);
-        let shown = showing.names().filter(|(name, _)| {
-            !self.grant.may_hide() || !showing.hides(desk, &self.grant, name, self.now)
+        let Some(dial_in) = self.session.dial_in() else { return Vec::new() };
+        let tools = dial_in.driver.tools(&self.grant.sessions);
+        let shown = tools.names().filter(|(name, _)| {
+            !self.grant.may_hide() || !tools.hides(dial_in, &self.grant, name, self.now)
         });
         let listed = shown.map(|(name, known)| Listed {
             shown: name.to_owned(),
             server: SESSIONS.to_owned(),
             own: known.original.to_string(),
             aliases: Arc::clone(&known.aliases),
-            class: desk.class(known),
+            class: dial_in.class(known),
         });
         listed.collect()
     }
@@ -275,6 +280,6 @@ fn taken_by_own(session: &AgentSession, shown: &str) -> Option<&'static str> {
     if builtin::find(session, shown).is_some() {
         return Some(TOOLGATE);
     }
-    let desk = session.desk()?;
-    desk.sessions.known(shown, &session.grant().sessions).map(|_| SESSIONS)
+    let dial_in = session.dial_in()?;
+    dial_in.driver.known(shown, &session.grant().sessions).map(|_| SESSIONS)
 }

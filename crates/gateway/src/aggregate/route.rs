@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::reserved::TOOLGATE;
-use toolgate_mcp::fold;
+use toolgate_json::fold;
 use toolgate_upstream::link::Link;
 use toolgate_upstream::names::server_of_name;
 

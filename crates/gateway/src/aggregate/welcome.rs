@@ -1,7 +1,8 @@
 //! The answer to `initialize` on `/mcp`: what all servers can do together.
 
 use serde_json::{Map, Value, json};
-use toolgate_mcp::{Request, Version, peek, text, write};
+use toolgate_json::{peek, text};
+use toolgate_mcp::{Request, Version, write};
 
 use bytes::Bytes;
 use toolgate_upstream::list_cache::Offer;

@@ -44,8 +44,11 @@ fn by_itself(tool: &Tool) -> Class {
     let class = of_field.unwrap_or_else(|| Class::by_name(&tool.name));
     let declared = class_of_definition(tool.raw.get());
     // What is known of tools of the field is more than a few words about them.
-    let described = tool.description.as_deref().filter(|_| of_field.is_none());
-    declared.into_iter().chain(described.and_then(of_description)).fold(class, Class::raised)
+    let described = tool.description().filter(|_| of_field.is_none());
+    declared
+        .into_iter()
+        .chain(described.and_then(|text| of_description(&text)))
+        .fold(class, Class::raised)
 }
 
 /// The class of a tool that is known by its name; else what the name itself says.

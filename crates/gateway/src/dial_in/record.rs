@@ -1,16 +1,16 @@
-//! What sessions do, written down: rows of the audit, and the showcase in the store.
+//! Records of what sessions do: rows of the audit, and the showcase in the store.
 //!
-//! Invariant: whoever drives sockets never waits for this; notes that find no room are counted.
-//! Invariant: what strangers can make happen at will gives at most [`ROWS`] rows a minute of each
-//! kind; the rest is one row with a count.
+//! Invariant: the driver of the sessions never waits for this.
+//! Invariant: programs do not decide how many rows there are; what is beyond the limits of
+//! `record/limit.rs`, or finds no room in the queue, is counted, and a row carries the count.
 //! Invariant: no change of the showcase is lost on the way to the store; what cannot be written now
 //! is tried again.
 
+mod limit;
 mod showcase;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -26,13 +26,11 @@ use toolgate_audit::{Draft, RowKind};
 use toolgate_session::{EntryKey, SessionEvent, SessionEventKind, ShowcaseEntry};
 use toolgate_store::{ChangeError, Document, NotAudited, NotReadable, Store};
 
+use self::limit::{Counted, EventLimit};
 use self::showcase::{Changes, SPACE, restore};
 
 /// How many notes may wait.
 const WAITING: usize = 10_000;
-/// How many rows a minute one kind of event may give.
-const ROWS: u64 = 10;
-const MINUTE: Duration = Duration::from_mins(1);
 /// How long changes of the showcase are gathered.
 const GATHER: Duration = Duration::from_millis(500);
 
@@ -51,6 +49,7 @@ pub struct Records {
     jobs: mpsc::Sender<Job>,
     /// No more than the showcase has entries, so they need no queue.
     changes: Arc<Mutex<Changes>>,
+    limit: Arc<Mutex<EventLimit>>,
 }
 
 #[derive(Debug)]
@@ -68,8 +67,7 @@ struct Writer {
     changes: Arc<Mutex<Changes>>,
     /// The showcase could not be written; said once.
     failing: bool,
-    /// Of each kind of event that strangers can cause: since when, how many.
-    seen: HashMap<SessionEventKind, (Instant, u64)>,
+    limit: Arc<Mutex<EventLimit>>,
     /// Rows that were handed over and not yet confirmed.
     unconfirmed: Vec<Confirmation>,
     written: Written,
@@ -91,17 +89,18 @@ impl Records {
     ) -> Self {
         let (jobs, inbox) = mpsc::channel(WAITING);
         let changes = Arc::new(Mutex::new(Changes::default()));
+        let limit = Arc::new(Mutex::new(EventLimit::default()));
         let writer = Writer {
             store,
             clock,
             changes: Arc::clone(&changes),
             failing: false,
-            seen: HashMap::new(),
+            limit: Arc::clone(&limit),
             unconfirmed: Vec::new(),
             written,
         };
         tokio::spawn(writer.run(inbox));
-        Self { jobs, changes }
+        Self { jobs, changes, limit }
     }
 
     /// Has something written down, soon.
@@ -110,10 +109,12 @@ impl Records {
             Note::Event(event) => event,
             Note::Showcase(changes) => return self.changes.lock().add(changes),
         };
+        let what = event.what;
+        if !self.limit.lock().admits(what, event.session_id.as_ref(), Instant::now()) {
+            return;
+        }
         if self.jobs.try_send(Job::Event(event)).is_err() {
-            tracing::error!(
-                "what sessions do cannot be written down fast enough; a row is missing"
-            );
+            self.limit.lock().leave_out(what);
         }
     }
 
@@ -162,7 +163,7 @@ impl Writer {
                 job = inbox.recv() => match job {
                     Some(Job::Event(event)) => self.event(event),
                     Some(Job::Flush(done)) => {
-                        self.counts(true);
+                        self.record_counts(true);
                         self.settle().await;
                         if done.send(()).is_err() {
                             tracing::debug!("nobody waits for the flush any more");
@@ -171,7 +172,7 @@ impl Writer {
                     None => return self.settle().await,
                 },
                 _ = gathered.tick() => {
-                    self.counts(false);
+                    self.record_counts(false);
                     self.settle().await;
                 }
             }
@@ -180,13 +181,6 @@ impl Writer {
 
     fn event(&mut self, event: SessionEvent) {
         let SessionEvent { what, session_id, text, .. } = event;
-        if is_cheap(what) {
-            let (_, count) = self.seen.entry(what).or_insert_with(|| (Instant::now(), 0));
-            *count += 1;
-            if *count > ROWS {
-                return;
-            }
-        }
         let said = if text.is_empty() { what.as_str().replace('_', " ") } else { text.clone() };
         tracing::info!(what = what.as_str(), session_id = session_id.as_deref(), "{said}");
         if !is_audited(what) {
@@ -200,19 +194,23 @@ impl Writer {
         self.record(row);
     }
 
-    /// Minutes that are over give one row for what was left out of them.
-    fn counts(&mut self, all: bool) {
-        let over: Vec<(SessionEventKind, u64)> = self
-            .seen
-            .extract_if(|_, (since, _)| all || since.elapsed() >= MINUTE)
-            .map(|(what, (_, count))| (what, count.saturating_sub(ROWS)))
-            .collect();
-        for (what, left_out) in
-            over.into_iter().filter(|(what, count)| *count > 0 && is_audited(*what))
-        {
-            let mut row = self.row(what);
-            row.count = Some(left_out);
-            self.record(row);
+    /// Records what was only counted, once its minute is over or at a flush.
+    fn record_counts(&mut self, flush: bool) {
+        let counted = self.limit.lock().take(Instant::now(), flush);
+        for Counted { what, session_id, count } in counted {
+            let session = session_id.as_deref();
+            tracing::info!(
+                what = what.as_str(),
+                session_id = session,
+                count,
+                "more session events"
+            );
+            if is_audited(what) {
+                let mut row = self.row(what);
+                row.session_id = session_id;
+                row.count = Some(count);
+                self.record(row);
+            }
         }
     }
 
@@ -279,17 +277,13 @@ fn is_audited(what: SessionEventKind) -> bool {
     )
 }
 
-/// What anybody who reaches the listener can make happen at will.
-fn is_cheap(what: SessionEventKind) -> bool {
-    is_refusal(what) || matches!(what, SessionEventKind::NotRegistered | SessionEventKind::BadFrame)
-}
-
 fn is_refusal(what: SessionEventKind) -> bool {
     matches!(
         what,
         SessionEventKind::TakeoverRefused
             | SessionEventKind::OutsideBounds
             | SessionEventKind::ShowcaseFull
+            | SessionEventKind::ListsFull
             | SessionEventKind::RegisterRefused
             | SessionEventKind::TooManyAway
             | SessionEventKind::AnswerDropped

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
+use toolgate_admission::contained::Work;
 use toolgate_upstream::event_buffer::{Begun, First, Outlet};
-use toolgate_upstream::work::Work;
 
 use crate::downstream::coarse_timer::Pace;
 

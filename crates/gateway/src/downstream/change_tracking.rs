@@ -128,10 +128,10 @@ impl Seen {
             (!list.is_empty()).then(|| (link.server().name().to_owned(), Arc::downgrade(list)))
         });
         let policy = grant.policy.as_ref().filter(|_| grant.may_hide());
-        let desk = session.desk().filter(|_| kind == Kind::Tools);
-        let of_sessions = desk.map(|desk| {
-            let showing = desk.sessions.showing(&grant.sessions);
-            showing.digest(desk, &grant, session.admission().now())
+        let dial_in = session.dial_in().filter(|_| kind == Kind::Tools);
+        let of_sessions = dial_in.map(|dial_in| {
+            let tools = dial_in.driver.tools(&grant.sessions);
+            tools.digest(dial_in, &grant, session.admission().now())
         });
         let hidden_by = grant.hidden_by();
         let classes = links.iter().filter(|_| policy.is_some() && kind == Kind::Tools);

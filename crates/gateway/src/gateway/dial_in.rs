@@ -1,4 +1,4 @@
-//! Sessions of programs that dial in, as the gateway is wired to them.
+//! Wires the gateway to the sessions of programs that dial in.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -9,63 +9,63 @@ use toolgate_session::Reach;
 use toolgate_upstream::link::Server;
 
 use super::Gateway;
-use crate::dial_in::{Desk, SessionClasses, Sessions};
+use crate::dial_in::{DialIn, SessionClasses, SessionDriver};
 
 impl Gateway {
-    /// Programs can dial in from now on; to be said once, before the first agent comes.
-    pub fn set_sessions(self: &Arc<Self>, sessions: Arc<dyn Sessions>) {
+    /// Lets agents use the sessions of this driver; once, before the first agent session opens.
+    pub fn set_dial_in(self: &Arc<Self>, driver: Arc<SessionDriver>) {
         let gateway = Arc::downgrade(self);
-        sessions.on_change(Box::new(move |reach| {
+        driver.on_change(Box::new(move |reach| {
             if let Some(gateway) = gateway.upgrade() {
-                gateway.sessions_changed(reach);
+                gateway.dial_in_changed(reach);
             }
         }));
         let metrics = self.metrics.of_server(SESSIONS);
-        self.desk.get_or_init(|| Arc::new(Desk::new(sessions, metrics)));
+        self.dial_in.get_or_init(|| Arc::new(DialIn::new(driver, metrics)));
         self.reserve_names(self.servers().iter());
     }
 
-    /// Tells the sessions which names are those of servers.
+    /// Reserves the names of servers, so that no session tool is published under one.
     pub(super) fn reserve_names<'a>(&self, servers: impl Iterator<Item = &'a Arc<Server>>) {
-        let Some(desk) = self.desk.get() else { return };
-        desk.sessions.set_servers(servers.map(|server| server.name().to_owned()).collect());
+        let Some(dial_in) = self.dial_in.get() else { return };
+        dial_in.driver.set_servers(servers.map(|server| server.name().to_owned()).collect());
     }
 
-    /// The operator's word about the risk of single session tools.
+    /// Sets the risk classes that the operator gave to session tools.
     pub fn set_session_classes(&self, classes: SessionClasses) {
-        if let Some(desk) = self.desk.get() {
-            desk.set_classes(classes);
+        if let Some(dial_in) = self.dial_in.get() {
+            dial_in.set_classes(classes);
         }
     }
 
-    /// What is kept beside the sessions, where they can dial in.
-    pub(crate) fn desk(&self) -> Option<&Arc<Desk>> {
-        self.desk.get()
+    /// The sessions and what belongs to them, if programs can dial in.
+    pub(crate) fn dial_in(&self) -> Option<&Arc<DialIn>> {
+        self.dial_in.get()
     }
 
-    /// The sessions, where programs can dial in.
-    pub fn sessions(&self) -> Option<&Arc<dyn Sessions>> {
-        self.desk.get().map(|desk| &desk.sessions)
+    /// The driver of the sessions, if programs can dial in.
+    pub fn session_driver(&self) -> Option<&Arc<SessionDriver>> {
+        self.dial_in.get().map(|dial_in| &dial_in.driver)
     }
 
-    /// Whoever has this reach may see something else now.
-    fn sessions_changed(&self, reach: &Reach) {
+    /// Compares the lists of agent sessions with this reach.
+    fn dial_in_changed(&self, reach: &Reach) {
         let sessions: Vec<_> = self.sessions.read().values().cloned().collect();
         for session in sessions {
-            if session.desk().is_some() && *session.grant().sessions == *reach {
+            if session.dial_in().is_some() && *session.grant().sessions == *reach {
                 session.lists_changed(&[Kind::Tools]);
             }
         }
     }
 
-    /// Says whose lists are looked at, so that nobody watches for others.
-    pub(super) fn watch_sessions(&self) {
-        let Some(desk) = self.desk.get() else { return };
+    /// Limits reports of changes to the reaches of open agent sessions.
+    pub(super) fn watch_dial_in(&self) {
+        let Some(dial_in) = self.dial_in.get() else { return };
         let sessions = self.sessions.read();
-        let seeing = sessions.values().filter(|session| session.desk().is_some());
+        let seeing = sessions.values().filter(|session| session.dial_in().is_some());
         let reaches: HashSet<Arc<Reach>> =
             seeing.map(|session| Arc::clone(&session.grant().sessions)).collect();
         drop(sessions);
-        desk.sessions.watch(reaches.into_iter().collect());
+        dial_in.driver.watch(reaches.into_iter().collect());
     }
 }

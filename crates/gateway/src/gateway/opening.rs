@@ -11,16 +11,15 @@ use tokio::time::Instant;
 use toolgate_admission::access::Grant;
 use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
-use toolgate_mcp::{
-    Incoming, Limits, Message, Payload, Request, Version, parse_server, peek, text,
-};
+use toolgate_json::{peek, text};
+use toolgate_mcp::{Incoming, Limits, Message, Payload, Request, Version, parse_server};
 use toolgate_upstream::era::Era;
 use toolgate_upstream::link::{Instances, Link, Opened, Parties, Server};
 use toolgate_upstream::rewrite::{refused, rewrite, with_error};
 
 use super::{Gateway, NotOpened};
 use crate::aggregate;
-use crate::downstream::agent::{AgentSession, ClientState, Opening};
+use crate::downstream::agent::{AgentSession, Opening};
 use crate::downstream::endpoint::Endpoint;
 use crate::downstream::size_limits::TooLong;
 
@@ -36,7 +35,7 @@ impl Gateway {
         if self.draining.is_cancelled() {
             return Err(NotOpened::Stopping);
         }
-        if let Some(long) = TooLong::of(&request.method, request.params, false) {
+        if let Some(long) = TooLong::of_message(&request.method, request.params) {
             let via = endpoint.via();
             long.record(&self.admission, caller, &via, &request.method).await;
             return Err(NotOpened::Answer(refused(&long.refusal(Some(request.id)))));
@@ -152,7 +151,7 @@ impl Gateway {
         drop(place);
         self.metrics.agent_sessions.set(i64::try_from(sessions.len()).unwrap_or(i64::MAX));
         drop(sessions);
-        self.watch_sessions();
+        self.watch_dial_in();
         Ok(())
     }
 
@@ -161,7 +160,7 @@ impl Gateway {
         endpoint: &Endpoint,
         params: Bytes,
         caller: &Arc<Grant>,
-        standing: Option<Box<dyn ClientState>>,
+        standing: Option<Arc<str>>,
     ) -> Option<Arc<AgentSession>> {
         let opening = Opening {
             id: self.ids.agent_session()?,
@@ -169,7 +168,7 @@ impl Gateway {
             endpoint: endpoint.clone(),
             params,
             grant: Arc::clone(caller),
-            desk: self.desk.get().cloned(),
+            dial_in: self.dial_in.get().cloned(),
             standing,
             aggregate: &aggregate::All,
         };
@@ -227,7 +226,7 @@ impl Gateway {
                 let me: Weak<AgentSession> = Arc::downgrade(session);
                 let parties = Parties::One(me);
                 let opening = session.opening().clone();
-                let era = if session.standing().is_some() { Era::Modern } else { Era::Legacy };
+                let era = if session.is_standing() { Era::Modern } else { Era::Legacy };
                 Link::new(Arc::clone(server), parties, opening, era, self.tasks.clone())
             }
             Instances::Shared => {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::reserved::{SESSIONS, TOOLGATE};
 use toolgate_audit::Hash;
-use toolgate_mcp::{Edit, members, peek, text, write};
-use toolgate_policy::{Class, canonical_json};
+use toolgate_json::{Edit, canonical, members, peek, quote, text};
+use toolgate_policy::Class;
 use toolgate_upstream::link::Server;
 use toolgate_upstream::list_cache::Audience;
 use toolgate_upstream::names::Naming;
@@ -117,18 +117,18 @@ impl Gateway {
     /// The session tool that is published under this name, or, if `by_original`, called so by its
     /// clients.
     fn session_tool(&self, tool: &str, grant: Option<&str>, by_original: bool) -> Option<Named> {
-        let desk = self.desk()?;
+        let dial_in = self.dial_in()?;
         let grant = grant.and_then(|label| self.admission().current(label));
         let reach = grant.map(|grant| Arc::clone(&grant.sessions)).unwrap_or_default();
-        let showing = desk.sessions.showing(&reach);
-        let published = || showing.names().find(|(shown, _)| *shown == tool);
-        let original = || showing.names().find(|(_, known)| *known.original == *tool);
+        let tools = dial_in.driver.tools(&reach);
+        let published = || tools.names().find(|(shown, _)| *shown == tool);
+        let original = || tools.names().find(|(_, known)| *known.original == *tool);
         let (_, known) = published().or_else(|| original().filter(|_| by_original))?;
         Some(Named {
             server: SESSIONS.into(),
             tool: Arc::clone(&known.original),
             aliases: Arc::clone(&known.aliases),
-            class: desk.class(known),
+            class: dial_in.class(known),
         })
     }
 
@@ -148,12 +148,12 @@ fn fingerprint(naming: &Naming, own: &str, shown: &str) -> Option<Hash> {
     let [name, meta] = members(shown, ["name", "_meta"]).ok()?;
     let widget = meta.and_then(|meta| peek(meta, &["ui", "resourceUri"]).ok().flatten());
     let own_widget = widget.and_then(text).and_then(|uri| naming.own_uri(&uri));
-    let mut edit = Edit::new(shown).replace(name?, write::quote(own)).ok()?;
+    let mut edit = Edit::new(shown).replace(name?, quote(own)).ok()?;
     if let (Some(widget), Some(own)) = (widget, own_widget) {
-        edit = edit.replace(widget, write::quote(&own)).ok()?;
+        edit = edit.replace(widget, quote(&own)).ok()?;
     }
     let definition = edit.finish();
-    let canonical = canonical_json(std::str::from_utf8(&definition).ok()?).ok()?;
+    let canonical = canonical(std::str::from_utf8(&definition).ok()?).ok()?;
     Some(Hash::of(canonical.as_bytes()))
 }
 
@@ -176,7 +176,7 @@ mod tests {
             let list = builder.finish();
             let found = list.entries().map(|(own, shown)| fingerprint(&naming, own, shown));
             let expected =
-                tools.map(|raw| canonical_json(raw).ok().map(|text| Hash::of(text.as_bytes())));
+                tools.map(|raw| canonical(raw).ok().map(|text| Hash::of(text.as_bytes())));
             assert_eq!(found.collect::<Vec<_>>(), expected);
         }
     }

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 use toolgate_admission::access::Grant;
+use toolgate_json::{items, peek, text};
 use toolgate_mcp::{
-    Incoming, Limits, Message, Notification, Payload, Request, items, method, parse_agent,
-    parse_server, peek, text,
+    Incoming, Limits, Message, Notification, Payload, Request, method, parse_agent, parse_server,
 };
 use toolgate_upstream::event_buffer::{First, Next};
 use toolgate_upstream::list_cache::{Audience, FIRST_HEARING};

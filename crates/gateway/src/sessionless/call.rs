@@ -11,6 +11,7 @@ use toolgate_mcp::{Incoming, Limits, Message, parse_server};
 use toolgate_store::Permit;
 use toolgate_upstream::event_buffer::{First, Next};
 
+use super::Standing;
 use super::listen::Subscription;
 use super::parking::{Asked, park};
 use super::questions::Question;
@@ -57,7 +58,7 @@ pub(super) struct Going {
 
 /// Somebody waits for something; dropped before it came, the server is told.
 pub(super) struct Interest {
-    session: Arc<AgentSession>,
+    standing: Standing,
     what: Option<What>,
 }
 
@@ -97,7 +98,7 @@ impl ModernCall {
     /// Reads it as a stream.
     pub fn stream(self) -> ModernStream {
         let Self { call, calling } = self;
-        let attached = calling.interest.session.follow(&call);
+        let attached = calling.interest.standing.session.follow(&call);
         ModernStream::of(Going { attached, calling })
     }
 }
@@ -177,7 +178,11 @@ impl ModernStream {
 
 impl Going {
     pub(super) fn session(&self) -> &Arc<AgentSession> {
-        &self.calling.interest.session
+        &self.standing().session
+    }
+
+    pub(super) fn standing(&self) -> &Standing {
+        &self.calling.interest.standing
     }
 
     /// What a retry must be for.
@@ -219,16 +224,16 @@ impl Going {
 // === impl Interest ===
 
 impl Interest {
-    pub(super) fn answer(session: &Arc<AgentSession>, id: String) -> Self {
-        Self { session: Arc::clone(session), what: Some(What::Answer(id)) }
+    pub(super) fn answer(standing: &Standing, id: String) -> Self {
+        Self { standing: standing.clone(), what: Some(What::Answer(id)) }
     }
 
-    pub(super) fn changes(session: &Arc<AgentSession>, subscription: Arc<Subscription>) -> Self {
-        Self { session: Arc::clone(session), what: Some(What::Changes(subscription)) }
+    pub(super) fn changes(standing: &Standing, subscription: Arc<Subscription>) -> Self {
+        Self { standing: standing.clone(), what: Some(What::Changes(subscription)) }
     }
 
-    pub(super) fn ours(session: &Arc<AgentSession>) -> Self {
-        Self { session: Arc::clone(session), what: Some(What::Ours) }
+    pub(super) fn ours(standing: &Standing) -> Self {
+        Self { standing: standing.clone(), what: Some(What::Ours) }
     }
 
     fn satisfied(&mut self) {
@@ -241,8 +246,8 @@ impl Interest {
 impl Drop for Interest {
     fn drop(&mut self) {
         match self.what.take() {
-            Some(What::Answer(id)) => self.session.abandon(&id),
-            Some(What::Changes(subscription)) => subscription.end(&self.session),
+            Some(What::Answer(id)) => self.standing.session.abandon(&id),
+            Some(What::Changes(subscription)) => subscription.end(&self.standing),
             Some(What::Ours) | None => {}
         }
     }

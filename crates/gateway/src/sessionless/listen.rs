@@ -15,18 +15,20 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::expects::Expects;
+use toolgate_json::{Edit, entries, imitates, items, members, peek, quote, text};
 use toolgate_mcp::modern::key;
 use toolgate_mcp::{
-    Edit, Incoming, Limits, Message, Notification, Refusal, Request, code, entries, imitates,
-    items, members, method, parse_server, peek, text, write,
+    Incoming, Limits, Message, Notification, OwnedRequest, Refusal, code, method, parse_server,
+    write,
 };
 use toolgate_upstream::event_buffer::{First, Next, Outlet};
 use toolgate_upstream::link::{More, Opened};
 use toolgate_upstream::tasks;
 
 use super::call::{Calling, Interest, ModernCall};
-use super::{Shape, Standing};
+use super::{Clients, Shape, Standing};
 use crate::downstream::agent::{AgentSession, Attached};
 use crate::downstream::endpoint::Endpoint;
 
@@ -77,10 +79,8 @@ struct Wants {
 }
 
 /// Starts listening.
-pub(super) fn start(
-    session: &Arc<AgentSession>,
-    request: &Request<'_>,
-) -> Result<ModernCall, Refusal> {
+pub(super) fn start(standing: &Standing, request: &CallRequest<'_>) -> Result<ModernCall, Refusal> {
+    let session = &standing.session;
     let since = Instant::now();
     let (wanted, tasks) = Wants::of(request.params.unwrap_or("{}"))?;
     let tasks = own_tasks(session, &tasks)?;
@@ -101,11 +101,11 @@ pub(super) fn start(
         over: AtomicBool::new(false),
     });
     let work = {
-        let (session, subscription) = (Arc::clone(session), Arc::clone(&subscription));
-        async move { subscription.begin(&session, wanted, since).await }
+        let (standing, subscription) = (standing.clone(), Arc::clone(&subscription));
+        async move { subscription.begin(&standing, wanted, since).await }
     };
     let call = session.call(outlet, Box::pin(work));
-    let interest = Interest::changes(session, subscription);
+    let interest = Interest::changes(standing, subscription);
     Ok(ModernCall::new(call, Calling { shape: Shape::Ours, interest, asking: None }))
 }
 
@@ -126,7 +126,8 @@ fn own_tasks(session: &AgentSession, shown: &[String]) -> Result<Vec<String>, Re
 // === impl Subscription ===
 
 impl Subscription {
-    async fn begin(self: &Arc<Self>, session: &Arc<AgentSession>, wanted: Wants, since: Instant) {
+    async fn begin(self: &Arc<Self>, standing: &Standing, wanted: Wants, since: Instant) {
+        let session = &standing.session;
         let mut agreed = match can_tell(session, &wanted, &self.id, since).await {
             Ok(agreed) => agreed,
             Err(answer) => return self.outlet.answer(answer, None),
@@ -143,27 +144,24 @@ impl Subscription {
                 *self.agreed_more.lock() = link.listen_for_more(more).await;
             }
         }
-        if let Some(standing) = Standing::of(session) {
-            *self.wants.lock() = agreed;
-            standing.subscriptions.add(session, self);
-            if let Some(more) = &self.more {
-                more.begin();
-            }
-            if self.over.load(Ordering::Acquire) {
-                self.end(session);
-            }
+        *self.wants.lock() = agreed;
+        standing.clients.subscriptions.add(standing, self);
+        if let Some(more) = &self.more {
+            more.begin();
+        }
+        if self.over.load(Ordering::Acquire) {
+            self.end(standing);
         }
     }
 
     /// Nobody reads it any more. Servers are told of resources that nobody follows now.
-    pub(super) fn end(self: &Arc<Self>, session: &Arc<AgentSession>) {
+    pub(super) fn end(self: &Arc<Self>, Standing { session, clients }: &Standing) {
         // If it is about to begin, whoever begins it sees this and ends it.
         self.over.store(true, Ordering::Release);
         if let Some(more) = &self.more {
             more.end();
         }
-        let Some(standing) = Standing::of(session) else { return };
-        let deserted = standing.subscriptions.remove(self);
+        let deserted = clients.subscriptions.remove(self);
         if deserted.is_empty() {
             return;
         }
@@ -218,13 +216,13 @@ impl Subscription {
 
 impl Subscriptions {
     /// Acknowledges, and tells it of everything from now on.
-    fn add(&self, session: &Arc<AgentSession>, subscription: &Arc<Subscription>) {
+    fn add(&self, standing: &Standing, subscription: &Arc<Subscription>) {
         let mut state = self.0.lock();
         if state.reading.is_none() {
             let over = CancellationToken::new();
             state.reading = Some(over.clone());
-            let general = session.hear_from_now();
-            tokio::spawn(read(Arc::clone(session), general, over));
+            let general = standing.session.hear_from_now();
+            tokio::spawn(read(Arc::clone(&standing.clients), general, over));
         }
         subscription.outlet.push(subscription.acknowledgement());
         state.all.push(Arc::clone(subscription));
@@ -270,8 +268,7 @@ impl Subscriptions {
 }
 
 /// Gives what the servers say to those who want to know.
-async fn read(session: Arc<AgentSession>, mut general: Attached, over: CancellationToken) {
-    let Some(standing) = Standing::of(&session) else { return };
+async fn read(clients: Arc<Clients>, mut general: Attached, over: CancellationToken) {
     loop {
         let next = tokio::select! {
             biased;
@@ -279,9 +276,9 @@ async fn read(session: Arc<AgentSession>, mut general: Attached, over: Cancellat
             next = general.reader.next() => next,
         };
         match next {
-            Next::Event(_, body) => standing.subscriptions.tell(&body),
+            Next::Event(_, body) => clients.subscriptions.tell(&body),
             Next::Pause(_) | Next::Gap => {}
-            Next::End => return standing.subscriptions.close(),
+            Next::End => return clients.subscriptions.close(),
         }
     }
 }
@@ -316,12 +313,10 @@ async fn can_tell(
 /// Subscribes to a resource, or ends that; whether the server agrees.
 async fn follow(session: &Arc<AgentSession>, method: &str, uri: &str) -> bool {
     let number = session.next_number();
-    let params = format!(r#"{{"uri":{}}}"#, write::quote(uri));
-    let request = write::request(number, method, Some(&params));
+    let params = format!(r#"{{"uri":{}}}"#, quote(uri));
+    let request = OwnedRequest::write(number, method, Some(&params));
     let outlet = Arc::new(Outlet::expecting(number, 1));
-    let Ok(work) = session.start_own(&String::from_utf8_lossy(&request), &outlet) else {
-        return false;
-    };
+    let Ok(work) = session.start_own(&request, &outlet) else { return false };
     work.await;
     match outlet.first().await {
         First::Answer(answer, _) => {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use toolgate_json::{Edit, peek, quote, text};
 use toolgate_mcp::{
-    Edit, Incoming, Limits, Message, Payload, Request, method, parse_agent, parse_server, peek,
-    text, write,
+    Incoming, Limits, Message, Payload, Request, method, parse_agent, parse_server, write,
 };
 
 use crate::downstream::agent::AgentSession;
@@ -45,7 +45,7 @@ impl Question {
             session: Arc::clone(session),
             number: Some(request.id.into()),
             key: format!("q{}", request.id.trim_matches('"')),
-            what: format!(r#"{{"method":{}{params}}}"#, write::quote(&request.method)),
+            what: format!(r#"{{"method":{}{params}}}"#, quote(&request.method)),
         }))
     }
 
@@ -63,12 +63,12 @@ impl Question {
     /// The answer to the request `id` that asks the client. What a server of the same protocol says
     /// passes as it is, but for its state.
     pub(super) fn ask(&self, id: &str, sealed: &str) -> Option<Bytes> {
-        let sealed = write::quote(sealed);
+        let sealed = quote(sealed);
         match self {
             Self::Asked(asked) => {
                 let result = format!(
                     r#"{{"resultType":"input_required","inputRequests":{{{}:{}}},"requestState":{sealed}}}"#,
-                    write::quote(&asked.key),
+                    quote(&asked.key),
                     asked.what,
                 );
                 Some(write::result(id, &result))

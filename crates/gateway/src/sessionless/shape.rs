@@ -4,9 +4,10 @@
 //! that it has changed are touched.
 
 use bytes::Bytes;
+use toolgate_admission::call_request::CallRequest;
+use toolgate_json::{Edit, members, peek, text};
 use toolgate_mcp::{
-    Edit, Incoming, Limits, Message, Notification, Payload, Request, Response, code, members,
-    method, parse_server, peek, text,
+    Incoming, Limits, Message, Notification, Payload, Response, code, method, parse_server,
 };
 
 use toolgate_upstream::log_level::Level;
@@ -44,8 +45,8 @@ const CACHED: [&str; 5] = [
 const GOOD_FOR: &str = r#""ttlMs":0,"cacheScope":"private""#;
 
 impl Shape {
-    pub(super) fn passed(request: &Request<'_>, level: Option<Level>) -> Self {
-        let cached = CACHED.contains(&request.method.as_ref());
+    pub(super) fn passed(request: &CallRequest<'_>, level: Option<Level>) -> Self {
+        let cached = CACHED.contains(&request.method);
         Self::Passed(Passed { id: request.id.into(), cached, level })
     }
 
@@ -159,7 +160,9 @@ mod tests {
     fn shape(method: &str, level: Option<Level>) -> Shape {
         let raw = format!(r#"{{"jsonrpc":"2.0","id":"a","method":"{method}"}}"#);
         match parse_agent(raw.as_bytes(), &Limits::default()) {
-            Ok(Incoming::One(Message::Request(request))) => Shape::passed(&request, level),
+            Ok(Incoming::One(Message::Request(request))) => {
+                Shape::passed(&CallRequest::read(&request).unwrap(), level)
+            }
             other => panic!("{other:?}"),
         }
     }

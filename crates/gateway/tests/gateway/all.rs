@@ -36,9 +36,9 @@ async fn tools(agent: &Agent) -> String {
     let answer = agent.ask(LIST).answer().await;
     let result = answer.strip_prefix(r#"{"jsonrpc":"2.0","id":1,"result":{"tools":["#).unwrap();
     let tools = format!("[{}]", result.strip_suffix("]}}").unwrap());
-    let tools = toolgate_mcp::items(&tools).unwrap().unwrap();
+    let tools = toolgate_json::items(&tools).unwrap().unwrap();
     let name = |tool: &&str| {
-        toolgate_mcp::text(toolgate_mcp::peek(tool, &["name"]).unwrap().unwrap())
+        toolgate_json::text(toolgate_json::peek(tool, &["name"]).unwrap().unwrap())
             .unwrap()
             .into_owned()
     };
@@ -361,7 +361,7 @@ async fn each_agent_answers_its_own_servers_question() {
     }
     for (agent, reply) in agents.iter().zip(&mut replies) {
         let asked = reply.message().await;
-        let id = toolgate_mcp::peek(&asked, &["id"]).unwrap().unwrap().to_owned();
+        let id = toolgate_json::peek(&asked, &["id"]).unwrap().unwrap().to_owned();
         assert!(asked.contains(r#""method":"sampling/createMessage""#), "{asked}");
         assert!(asked.ends_with(r#","x":1.0}}"#), "{asked}");
         let name = agent.session.id();
@@ -468,10 +468,10 @@ async fn long_lists_come_in_pages() {
         let params =
             if cursor.is_empty() { "{}".to_owned() } else { format!(r#"{{"cursor":{cursor}}}"#) };
         let answer = agent.ask(&ask("tools/list", &params)).answer().await;
-        let result = toolgate_mcp::peek(&answer, &["result"]).unwrap().unwrap();
-        let [tools, next] = toolgate_mcp::members(result, ["tools", "nextCursor"]).unwrap();
-        for tool in toolgate_mcp::items(tools.unwrap()).unwrap().unwrap() {
-            names.push(toolgate_mcp::peek(tool, &["name"]).unwrap().unwrap().to_owned());
+        let result = toolgate_json::peek(&answer, &["result"]).unwrap().unwrap();
+        let [tools, next] = toolgate_json::members(result, ["tools", "nextCursor"]).unwrap();
+        for tool in toolgate_json::items(tools.unwrap()).unwrap().unwrap() {
+            names.push(toolgate_json::peek(tool, &["name"]).unwrap().unwrap().to_owned());
         }
         pages += 1;
         let Some(next) = next else { break };

@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use toolgate_audit::RowKind;
 use toolgate_gateway::{Server, ServerMetrics, ServerSettings};
-use toolgate_mcp::peek;
+use toolgate_json::peek;
 use toolgate_store::{Engine, EngineSettings, Store};
 
 use crate::bed::{Bed, Counted, INITIALIZE, limits, settings};
-use crate::faulty::{FaultyBackend, FaultyConnector, FaultyIds, FaultyStore, Plan, StoreError};
+use crate::faulty::{Fault, FaultyBackend, FaultyConnector, FaultyIds, FaultyStore, Plan};
 use crate::office::Office;
 use crate::player::Player;
 use crate::script::settle;
@@ -21,93 +21,88 @@ use crate::script::settle;
 /// What must come of a fault: what the agent hears, whether the server heard of the call, and the
 /// rows of it.
 struct Case {
-    fault: StoreError,
+    fault: Fault,
     told: &'static str,
     sent: bool,
     rows: &'static str,
 }
 
 const CASES: [Case; 18] = [
-    Case { fault: StoreError::NoId, told: "-32603", sent: false, rows: "" },
+    Case { fault: Fault::NoId, told: "-32603", sent: false, rows: "" },
     // The edge contains it (`agents::contained`).
-    Case { fault: StoreError::IdPanics, told: "panicked", sent: false, rows: "" },
-    Case { fault: StoreError::DecisionPanics, told: "not_audited", sent: false, rows: "" },
-    Case { fault: StoreError::NotWritten, told: "not_audited", sent: false, rows: "" },
-    Case { fault: StoreError::StorePanics, told: "upstream_unavailable", sent: false, rows: "" },
+    Case { fault: Fault::IdPanics, told: "panicked", sent: false, rows: "" },
+    Case { fault: Fault::DecisionPanics, told: "not_audited", sent: false, rows: "" },
+    Case { fault: Fault::NotWritten, told: "not_audited", sent: false, rows: "" },
+    Case { fault: Fault::StorePanics, told: "upstream_unavailable", sent: false, rows: "" },
+    Case { fault: Fault::StorePanicsLater, told: "upstream_unavailable", sent: false, rows: "" },
     Case {
-        fault: StoreError::StorePanicsLater,
-        told: "upstream_unavailable",
-        sent: false,
-        rows: "",
-    },
-    Case {
-        fault: StoreError::StoreHangs,
+        fault: Fault::StoreHangs,
         told: "not_audited",
         sent: false,
         rows: "intent, outcome unavailable not_started",
     },
     Case {
-        fault: StoreError::AnswerLost,
+        fault: Fault::AnswerLost,
         told: "not_audited",
         sent: false,
         rows: "intent, outcome unknown unknown",
     },
     Case {
-        fault: StoreError::NoConnection,
+        fault: Fault::NoConnection,
         told: "upstream_unavailable",
         sent: false,
         rows: "intent, outcome unavailable not_started",
     },
     Case {
-        fault: StoreError::ConnectPanics,
+        fault: Fault::ConnectPanics,
         told: "upstream_unavailable",
         sent: false,
         rows: "intent, outcome unknown unknown",
     },
     Case {
-        fault: StoreError::ConnectHangs,
+        fault: Fault::ConnectHangs,
         told: "upstream_unavailable",
         sent: false,
         rows: "intent, outcome unavailable not_started",
     },
     Case {
-        fault: StoreError::NotSent,
+        fault: Fault::NotSent,
         told: "upstream_unavailable",
         sent: false,
         rows: "intent, outcome unavailable not_started",
     },
     Case {
-        fault: StoreError::Lost,
+        fault: Fault::Lost,
         told: "outcome_unknown",
         sent: true,
         rows: "intent, outcome unknown unknown",
     },
     Case {
-        fault: StoreError::SendPanics,
+        fault: Fault::SendPanics,
         told: "outcome_unknown",
         sent: false,
         rows: "intent, outcome unknown unknown",
     },
     Case {
-        fault: StoreError::SendHangs,
+        fault: Fault::SendHangs,
         told: "upstream_timeout",
         sent: false,
         rows: "intent, outcome timeout unknown",
     },
     Case {
-        fault: StoreError::NotRecorded,
+        fault: Fault::NotRecorded,
         told: "answered",
         sent: true,
         rows: "intent, outcome ok done",
     },
     Case {
-        fault: StoreError::RecordPanics,
+        fault: Fault::RecordPanics,
         told: "answered",
         sent: true,
         rows: "intent, outcome ok done",
     },
     Case {
-        fault: StoreError::RecordHangs,
+        fault: Fault::RecordHangs,
         told: "answered",
         sent: true,
         rows: "intent, outcome ok done",
@@ -164,14 +159,14 @@ async fn check(case: &Case, policy: &str) -> Vec<String> {
     let start = |memory, now| {
         let backend = FaultyBackend(memory, plan.clone());
         // Who hangs must not hang here.
-        let start = if fault == StoreError::RecordHangs { Engine::start } else { Engine::inline };
+        let start = if fault == Fault::RecordHangs { Engine::start } else { Engine::inline };
         start(backend, EngineSettings::default(), now).unwrap()
     };
     let office = Office::over(ids.clone(), start, between);
     office.enforce(policy);
     let bed = Bed::with(ids, office, limits());
     let (files, other) = (Player::with_tools(&["bad"]), Player::with_tools(&["good"]));
-    if fault != StoreError::Lost {
+    if fault != Fault::Lost {
         files.set("tools/call", RESULT);
     }
     let connector = Arc::new(FaultyConnector {
@@ -189,10 +184,7 @@ async fn check(case: &Case, policy: &str) -> Vec<String> {
     let neighbour = bed.open("other", INITIALIZE).await.unwrap();
     let beside = neighbour.ask(&call("good", "{}"));
     let waiting = other.waiting("tools/call").await;
-    if matches!(
-        fault,
-        StoreError::NoConnection | StoreError::ConnectPanics | StoreError::ConnectHangs
-    ) {
+    if matches!(fault, Fault::NoConnection | Fault::ConnectPanics | Fault::ConnectHangs) {
         files.break_off();
         settle().await;
     }

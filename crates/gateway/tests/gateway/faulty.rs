@@ -12,17 +12,18 @@ use toolgate_gateway::channel::{BoxFuture, Channel, Connector, Inbox, Outbound, 
 use toolgate_store::backend::{BackendReader, TransactionBody};
 use toolgate_store::{
     AdmitOutcome, AdmitRequest, Backend, Change, ChangeError, Document, MemoryBackend, NotAudited,
-    NotReadable, ReadUsage, RowQuery, Snapshot, Store, StoreError as StoreFault, StoreErrorKind,
-    StoreStatus,
+    NotReadable, ReadUsage, RowQuery, Snapshot, Store, StoreError, StoreErrorKind, StoreStatus,
 };
 
 use crate::script::Script;
 
 /// What goes wrong, in the order of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StoreError {
+pub(crate) enum Fault {
     NoId,
     IdPanics,
+    /// The driver of sessions, or a read_usage at what was used, panics.
+    CalleePanics,
     DecisionPanics,
     NotWritten,
     StorePanics,
@@ -51,23 +52,23 @@ pub(crate) struct Plan(Arc<Planned>);
 
 #[derive(Debug, Default)]
 struct Planned {
-    fault: Mutex<Option<StoreError>>,
+    fault: Mutex<Option<Fault>>,
     changed: Condvar,
     /// The call is on its way, so that what is written next is its outcome.
     sent: AtomicBool,
 }
 
 impl Plan {
-    pub(crate) fn set(&self, fault: Option<StoreError>) {
+    pub(crate) fn set(&self, fault: Option<Fault>) {
         *self.0.fault.lock() = fault;
         self.0.changed.notify_all();
     }
 
-    fn fault(&self) -> Option<StoreError> {
+    fn fault(&self) -> Option<Fault> {
         *self.0.fault.lock()
     }
 
-    fn is(&self, fault: StoreError) -> bool {
+    pub(crate) fn is(&self, fault: Fault) -> bool {
         self.fault() == Some(fault)
     }
 }
@@ -77,19 +78,19 @@ impl Plan {
 pub(crate) struct FaultyBackend(pub(crate) MemoryBackend, pub(crate) Plan);
 
 impl Backend for FaultyBackend {
-    fn transact(&mut self, work: &mut TransactionBody<'_>) -> Result<(), StoreFault> {
+    fn transact(&mut self, work: &mut TransactionBody<'_>) -> Result<(), StoreError> {
         let plan = &self.1;
         if plan.0.sent.swap(false, Ordering::SeqCst) {
-            assert!(!plan.is(StoreError::RecordPanics), "on purpose");
+            assert!(!plan.is(Fault::RecordPanics), "on purpose");
             let mut fault = plan.0.fault.lock();
-            while *fault == Some(StoreError::RecordHangs) {
+            while *fault == Some(Fault::RecordHangs) {
                 plan.0.changed.wait(&mut fault);
             }
         }
         self.0.transact(work)
     }
 
-    fn reader(&self) -> Result<Box<dyn BackendReader>, StoreFault> {
+    fn reader(&self) -> Result<Box<dyn BackendReader>, StoreError> {
         self.0.reader()
     }
 }
@@ -103,8 +104,8 @@ impl Ids for FaultyIds {
     }
 
     fn call(&self) -> Option<[u8; 10]> {
-        assert!(!self.1.is(StoreError::IdPanics), "on purpose");
-        if self.1.is(StoreError::NoId) { None } else { self.0.call() }
+        assert!(!self.1.is(Fault::IdPanics), "on purpose");
+        if self.1.is(Fault::NoId) { None } else { self.0.call() }
     }
 }
 
@@ -119,7 +120,7 @@ impl std::fmt::Debug for FaultyStore {
 }
 
 fn not_audited() -> NotAudited {
-    NotAudited(StoreFault::new(StoreErrorKind::Io, "told to fail"))
+    NotAudited(StoreError::new(StoreErrorKind::Io, "told to fail"))
 }
 
 /// The clock of the test stands still until the store, which may use a thread, has answered.
@@ -139,24 +140,24 @@ impl Store for FaultyStore {
             return still(self.0.admit(asking));
         }
         match self.1.fault() {
-            Some(StoreError::DecisionPanics) => {
+            Some(Fault::DecisionPanics) => {
                 asking.decide = Box::new(|_, _| panic!("on purpose"));
                 self.0.admit(asking)
             }
-            Some(StoreError::NotWritten) => Box::pin(std::future::ready(Err(not_audited()))),
-            Some(StoreError::StorePanics) => panic!("on purpose"),
-            Some(StoreError::StorePanicsLater) => Box::pin(async { panic!("on purpose") }),
-            Some(StoreError::StoreHangs) => {
+            Some(Fault::NotWritten) => Box::pin(std::future::ready(Err(not_audited()))),
+            Some(Fault::StorePanics) => panic!("on purpose"),
+            Some(Fault::StorePanicsLater) => Box::pin(async { panic!("on purpose") }),
+            Some(Fault::StoreHangs) => {
                 // It is done in the end, when nobody waits for it any more.
                 let (plan, store) = (self.1.clone(), Arc::clone(&self.0));
                 Box::pin(async move {
-                    while plan.is(StoreError::StoreHangs) {
+                    while plan.is(Fault::StoreHangs) {
                         tokio::time::sleep(std::time::Duration::from_secs(1)).await;
                     }
                     store.admit(asking).await
                 })
             }
-            Some(StoreError::AnswerLost) => {
+            Some(Fault::AnswerLost) => {
                 let admitted = self.0.admit(asking);
                 Box::pin(async move {
                     drop(admitted.await);
@@ -205,6 +206,7 @@ impl Store for FaultyStore {
         now: Timestamp,
         read_usage: Box<ReadUsage>,
     ) -> BoxFuture<'static, Result<(), NotReadable>> {
+        assert!(!self.1.is(Fault::CalleePanics), "on purpose");
         self.0.read_usage(now, read_usage)
     }
     fn tick(&self, now: Timestamp) {
@@ -226,11 +228,11 @@ impl Connector for FaultyConnector {
     fn connect(&self, inbox: Arc<dyn Inbox>) -> BoxFuture<'_, Result<Arc<dyn Channel>, SendError>> {
         Box::pin(async move {
             match self.plan.fault() {
-                Some(StoreError::NoConnection) => {
+                Some(Fault::NoConnection) => {
                     return Err(SendError::NotSent("told to fail".to_owned()));
                 }
-                Some(StoreError::ConnectPanics) => panic!("on purpose"),
-                Some(StoreError::ConnectHangs) => return std::future::pending().await,
+                Some(Fault::ConnectPanics) => panic!("on purpose"),
+                Some(Fault::ConnectHangs) => return std::future::pending().await,
                 _ => {}
             }
             let inner = self.inner.connect(inbox).await?;
@@ -257,16 +259,16 @@ impl Channel for FaultyChannel {
         }
         self.plan.0.sent.store(true, Ordering::SeqCst);
         match self.plan.fault() {
-            Some(StoreError::NotSent) => {
+            Some(Fault::NotSent) => {
                 Box::pin(async { Err(SendError::NotSent("told to fail".to_owned())) })
             }
-            Some(StoreError::Lost) => Box::pin(async move {
+            Some(Fault::Lost) => Box::pin(async move {
                 self.inner.send(message, exchange).await?;
                 Err(SendError::Lost("told to fail".to_owned()))
             }),
-            Some(StoreError::SendPanics) => panic!("on purpose"),
-            Some(StoreError::SendHangs) => Box::pin(std::future::pending()),
-            Some(StoreError::NotRecorded) => {
+            Some(Fault::SendPanics) => panic!("on purpose"),
+            Some(Fault::SendHangs) => Box::pin(std::future::pending()),
+            Some(Fault::NotRecorded) => {
                 self.memory.set_broken(true);
                 self.inner.send(message, exchange)
             }

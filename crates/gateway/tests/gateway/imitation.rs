@@ -1,6 +1,6 @@
 //! Names that a server may take for others, and resources in all their spellings.
 
-use toolgate_mcp::{peek, write};
+use toolgate_json::{peek, quote};
 
 use crate::bed::{Agent, Bed, INITIALIZE, settings};
 use crate::player::Player;
@@ -22,7 +22,7 @@ fn bed(document: &str) -> (Bed, Player) {
 
 /// `error_code` of a refusal, or `sent`.
 async fn called(agent: &Agent, name: &str) -> String {
-    let params = format!(r#"{{"name":{},"arguments":{{}}}}"#, write::quote(name));
+    let params = format!(r#"{{"name":{},"arguments":{{}}}}"#, quote(name));
     let answer = agent.ask(&request("tools/call", &params)).answer().await;
     let code = peek(&answer, &["result", "_meta", "error_code"]).unwrap();
     code.map_or("sent".to_owned(), |code| code.replace('"', ""))
@@ -74,7 +74,7 @@ async fn a_prompt_that_folds_to_a_rule_is_not_found() {
     let agent = bed.open("files", INITIALIZE).await.unwrap();
     player.heard();
     for name in ["secret_a", "SECRET_a", "secret_a\u{200b}", "ｓecret_a"] {
-        let params = format!(r#"{{"name":{}}}"#, write::quote(name));
+        let params = format!(r#"{{"name":{}}}"#, quote(name));
         let answer = agent.ask(&request("prompts/get", &params)).answer().await;
         assert!(answer.contains("-32602") && answer.contains("not found"), "{name:?} {answer}");
     }

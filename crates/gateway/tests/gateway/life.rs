@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use toolgate_gateway::ServerSettings;
 use toolgate_gateway::channel::SendError;
-use toolgate_mcp::peek;
+use toolgate_json::peek;
 
 use crate::bed::{Bed, INITIALIZE, settings};
 use crate::script::{Connect, Kind, Line, Peer, settle};

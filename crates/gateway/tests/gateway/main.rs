@@ -12,6 +12,7 @@
 
 mod bed;
 mod client;
+mod dial_in_program;
 mod gate;
 mod office;
 mod player;
@@ -22,6 +23,8 @@ mod answers;
 mod attributed;
 mod cancel;
 mod detached;
+mod dial_in_calls;
+mod dial_in_changes;
 mod ending;
 mod faults;
 mod faulty;
@@ -35,6 +38,7 @@ mod newer;
 mod once;
 mod opening;
 mod owned_tasks;
+mod panics;
 mod pass;
 mod passing;
 mod policy;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_gateway::{AgentSessions, Endpoint, Grant};
-use toolgate_mcp::peek;
+use toolgate_json::peek;
 
 use crate::bed::{Bed, Seen, settings};
 use crate::client::{Client, ask, ask_as};

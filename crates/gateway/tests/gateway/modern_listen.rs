@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use toolgate_gateway::Endpoint;
-use toolgate_mcp::peek;
+use toolgate_json::peek;
 
 use crate::bed::{Bed, settings};
 use crate::client::{Client, ask_as};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use toolgate_audit::Outcome;
 use toolgate_gateway::{Access, Endpoint, Grant};
-use toolgate_mcp::{peek, text};
+use toolgate_json::{peek, text};
 
 use crate::bed::{Bed, Seen, settings};
 use crate::client::{Client, ask_as};

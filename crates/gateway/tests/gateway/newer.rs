@@ -3,7 +3,7 @@
 //! `newer/equals.rs` has clients of the same protocol, `newer/older.rs` agents of older ones,
 //! `newer/eras.rs` both, and servers whose era is to be found; in `newer/shared.rs` they share one.
 
-use toolgate_mcp::{peek, text};
+use toolgate_json::{peek, text};
 
 use crate::bed::{Agent, Bed, settings};
 use crate::script::{Kind, Line, Peer, Sent};

@@ -2,6 +2,7 @@
 //! puts in force.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
@@ -18,12 +19,13 @@ pub(crate) struct Office {
     pub(crate) clock: Arc<Still>,
 }
 
-/// A clock that is set.
+/// A clock that is set, and that panics when it is broken.
 #[derive(Debug)]
-pub(crate) struct Still(Mutex<Timestamp>);
+pub(crate) struct Still(Mutex<Timestamp>, AtomicBool);
 
 impl Clock for Still {
     fn now(&self) -> Timestamp {
+        assert!(!self.1.load(Ordering::SeqCst), "on purpose");
         *self.0.lock()
     }
 }
@@ -31,6 +33,11 @@ impl Clock for Still {
 impl Still {
     pub(crate) fn set(&self, now: Timestamp) {
         *self.0.lock() = now;
+    }
+
+    /// Panics whenever it is read, or no longer.
+    pub(crate) fn set_broken(&self, broken: bool) {
+        self.1.store(broken, Ordering::SeqCst);
     }
 }
 
@@ -58,7 +65,7 @@ impl Office {
         let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
         let memory = MemoryBackend::default();
         let store: Arc<dyn Store> = Arc::new(start(memory.clone(), now));
-        let clock = Arc::new(Still(Mutex::new(now)));
+        let clock = Arc::new(Still(Mutex::new(now), AtomicBool::new(false)));
         let writing = Writing { mode: ArgumentMode::Keys, secret: ArgumentHashKey([7; 32]) };
         let ticking: Arc<dyn Clock> = Arc::clone(&clock) as _;
         let admission = Admission::new(between(Arc::clone(&store)), ticking, ids, writing);

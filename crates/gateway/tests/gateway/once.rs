@@ -202,7 +202,7 @@ async fn a_round_after_the_first_is_judged_again_and_the_first_stays_counted() {
             r#"{"resultType":"input_required","inputRequests":{"k":{"method":"elicitation/create","params":{}}},"requestState":"s"}"#,
         );
         let question = reply.message().await;
-        let id = toolgate_mcp::peek(&question, &["id"]).unwrap().unwrap();
+        let id = toolgate_json::peek(&question, &["id"]).unwrap().unwrap();
         make(&bed, change);
         agent
             .tell(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"action":"accept"}}}}"#))

@@ -7,7 +7,8 @@ use bytes::Bytes;
 use tokio::sync::oneshot;
 use toolgate_gateway::channel::SendError;
 use toolgate_gateway::{AgentSessions, Endpoint, Gateway, Ids, Metrics, NotOpened, ServerSettings};
-use toolgate_mcp::{Incoming, Limits, Message, parse_agent, peek};
+use toolgate_json::peek;
+use toolgate_mcp::{Incoming, Limits, Message, parse_agent};
 
 use crate::bed::{Agent, Bed, INITIALIZE, limits, settings, shared};
 use crate::script::{Connect, Kind, Peer, settle};

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use toolgate_audit::{Outcome, Row, RowKind};
 use toolgate_gateway::{Endpoint, Grant};
-use toolgate_mcp::{peek, text};
+use toolgate_json::{peek, text};
 
 use crate::bed::{Agent, Bed, INITIALIZE, request, settings, shared};
 use crate::client::{Client, ask as ask_newer};

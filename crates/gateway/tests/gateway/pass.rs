@@ -151,7 +151,7 @@ impl Case {
 
         sent.say(&ask.with(&self.id, &self.token));
         let question = pending.message().await;
-        let ours = toolgate_mcp::peek(&question, &["id"]).unwrap().unwrap();
+        let ours = toolgate_json::peek(&question, &["id"]).unwrap().unwrap();
         assert_eq!(question, ask.with(ours, ours));
         self.agent.tell(&reply.with(ours, "")).await;
         assert_eq!(self.line.next().await.body, reply.with(&self.id, ""));

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use toolgate_gateway::{Access, Grant, refused};
-use toolgate_mcp::peek;
+use toolgate_json::peek;
 
 use crate::bed::{Agent, Bed, INITIALIZE, Reply, settings};
 use crate::office::policy;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use toolgate_gateway::channel::SendError;
-use toolgate_mcp::peek;
+use toolgate_json::peek;
 
 use crate::bed::{Agent, Bed, Reply, Seen};
 use crate::script::{Kind, Line, settle};

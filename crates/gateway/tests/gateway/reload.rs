@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use toolgate_gateway::{Instances, NotOpened, ServerSettings};
-use toolgate_mcp::peek;
+use toolgate_json::peek;
 
 use crate::bed::{Bed, INITIALIZE, settings, shared};
 use crate::script::{Kind, Peer, WELCOME, settle};

@@ -17,7 +17,8 @@ use toolgate_gateway::Onward;
 use toolgate_gateway::channel::{
     BoxFuture, Channel, Connector, Heads, Inbox, Outbound, Progress, SendError,
 };
-use toolgate_mcp::{method, peek, text};
+use toolgate_json::{peek, text};
+use toolgate_mcp::method;
 
 /// Longer than anything the gateway waits for; the clock is virtual.
 const FOR_EVER: Duration = Duration::from_hours(24 * 365);

@@ -26,7 +26,8 @@ use crate::script::{Kind, settle};
 
 mod messages;
 
-use messages::{Dice, body};
+use messages::body;
+use toolgate_dice::Dice;
 
 /// What is in force: a policy, and whether everything is frozen.
 type Force = (&'static str, bool);
@@ -129,7 +130,7 @@ async fn search(force: Force, seed: u64, sequences: u64) -> Heard {
         sessions.push(open(&bed, endpoint, &request(INITIALIZE)).await.unwrap());
     }
     enforce(&bed, force);
-    let (mut dice, mut heard) = (Dice(seed), Heard::default());
+    let (mut dice, mut heard) = (Dice::new(seed), Heard::default());
     for sequence in 0..sequences {
         let place = dice.below(endpoints.len());
         for _ in 0..=dice.below(3) {

@@ -13,9 +13,11 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
+use toolgate_dice::Dice;
 use toolgate_gateway::AgentSession;
 use toolgate_gateway::outlet::{First, Next};
-use toolgate_mcp::{Incoming, Limits, Message, Payload, parse_agent, parse_server, peek};
+use toolgate_json::peek;
+use toolgate_mcp::{Incoming, Limits, Message, Payload, parse_agent, parse_server};
 
 use crate::bed::{Bed, INITIALIZE, shared};
 use crate::script::{Kind, Line, Peer, Sent};
@@ -76,27 +78,6 @@ fn seed() -> u64 {
     given.unwrap_or_else(|| RandomState::new().hash_one(0))
 }
 
-/// Splitmix64: enough to shake things up, and the same everywhere.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.roll().is_multiple_of(n)
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        usize::try_from(self.roll() % n as u64).unwrap()
-    }
-}
-
 impl Storm {
     async fn run(self) -> Tally {
         let bed = Bed::new();
@@ -105,7 +86,7 @@ impl Storm {
         for (index, (name, kind)) in SERVERS.into_iter().enumerate() {
             let peer = Peer::new(kind);
             servers.push(bed.server(shared(name), &peer));
-            let dice = Dice(self.seed ^ index as u64);
+            let dice = Dice::new(self.seed ^ index as u64);
             playing.spawn(serve(peer, dice, self.forgetful, stop.clone()));
         }
         bed.apply(servers);
@@ -127,7 +108,7 @@ impl Storm {
 
     /// One agent: all its requests, some at a time.
     async fn agent(self, agent: u64, session: Arc<AgentSession>) -> Tally {
-        let mut dice = Dice(self.seed.wrapping_mul(31).wrapping_add(agent));
+        let mut dice = Dice::new(self.seed.wrapping_mul(31).wrapping_add(agent));
         let (mut running, mut tally) = (JoinSet::new(), Tally::default());
         for number in 0..self.requests {
             if running.len() == self.window {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toolgate_gateway::{Endpoint, Grant};
-use toolgate_mcp::{peek, text};
+use toolgate_json::{peek, text};
 
 use crate::bed::{Bed, INITIALIZE, Seen, settings};
 use crate::client::{Client, ask};

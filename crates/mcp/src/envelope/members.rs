@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use serde::de::{Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde_json::value::RawValue;
+use toolgate_json::strict::Fault;
+use toolgate_json::walk::Raw;
+use toolgate_json::{imitates, object, text};
 
 use super::ENVELOPE;
-use crate::fold::imitates;
-use crate::peek::{key_text, text};
-use crate::refusal::Fault;
 
 /// The members of one message.
 #[derive(Default)]
@@ -37,9 +37,8 @@ struct Other<'a> {
 
 impl<'a> Members<'a> {
     pub(super) fn read(json: &'a str) -> Result<Self, serde_json::Error> {
-        let mut reader = serde_json::Deserializer::from_str(json);
-        let mut members = reader.deserialize_map(MembersVisitor)?;
-        reader.end()?;
+        let mut members = Self::default();
+        object::for_each(json, |key, value| members.take(key, value))?;
         members.find_duplicate();
         Ok(members)
     }
@@ -60,7 +59,7 @@ impl<'a> Members<'a> {
     }
 
     pub(super) fn take(&mut self, key: &'a str, value: &'a str) {
-        let Some(name) = key_text(key) else {
+        let Ok(name) = Raw::of(key).and_then(Raw::string) else {
             self.fault.get_or_insert_with(|| Fault::surrogate(key));
             return;
         };
@@ -108,24 +107,6 @@ pub(crate) fn is_id(raw: &str) -> bool {
         Some(b'"') => text(raw).is_some(),
         Some(b'-' | b'0'..=b'9') => true,
         _ => false,
-    }
-}
-
-struct MembersVisitor;
-
-impl<'de> Visitor<'de> for MembersVisitor {
-    type Value = Members<'de>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a message object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut members = Members::default();
-        while let Some((key, value)) = map.next_entry::<&RawValue, &RawValue>()? {
-            members.take(key.get(), value.get());
-        }
-        Ok(members)
     }
 }
 

@@ -89,7 +89,7 @@ fn responses() {
 
 #[test]
 fn a_large_result_says_by_the_way_whether_it_is_an_error() {
-    let padding = "x".repeat(crate::walk::LARGE);
+    let padding = "x".repeat(toolgate_json::peek::LARGE);
     for (members, expected) in [
         (r#""isError":true"#, true),
         (r#""a":{"isError":true}, "isError" : true ,"b":1"#, true),

@@ -7,9 +7,9 @@ use std::collections::HashSet;
 
 use memchr::memmem;
 use serde_json::Value;
+use toolgate_json::{peek, text};
 
 use super::{Objection, agree, header_value};
-use crate::peek::{peek, text};
 use crate::{Refusal, code};
 
 const KEY: &str = "x-mcp-header";

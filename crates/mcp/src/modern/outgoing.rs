@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
+use data_encoding::BASE64;
+use toolgate_json::{Edit, EditError, entries, peek, quote, text};
 
-use super::{VERSION, base64, key, subject};
+use super::{VERSION, key, subject};
 use crate::envelope::{Incoming, Message, parse_server};
-use crate::peek::{entries, peek, text};
-use crate::{Edit, EditError, Limits, Refusal, code, write};
+use crate::{Limits, Refusal, code};
 
 /// Whoever sends a request, as it describes itself in each.
 #[derive(Debug, Clone, Copy)]
@@ -33,7 +34,7 @@ pub fn described(raw: &str, about: &About<'_>) -> Result<Bytes, Refusal> {
         return Ok(Bytes::copy_from_slice(raw.as_bytes()));
     }
     let info = about.client_info.map(|info| format!(r#","{}":{info}"#, key::CLIENT_INFO));
-    let level = about.log_level.map(write::quote);
+    let level = about.log_level.map(quote);
     let level = level.map(|level| format!(r#","{}":{level}"#, key::LOG_LEVEL));
     let claims = format!(
         r#""{}":"{VERSION}","{}":{}{}{}"#,
@@ -112,7 +113,7 @@ pub fn header_value(text: &str) -> Cow<'_, str> {
     if plain && !padded && !imitates {
         Cow::Borrowed(text)
     } else {
-        Cow::Owned(format!("=?base64?{}?=", base64::encode(text.as_bytes())))
+        Cow::Owned(format!("=?base64?{}?=", BASE64.encode(text.as_bytes())))
     }
 }
 

@@ -2,7 +2,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{compact, compact_bytes, error, notification, quote, request, result};
+use super::{compact, compact_bytes, error, notification, request, result};
 
 /// The very bytes, and they are JSON.
 fn check(written: &Bytes, expected: &str) {
@@ -48,13 +48,6 @@ fn one_line() {
 }
 
 proptest! {
-    #[test]
-    fn quoted_text_reads_back(text in any::<String>()) {
-        let raw = quote(&text);
-        prop_assert_eq!(raw.len(), super::quoted_len(&text));
-        prop_assert_eq!(serde_json::from_str::<String>(&raw).unwrap(), text);
-    }
-
     #[test]
     fn errors_read_back(code: i32, message in any::<String>()) {
         let written = error(Some("1"), code, &message, None);

@@ -17,7 +17,8 @@ use crate::{
 };
 use history::History;
 use reference::Answer;
-use world::{Doc, RCall, Rng};
+use toolgate_dice::Dice;
+use world::{Doc, RCall};
 
 const CALLS: usize = 8;
 
@@ -142,7 +143,7 @@ fn compare(verdict: &Verdict, hidden: bool, answer: &Answer) -> Result<(), Strin
 
 /// One random world, played through. The error tells how to play it again.
 fn play(seed: u64, stats: &mut BTreeMap<String, u64>) -> Result<(), String> {
-    let mut rng = Rng(seed);
+    let mut rng = Dice::new(seed);
     let mut doc = world::document(&mut rng);
     let mut engine = Engine::new(compile(&mut doc));
     let mut history = History::default();

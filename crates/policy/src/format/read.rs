@@ -126,7 +126,7 @@ impl<'s, I: Iterator<Item = Token<'s>>> Reader<'s, I> {
                     ScalarStyle::Literal | ScalarStyle::Folded => Value::Text(text.into_owned()),
                     _ if raw.contains('\n') => {
                         let mut quoted = String::new();
-                        crate::canonical::write_string(&text, &mut quoted);
+                        toolgate_json::push_quoted(&text, &mut quoted);
                         Value::Scalar(quoted)
                     }
                     _ => Value::Scalar(raw.to_owned()),

@@ -144,7 +144,7 @@ fn literal(text: &str, indent: usize, beside: Option<&str>, out: &mut String) {
     let plain = !text.starts_with([' ', '\n', '\t']) && !text.trim_end_matches('\n').is_empty();
     if !plain {
         out.push(' ');
-        crate::canonical::write_string(text, out);
+        toolgate_json::push_quoted(text, out);
         end(beside, out);
         return;
     }
@@ -195,7 +195,7 @@ fn json_node(node: &Node, indent: usize, before: usize, out: &mut String) {
         Kind::Map(members) if !short && !members.is_empty() => {
             let key = |text: &String| {
                 let mut quoted = String::new();
-                crate::canonical::write_string(text, &mut quoted);
+                toolgate_json::push_quoted(text, &mut quoted);
                 quoted + ": "
             };
             ('{', '}', members.iter().map(|(k, v)| (key(&k.text), v)).collect())
@@ -230,7 +230,7 @@ fn json_line(node: &Node) -> String {
         Kind::Map(members) => {
             let member = |(key, value): &(crate::node::Key, Node)| {
                 let mut out = String::new();
-                crate::canonical::write_string(&key.text, &mut out);
+                toolgate_json::push_quoted(&key.text, &mut out);
                 format!("{out}: {}", json_line(value))
             };
             format!("{{ {} }}", members.iter().map(member).collect::<Vec<_>>().join(", "))

@@ -81,3 +81,30 @@ proptest! {
         prop_assert_eq!(Glob::parse(&glob).unwrap().matches(&text), naive(&g, &t));
     }
 }
+
+#[test]
+fn lenient_globs_match_as_written() {
+    let cases = [
+        ("*", "", true),
+        ("trade_*", "trade_dev", true),
+        ("trade_*", "trad", false),
+        ("*_dev", "trade_dev", true),
+        ("*a*b*", "xaybz", true),
+        ("*a*b*", "xbya", false),
+        ("?", "я", true),
+        ("?", "", false),
+        ("[a-c]x", "bx", true),
+        ("[!a-c]x", "bx", false),
+        ("[a-]", "-", true),
+        ("\\*", "*", true),
+        ("\\*", "x", false),
+        ("База*", "База1", true),
+        ("База", "база", false),
+        ("[", "[", true),
+        ("", "", true),
+        ("", "x", false),
+    ];
+    for (pattern, text, expected) in cases {
+        assert_eq!(Glob::lenient(pattern).matches(text), expected, "{pattern} {text}");
+    }
+}

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 
-use super::{Arguments, Malformed, Raw, Value, elements, member};
+use super::{Arguments, Malformed, Raw, Value, Walk, member};
 
 /// The text of a raw value.
 fn text(raw: Result<Option<Raw<'_>>, Malformed>) -> Result<Option<&str>, Malformed> {
@@ -17,10 +17,10 @@ fn members_are_found_by_their_meaning() {
     assert_eq!(text(arguments.get("missing")), Ok(None));
     let deep = arguments.get("deep").unwrap().unwrap().text;
     assert_eq!(text(member(deep, "a")), Ok(Some(r#"[1, {"z": "}"}]"#)));
-    let mut list = elements(member(deep, "a").unwrap().unwrap().text).unwrap();
-    assert_eq!(text(list.next_element()), Ok(Some("1")));
-    assert_eq!(text(list.next_element()), Ok(Some(r#"{"z": "}"}"#)));
-    assert_eq!(text(list.next_element()), Ok(None));
+    let mut list = Walk::list(member(deep, "a").unwrap().unwrap().text).unwrap();
+    assert_eq!(text(list.element()), Ok(Some("1")));
+    assert_eq!(text(list.element()), Ok(Some(r#"{"z": "}"}"#)));
+    assert_eq!(text(list.element()), Ok(None));
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn what_is_ambiguous_or_broken_is_malformed() {
         (r#"{"a":"\ud800"}"#, "\u{fffd}\\"),
         ("", "a"),
     ] {
-        let result = Arguments::new(raw).get(name).and_then(|v| v.map(Raw::read).transpose());
+        let result = Arguments::new(raw).get(name).and_then(|v| v.map(Value::of).transpose());
         if raw.contains("ud800") {
             assert_eq!(Value::read(r#""\ud800""#).err(), Some(Malformed));
         } else {
@@ -60,7 +60,7 @@ proptest! {
         let outcomes = [
             Arguments::new(&raw).get(&name).is_ok(),
             Value::read(&raw).is_ok(),
-            elements(&raw).and_then(|mut e| e.next_element()).is_ok(),
+            Walk::list(&raw).and_then(|mut list| list.element().map(|_| ())).is_ok(),
         ];
         prop_assert!(outcomes.len() == 3);
     }

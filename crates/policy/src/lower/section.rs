@@ -1,7 +1,6 @@
 //! `resources`, `prompts` and `methods`.
 
 use super::{Reader, find, pointer};
-use toolgate_mcp::method;
 
 use crate::{
     Code,
@@ -94,26 +93,28 @@ impl Reader<'_, '_> {
     }
 }
 
-/// Whether `methods` has a say in a method of this name.
+/// Requests that no policy decides: they open, list and end. The same list as `method::CLOSED` of
+/// the wire, which a test in `admission` compares.
+pub const METHODS_WITHOUT_PERMISSION: [&str; 10] = [
+    "initialize",
+    "ping",
+    "server/discover",
+    "tools/list",
+    "prompts/list",
+    "resources/list",
+    "resources/templates/list",
+    "logging/setLevel",
+    "resources/unsubscribe",
+    "subscriptions/listen",
+];
+
+/// Requests that other sections decide.
+const OTHER_SECTIONS: [&str; 5] =
+    ["tools/call", "prompts/get", "resources/read", "resources/subscribe", "completion/complete"];
+
+/// Whether `methods` decides requests with this method.
 fn decides(name: &str) -> bool {
-    let own = [
-        method::TOOLS_CALL,
-        method::PROMPTS_GET,
-        method::RESOURCES_READ,
-        method::RESOURCES_SUBSCRIBE,
-        method::COMPLETION_COMPLETE,
-    ];
-    let open = [
-        method::INITIALIZE,
-        method::PING,
-        method::DISCOVER,
-        method::TOOLS_LIST,
-        method::PROMPTS_LIST,
-        method::RESOURCES_LIST,
-        method::RESOURCES_TEMPLATES_LIST,
-        method::LOGGING_SET_LEVEL,
-        method::RESOURCES_UNSUBSCRIBE,
-        method::LISTEN,
-    ];
-    !own.contains(&name) && !open.contains(&name) && !name.starts_with("notifications/")
+    !OTHER_SECTIONS.contains(&name)
+        && !METHODS_WITHOUT_PERMISSION.contains(&name)
+        && !name.starts_with("notifications/")
 }

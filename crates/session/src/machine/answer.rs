@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use toolgate_mcp::text;
+use toolgate_json::text;
 
 use super::SessionMachine;
 use super::session::{Phase, Session};

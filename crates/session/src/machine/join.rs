@@ -1,6 +1,6 @@
 //! Sessions register, reconnect, are taken over and change their tools.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use serde_json::json;
 use toolgate_mcp::{code, write};
 
 use super::SessionMachine;
+use super::room::definitions_len;
 use super::session::{Phase, Session};
 use super::socket::SocketOwner;
 use crate::error::ParamsError;
@@ -21,8 +22,8 @@ use crate::tool::Tools;
 
 /// The uid is live and may not be taken over.
 const UID_IN_USE: i32 = -32010;
-/// Too many disconnected sessions of this token are in their grace period.
-const TOO_MANY_AWAY: i32 = -32011;
+/// The sessions of this token have no room for another list of tools.
+const NO_ROOM: i32 = -32011;
 
 impl SessionMachine {
     pub(super) fn register(
@@ -53,7 +54,11 @@ impl SessionMachine {
         }
         if let Some(what) = self.too_many_away(&uid, token.id, &tools.tools) {
             self.event(SessionEventKind::TooManyAway, Some(&uid), Some(id), what.as_str());
-            return self.refuse(id, request, TOO_MANY_AWAY, &what);
+            return self.refuse(id, request, NO_ROOM, &what);
+        }
+        if let Some(what) = self.lists_full(&uid, token.id, &tools.tools) {
+            self.event(SessionEventKind::ListsFull, Some(&uid), Some(id), what.as_str());
+            return self.refuse(id, request, NO_ROOM, &what);
         }
         if !self.make_way(id, &uid, &token, &card) {
             let what = "this `client_uid` is live and may not be taken over: it needs the same token, kind and infobase_name";
@@ -74,38 +79,7 @@ impl SessionMachine {
         self.pump(&uid);
     }
 
-    /// Why a new session is refused: the disconnected sessions of its token use all the capacity
-    /// for them. This stops a program that registers and leaves in a loop, under new uids. A
-    /// reconnecting session is always accepted.
-    fn too_many_away(
-        &self,
-        uid: &Arc<str>,
-        token: Option<u32>,
-        new: &Arc<Tools>,
-    ) -> Option<String> {
-        if self.by_uid.contains_key(uid) {
-            return None;
-        }
-        let room = self.settings.away;
-        let (mut count, mut bytes, mut known) = (0, 0, HashSet::from([Arc::as_ptr(new)]));
-        let of_token = |session: &&Session| session.socket.is_none() && session.token == token;
-        for session in self.by_uid.values().filter(of_token) {
-            count += 1;
-            if known.insert(Arc::as_ptr(&session.tools)) {
-                bytes += session.bytes;
-            }
-        }
-        let full = count >= room.entries || bytes >= room.bytes;
-        let grace = self.settings.grace.as_secs();
-        full.then(|| {
-            format!(
-                "{count} sessions of this token have left within {grace} s and are kept; come back \
-                 under the same `client_uid`, say `session.bye` before leaving, or retry later"
-            )
-        })
-    }
-
-    /// Frees the uid for a socket that registers it; false if another program has it.
+    /// Clears the uid for a socket that registers it; false if somebody else lives there.
     fn make_way(
         &mut self,
         id: SocketId,
@@ -255,6 +229,14 @@ impl SessionMachine {
             }
             return;
         };
+        let token = self.by_uid.get(&uid).and_then(|session| session.token);
+        let read = read.and_then(|read| match self.lists_full(&uid, token, &read.tools) {
+            None => Ok(read),
+            Some(what) => {
+                self.event(SessionEventKind::ListsFull, Some(&uid), Some(id), what.as_str());
+                Err(ParamsError::ListsFull(what))
+            }
+        });
         match read {
             Ok(read) => {
                 self.warn(&uid, &read);
@@ -285,7 +267,7 @@ impl SessionMachine {
     fn replace_tools(&mut self, uid: &Arc<str>, tools: Arc<Tools>, registered: bool) {
         let Some(session) = self.by_uid.get_mut(uid) else { return };
         let before = std::mem::replace(&mut session.tools, tools);
-        session.bytes = session.tools.values().map(|tool| tool.raw.get().len()).sum();
+        session.bytes = definitions_len(&session.tools);
         for name in before.keys().filter(|name| !session.tools.contains_key(*name)) {
             if let Some(uids) = self.serving.get_mut(name) {
                 uids.remove(uid);

@@ -165,7 +165,7 @@ pub(super) fn secs(secs: u64) -> Duration {
 
 #[expect(clippy::unnecessary_wraps, reason = "as the fields have it")]
 pub(super) fn only(glob: &str) -> Option<Vec<Glob>> {
-    Some(vec![Glob::new(glob)])
+    Some(vec![Glob::lenient(glob)])
 }
 
 pub(super) fn card(uid: &str, kind: &str, base: &str, tools: &[&str]) -> Value {

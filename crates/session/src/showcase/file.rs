@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use thiserror::Error;
-use toolgate_mcp::{items, text, write};
+use toolgate_json::object::{members, value};
+use toolgate_json::{items, quote, text};
 
 use super::{EntryKey, ShowcaseEntry};
 use crate::error::ToolError;
-use crate::object::{members, value};
 use crate::time::Millis;
 
 /// Why a file was not imported.
@@ -56,7 +56,7 @@ pub fn import(json: &str) -> Result<Vec<ShowcaseEntry>, ImportError> {
         return Err(ImportError::Version);
     }
     let entries = value(&whole, "entries").map(items).transpose();
-    let entries = entries.map_err(|refusal| ImportError::Json(refusal.message))?.flatten();
+    let entries = entries.map_err(|error| ImportError::Json(error.to_string()))?.flatten();
     let entries = entries.ok_or(ImportError::NotAnArray)?;
     let read = entries.into_iter().enumerate().map(|(index, raw)| {
         entry(raw).map_err(|error| ImportError::Entry(index, error.to_string()))
@@ -117,8 +117,8 @@ pub fn export<'a>(entries: impl IntoIterator<Item = &'a ShowcaseEntry>) -> Strin
         let millis = i64::try_from(entry.last_seen.0).unwrap_or(i64::MAX);
         let time = Timestamp::from_millisecond(millis).unwrap_or(Timestamp::MAX);
         out.push_str(if index == 0 { "" } else { "," });
-        out.extend([r#"{"kind":"#, &write::quote(kind), r#","config_id":"#]);
-        out.extend([&write::quote(config_id), r#","tools":["#, &tools.join(",")]);
+        out.extend([r#"{"kind":"#, &quote(kind), r#","config_id":"#]);
+        out.extend([&quote(config_id), r#","tools":["#, &tools.join(",")]);
         out.extend([r#"],"last_seen_at":""#, &time.to_string(), "\"}"]);
     }
     out.push_str("]}");

@@ -10,7 +10,7 @@ use crate::{CallArguments, CallNumber, Glob, Reach, SessionCall};
 
 /// What each agent may reach: everything, one base, one kind.
 pub(super) fn reaches() -> Vec<Arc<Reach>> {
-    let only = |glob: &str| Some(vec![Glob::new(glob)]);
+    let only = |glob: &str| Some(vec![Glob::lenient(glob)]);
     [
         Reach::default(),
         Reach { infobase_name: only("tr*"), ..Reach::default() },

@@ -1,8 +1,8 @@
 //! Clients that behave like real ones.
 
 use serde_json::{Value, json};
+use toolgate_dice::Dice;
 
-use super::rng::Rng;
 use super::{Link, ScheduledEvent, Simulation, token};
 use crate::{Input, SocketId};
 
@@ -48,7 +48,7 @@ pub(super) struct Client {
 /// The tools that there are. `wide` takes three calls at once, `pair` two.
 pub(super) const TOOLS: [&str; 5] = ["find", "query", "Провести", "wide", "pair"];
 
-pub(super) fn population(rng: &mut Rng) -> Vec<Client> {
+pub(super) fn population(rng: &mut Dice) -> Vec<Client> {
     let mut clients = Vec::new();
     let cast = [
         (Profile::Thin, "thin-1", "client", "trade", Some(1)),
@@ -77,7 +77,7 @@ pub(super) fn population(rng: &mut Rng) -> Vec<Client> {
 
 impl Client {
     fn new(
-        rng: &mut Rng,
+        rng: &mut Dice,
         profile: Profile,
         uid: &'static str,
         kind: &'static str,
@@ -101,7 +101,7 @@ impl Client {
         }
     }
 
-    pub(super) fn register(&self, rng: &mut Rng) -> String {
+    pub(super) fn register(&self, rng: &mut Dice) -> String {
         let mut params = json!({
             "client_uid": self.uid,
             "kind": self.kind,
@@ -117,11 +117,11 @@ impl Client {
         if rng.chance(3) {
             params["client_uid"] = "".into();
         }
-        request(rng.next(), "session.register", &params)
+        request(rng.roll(), "session.register", &params)
     }
 }
 
-pub(super) fn some_tools(rng: &mut Rng) -> Vec<&'static str> {
+pub(super) fn some_tools(rng: &mut Dice) -> Vec<&'static str> {
     let mut tools: Vec<&'static str> = TOOLS.into_iter().filter(|_| rng.chance(55)).collect();
     if tools.is_empty() {
         tools.push("find");

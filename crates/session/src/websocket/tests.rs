@@ -1,7 +1,8 @@
 //! A naive encoder of client frames; everything it encodes must be decoded.
 
+use toolgate_dice::Dice;
+
 use super::*;
-use crate::sim::Rng;
 
 const MOST: usize = 1_000;
 
@@ -46,18 +47,18 @@ fn hear(
 fn any_fragmentation_is_reassembled() {
     let texts = ["", "a", "Ёлка", &"слово ".repeat(90), &"x".repeat(126), &"y".repeat(999)];
     for seed in 0..2_000 {
-        let mut rng = Rng(seed);
+        let mut rng = Dice::new(seed);
         let (mut bytes, mut expected) = (Vec::new(), Vec::new());
-        for _ in 0..rng.index(5) {
+        for _ in 0..rng.below(5) {
             let text = rng.pick(&texts);
             let is_text = rng.chance(80);
             let mut rest = text.as_bytes();
             let mut first = if is_text { 1 } else { 2 };
             loop {
-                let fragment = if rng.chance(50) { rest.len() } else { rng.index(rest.len() + 1) };
+                let fragment = if rng.chance(50) { rest.len() } else { rng.below(rest.len() + 1) };
                 let (here, later) = rest.split_at(fragment);
                 let last = later.is_empty() && rng.chance(70);
-                let mask = rng.next().to_be_bytes();
+                let mask = rng.roll().to_be_bytes();
                 let mask = [mask[0], mask[1], mask[2], mask[3]];
                 bytes.extend(frame(if last { 0x80 | first } else { first }, here, mask));
                 (rest, first) = (later, 0);
@@ -79,7 +80,7 @@ fn any_fragmentation_is_reassembled() {
         bytes.extend(frame(0x88, &[3, 232], [1, 2, 3, 4]));
         expected.extend([WebSocketMessage::Pong, WebSocketMessage::Close]);
         let mut ear = WebSocketReader::new(MOST);
-        let heard = hear(&mut ear, &bytes, || rng.index(40));
+        let heard = hear(&mut ear, &bytes, || rng.below(40));
         assert_eq!(heard, Ok(expected), "seed {seed}");
         assert_eq!(ear.held(), 0, "seed {seed}: nothing is kept between messages");
     }

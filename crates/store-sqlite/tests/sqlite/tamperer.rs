@@ -4,6 +4,7 @@
 use std::{fs, sync::Arc};
 
 use rusqlite::{Connection, params, types::Value};
+use toolgate_dice::Dice;
 use toolgate_store::{
     Store,
     suite::{StoreFixture as _, TestAgent, at, wait},
@@ -15,20 +16,7 @@ use crate::fixture::SqliteFixture;
 const MODIFICATIONS: u64 = 1_000;
 const PAGE: usize = 4_096;
 
-/// SplitMix64.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: i64) -> i64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        i64::try_from((z ^ (z >> 31)) % u64::try_from(n.max(1)).unwrap()).unwrap()
-    }
-}
-
-/// A closed folder in one file; its last row has a checkpoint.
+/// A closed folder, all in one file; its last row has a checkpoint.
 fn written(calls: i64) -> SqliteFixture {
     let folder = SqliteFixture::default();
     let store: Arc<dyn Store> = folder.open(at(600));
@@ -66,7 +54,7 @@ fn every_tampering_is_detected_at_its_first_row() {
     let given = std::env::var("TOOLGATE_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = given.unwrap_or(0x5eed_0bad);
     println!("TOOLGATE_SEED={seed} cargo test -p toolgate-store-sqlite --test sqlite vandal");
-    let mut dice = Dice(seed);
+    let mut dice = Dice::new(seed);
     let folder = written(20);
     let untouched = fs::read(folder.path().join("toolgate.db")).unwrap();
     let before = content(&folder.sql());
@@ -74,7 +62,7 @@ fn every_tampering_is_detected_at_its_first_row() {
     assert_eq!(first_bad(&folder), None);
     let mut kinds = [0; 6];
     while kinds.iter().sum::<u64>() < MODIFICATIONS {
-        let kind = usize::try_from(dice.below(6)).unwrap();
+        let kind = dice.below(6_usize);
         let sql = folder.sql();
         let what = modification(kind, last, &sql, &mut dice);
         let after = content(&sql);

@@ -1,27 +1,11 @@
 //! Random calls, outcomes and clock steps: the store must match the model in memory.
 
 use toolgate_audit::{Effect, Outcome};
+use toolgate_dice::Dice;
 use toolgate_policy::{Call, Class, Effect as Word, Identity, Ledger, Receipt, decide};
 
 use super::{StoreFixture, TestAgent, assert_whole, at, calls::end, wait};
 use crate::{AdmitOutcome, Admitted};
-
-/// SplitMix64: small and deterministic.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % end
-    }
-
-    fn one_of(&mut self, words: &[&'static str]) -> &'static str {
-        words.get(usize::try_from(self.below(words.len() as u64)).unwrap()).unwrap()
-    }
-}
 
 const TOOLS: [&str; 7] = ["close", "slide", "spend", "run", "both", "once", "soft"];
 
@@ -29,7 +13,7 @@ const TOOLS: [&str; 7] = ["close", "slide", "spend", "run", "both", "once", "sof
 pub fn random_calls_match_the_model(fixture: &dyn StoreFixture) {
     let given = std::env::var("TOOLGATE_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = given.unwrap_or(0x5eed);
-    let mut dice = Dice(seed);
+    let mut dice = Dice::new(seed);
     let store = fixture.open(at(0));
     let agent = TestAgent::new(&store, "g0");
     let mut ledger = Ledger::default();
@@ -37,11 +21,11 @@ pub fn random_calls_match_the_model(fixture: &dyn StoreFixture) {
     let mut clock: i64 = 0;
     let mut latest: i64 = 0;
     for step in 0..2_000 {
-        clock += i64::try_from(dice.below(8)).unwrap() - i64::from(dice.below(40) == 0) * 90;
+        clock += dice.below(8) - i64::from(dice.below(40) == 0) * 90;
         latest = latest.max(clock);
         if dice.below(3) == 0 && !open.is_empty() {
-            let fixture = usize::try_from(dice.below(open.len() as u64)).unwrap();
-            let (admitted, receipt) = open.swap_remove(fixture);
+            let place = dice.below(open.len());
+            let (admitted, receipt) = open.swap_remove(place);
             let sent = dice.below(2) == 0;
             let effect = if sent { Effect::Done } else { Effect::NotStarted };
             end(admitted, Outcome::Ok, effect, at(clock));
@@ -52,8 +36,8 @@ pub fn random_calls_match_the_model(fixture: &dyn StoreFixture) {
             }
             continue;
         }
-        let tool = dice.one_of(&TOOLS);
-        let grant = dice.one_of(&["g0", "g1"]);
+        let tool = dice.pick(&TOOLS);
+        let grant = dice.pick(&["g0", "g1"]);
         let arguments = format!(r#"{{"amount":{}.{}}}"#, dice.below(30), dice.below(100));
         let call = Call {
             grant,

@@ -6,11 +6,11 @@ use std::thread;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use toolgate_dice::Dice;
 
 use super::FaultyServer;
 use super::answer::{ClientMessage, ServerState};
 use super::behaviour::{Reply, say, storm};
-use crate::dice::Dice;
 
 /// The pause between two storms.
 const LULL: Duration = Duration::from_millis(10);

@@ -7,7 +7,6 @@ use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use toolgate_admission::caller::Caller;
-use toolgate_admission::multi_round::{Newer, Steps};
 use toolgate_mcp::Notification;
 
 use super::asked::Asked;
@@ -47,7 +46,4 @@ pub trait Agent: Caller + 'static {
 
     /// Receives a notification that belongs to no request.
     fn hear_general(&self, server: &Server, notification: &Notification<'_>, body: &Bytes);
-
-    /// The other end of a call in several rounds, by the number of its outlet.
-    fn take_steps(&self, outlet: u64) -> Option<(Steps, Newer)>;
 }

@@ -10,8 +10,10 @@
 use bytes::Bytes;
 use serde_json::json;
 use toolgate_admission::barred::Barred;
+use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::list_kind::Kind;
-use toolgate_mcp::{Request, Version, code, method, peek, text, write};
+use toolgate_json::{peek, text};
+use toolgate_mcp::{Version, code, method, write};
 
 use super::Link;
 
@@ -49,13 +51,13 @@ impl Link {
     }
 
     /// The answer to a request that needs no permit, where the server may not be started for it.
-    pub(crate) fn unstarted_answer(&self, request: &Request<'_>) -> Option<Bytes> {
+    pub(crate) fn unstarted_answer(&self, request: &CallRequest<'_>) -> Option<Bytes> {
         let barred = self.barred()?;
         let quiet = [method::PING, method::LOGGING_SET_LEVEL, method::RESOURCES_UNSUBSCRIBE];
-        if quiet.contains(&request.method.as_ref()) {
+        if quiet.contains(&request.method) {
             return Some(write::result(request.id, "{}"));
         }
-        let kind = Kind::listed_by(&request.method)?;
+        let kind = Kind::listed_by(request.method)?;
         Some(match barred {
             Barred::MayNothing => {
                 write::result(request.id, &format!(r#"{{"{}":[]}}"#, kind.member()))

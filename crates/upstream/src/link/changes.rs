@@ -19,8 +19,9 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use toolgate_admission::clearance::{Clearance, Closed};
+use toolgate_json::{Edit, entries, items, peek, text};
 use toolgate_mcp::modern::key;
-use toolgate_mcp::{Edit, Notification, entries, items, method, peek, text, write};
+use toolgate_mcp::{Notification, method, write};
 
 use super::Link;
 use super::handshake::Up;

@@ -10,11 +10,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::time::timeout;
 use toolgate_admission::clearance::Closed;
+use toolgate_json::{entries, items, members, peek, quote, text};
 use toolgate_mcp::modern::{About, VERSION, described, heads_of, key};
-use toolgate_mcp::{
-    Incoming, Limits, Message, Payload, code, entries, items, members, method, parse_server, peek,
-    text, write,
-};
+use toolgate_mcp::{Incoming, Limits, Message, Payload, code, method, parse_server, write};
 
 use super::Link;
 use super::agent::Agent;
@@ -108,7 +106,7 @@ impl Link {
             return None;
         }
         let info = meta.and_then(|meta| peek(meta, &[key::SERVER_INFO]).ok().flatten());
-        let name = write::quote(self.server.name());
+        let name = quote(self.server.name());
         let info =
             info.map_or_else(|| format!(r#"{{"name":{name},"version":"unknown"}}"#), str::to_owned);
         let instructions = instructions.filter(|raw| raw.starts_with('"'));

@@ -13,8 +13,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_admission::clearance::{Clearance, Closed};
 use toolgate_admission::list_kind::Kind;
+use toolgate_json::{peek, text};
 use toolgate_mcp::modern::VERSION;
-use toolgate_mcp::{Incoming, Limits, Message, Payload, method, parse_server, peek, text, write};
+use toolgate_mcp::{Incoming, Limits, Message, Payload, method, parse_server, write};
 
 use super::discover::Discovered;
 use super::inbound::Ear;

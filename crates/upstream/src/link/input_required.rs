@@ -16,17 +16,16 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
+use toolgate_admission::ended::Ended;
 use toolgate_admission::multi_round::OF_ROUND;
 use toolgate_audit::Effect;
-use toolgate_mcp::{
-    Edit, EditError, Payload, Refusal, code, entries, members, method, peek, text, write,
-};
+use toolgate_json::{Edit, EditError, entries, members, peek, quote, text};
+use toolgate_mcp::{Payload, Refusal, code, method, write};
 use toolgate_store::Permit;
 
 use super::Link;
 use super::agent::Agent;
 use super::asked::{Asked, Asker};
-use super::ended::Ended;
 use super::inbound::QUESTION;
 use super::missing_capability::can_answer;
 use super::pending::Pending;
@@ -44,7 +43,7 @@ const MAX_ROUNDS: usize = 10;
 /// A server's wish for more.
 pub(crate) struct Asks {
     waiting: AgentWaiting,
-    answer: oneshot::Receiver<Ended>,
+    answer: oneshot::Receiver<Settled>,
     /// Its whole result.
     result: String,
 }
@@ -54,6 +53,9 @@ impl fmt::Debug for Asks {
         f.debug_struct("Asks").finish_non_exhaustive()
     }
 }
+
+/// How a request ended, or what the server asks for first.
+pub(super) type Settled = Result<Ended, Box<Asks>>;
 
 /// What comes after a server's wish for more.
 pub(super) enum Next {
@@ -74,8 +76,8 @@ pub(super) fn hear_asks(mut waiting: AgentWaiting, result: &str) {
     let (next, answer) = oneshot::channel();
     let answered = std::mem::replace(&mut waiting.answered, next);
     let asks = Asks { waiting, answer, result: result.to_owned() };
-    if let Err(Ended { asks: Some(asks), .. }) = answered.send(Ended::asking(asks)) {
-        asks.waiting.outlet.forgo();
+    if let Err(Err(asks)) = answered.send(Err(Box::new(asks))) {
+        asks.waiting.reply.forgo();
     }
 }
 
@@ -87,12 +89,13 @@ impl Link {
         asks: Asks,
     ) -> Result<Next, Failure> {
         let Asks { mut waiting, answer, result } = asks;
-        let (bridge, outlet, id) = (waiting.newer, Arc::clone(&waiting.outlet), waiting.id.clone());
+        let (bridge, outlet) = (waiting.newer, Arc::clone(waiting.reply.outlet()));
+        let id: Box<str> = waiting.reply.id().into();
         let mapped = waiting.mapped;
         if bridge == Some(Bridge::Same) && pending.newer.is_none() {
             outlet.mark_newer();
             let named = mapped.then(|| label::result(&result, self.server.name())).flatten();
-            outlet.answer(write::result(&id, named.as_deref().unwrap_or(&result)), None);
+            waiting.reply.result(named.as_deref().unwrap_or(&result));
             return Ok(Next::Over(Ended::answered(Payload::Result(&result), None)));
         }
         waiting.epoch = None;
@@ -181,7 +184,7 @@ impl Link {
                 }
                 (None, _) => return Err(lost("the agent did not answer what it asked".into())),
             };
-            given.push(format!("{}:{answer}", write::quote(&key)));
+            given.push(format!("{}:{answer}", quote(&key)));
         }
         Ok(format!("{{{}}}", given.join(",")))
     }
@@ -256,8 +259,9 @@ impl Drop for Waits<'_> {
     }
 }
 
-fn over<E>(ended: Result<Ended, E>) -> Ended {
-    ended.unwrap_or(Ended::cancelled(Effect::Unknown))
+/// How a request ended that waits for nothing more.
+pub(super) fn over<E>(settled: Result<Settled, E>) -> Ended {
+    settled.ok().and_then(Result::ok).unwrap_or(Ended::cancelled(Effect::Unknown))
 }
 
 fn method_of(request: &str) -> String {

@@ -15,7 +15,8 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout};
 use toolgate_admission::clearance::{Clearance, Closed};
 use toolgate_admission::list_kind::Kind;
-use toolgate_mcp::{Incoming, Limits, Message, Payload, code, parse_server, peek, write};
+use toolgate_json::peek;
+use toolgate_mcp::{Incoming, Limits, Message, Payload, code, parse_server, write};
 
 use super::Parties;
 use super::waiting::Waiting;

@@ -5,7 +5,8 @@
 //! without. Only a call that then fails is answered with `-32021`: it was needed.
 
 use bytes::Bytes;
-use toolgate_mcp::{Payload, Request, code, method, peek, text, write};
+use toolgate_json::{peek, text};
+use toolgate_mcp::{Payload, Request, code, method, write};
 
 use super::agent::Agent;
 use crate::event_buffer::Outlet;
@@ -76,7 +77,7 @@ pub(crate) fn lacking(outlet: &Outlet, id: &str, payload: Payload<'_>) -> Option
 }
 
 fn first_text(content: &str) -> Option<&str> {
-    let first = toolgate_mcp::items(content).ok().flatten()?.into_iter().next()?;
+    let first = toolgate_json::items(content).ok().flatten()?.into_iter().next()?;
     peek(first, &["text"]).ok().flatten()
 }
 

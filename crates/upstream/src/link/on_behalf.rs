@@ -6,14 +6,16 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::clearance::Clearance;
+use toolgate_admission::ended::Ended;
 use toolgate_admission::wanted::wanted;
-use toolgate_mcp::{Incoming, Limits, Message, Request, method, parse_server, write};
+use toolgate_json::quote;
+use toolgate_mcp::{Incoming, Limits, Message, Request, method, parse_server};
 use toolgate_store::Completion;
 
 use super::Link;
 use super::agent::Agent;
-use super::ended::Ended;
 
 /// Asks the server at the other end of `link`; its answer, if the request was admitted and
 /// answered.
@@ -25,7 +27,10 @@ pub(crate) async fn ask(
 ) -> Option<Bytes> {
     let request = Request { raw: "{}", id: "0", method: method.into(), params };
     let server = link.server();
-    let wanted = wanted(session, server.name(), &request, None, |tool| server.class(tool));
+    let wanted = {
+        let request = CallRequest::read(&request).ok()?;
+        wanted(session, server.name(), &request, None, |tool| server.class(tool))
+    };
     let wanted = Arc::new(wanted.ok()?);
     let admission = Arc::clone(session.admission());
     let (permit, ticket) = match admission.admit(&wanted).await {
@@ -43,7 +48,7 @@ pub(crate) async fn ask(
             }
             _ => Ended::cancelled(toolgate_audit::Effect::Unknown),
         },
-        Err(failure) => Ended::failed(failure),
+        Err(failure) => failure.ended(),
     };
     let mut ending = Completion::new(ended.outcome, ended.effect, admission.now());
     ending.error_code = ended.code.map(Into::into);
@@ -53,6 +58,6 @@ pub(crate) async fn ask(
 
 /// Follows a resource again, on a server that has forgotten who follows what.
 pub(crate) async fn follow(session: &Arc<dyn Agent>, link: &Arc<Link>, uri: &str) -> bool {
-    let params = format!(r#"{{"uri":{}}}"#, write::quote(uri));
+    let params = format!(r#"{{"uri":{}}}"#, quote(uri));
     ask(session, link, method::RESOURCES_SUBSCRIBE, Some(&params)).await.is_some()
 }

@@ -14,18 +14,21 @@ use jiff::Timestamp;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 use toolgate_admission::access::Grant;
+use toolgate_admission::call_request::{CallRequest, Subject};
 use toolgate_admission::clearance::{Clearance, Closed};
+use toolgate_admission::ended::Ended;
 use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::multi_round::Newer;
 use toolgate_admission::recheck::Recheck;
 use toolgate_admission::refused::Refused;
 use toolgate_audit::{CallId, Effect};
+use toolgate_json::peek;
 use toolgate_mcp::modern::without_claims;
-use toolgate_mcp::{Payload, Refusal, Request, code, method, peek, text, write};
+use toolgate_mcp::{Payload, Refusal, code, method, write};
 
-use super::ended::Ended;
 use super::handshake::Up;
+use super::input_required::{Settled, over};
 use super::sessionless::Delivered;
 use super::waiting::{AgentWaiting, Hides, Waiting};
 use super::{Link, Unanswered};
@@ -33,33 +36,38 @@ use crate::channel::{Heads, LastLook, Outbound, SendError, Uncleared};
 use crate::era::Era;
 use crate::event_buffer::Outlet;
 use crate::failure::Failure;
+use crate::reply::Reply;
 use crate::rewrite::{error_in, rewrite, with_error};
 use crate::tasks::Role;
 
 /// How long the questions of a server may keep the time of a request standing still, in all.
 const QUESTIONS: Duration = Duration::from_hours(1);
 
-/// An agent's request on its way into a link.
-#[derive(Clone, Copy)]
+/// How an agent's request is put to the server of a link.
+#[derive(Clone, Copy, Default)]
 pub struct Ask<'a> {
-    /// Key of the agent session.
-    pub session: u64,
-    /// The request.
-    pub request: &'a Request<'a>,
+    /// What the request is about, if the server knows it under another name than the agent.
+    pub own: Option<&'a str>,
     /// Parts of the request that the server knows under other names.
     pub changes: &'a [(&'a str, &'a str)],
     /// The task that it is about, under the server's own id.
     pub task: Option<&'a str>,
     /// Whether URIs in the answer are to be shown as on `/mcp`.
     pub mapped: bool,
-    /// Whether the answer is to be written down before the agent may have it.
-    pub withheld: bool,
-    /// Under what the audit has it, if it does.
-    pub call_id: Option<CallId>,
-    /// Whether the request is of protocol 2026-07-28.
-    pub newer: bool,
     /// From whom some of the entries of a list are hidden.
     pub hides: Option<(&'a Arc<Grant>, Timestamp)>,
+}
+
+/// Whose a request is, and how it is recorded.
+pub(crate) struct Owner {
+    /// Key of the agent session.
+    pub(crate) session: u64,
+    /// Whether the agent session stands for clients of protocol 2026-07-28.
+    pub(crate) is_newer: bool,
+    /// Whether the outcome is to be recorded before the agent may have the answer.
+    pub(crate) withheld: bool,
+    /// Under what the audit has it, if it does.
+    pub(crate) call_id: Option<CallId>,
 }
 
 /// A request that has a number and was not sent yet.
@@ -67,7 +75,7 @@ pub(crate) struct Pending {
     pub(super) unanswered: Unanswered,
     pub(super) body: Bytes,
     limit: Duration,
-    pub(super) answer: oneshot::Receiver<Ended>,
+    pub(super) answer: oneshot::Receiver<Settled>,
     /// Whether it is of protocol 2026-07-28.
     pub(super) is_newer: bool,
     /// What only such a request has.
@@ -89,35 +97,31 @@ impl Link {
     /// Gives an agent's request its number. From now on it can be cancelled, and it is answered.
     pub(crate) fn pending(
         self: &Arc<Self>,
+        request: &CallRequest<'_>,
         ask: &Ask<'_>,
+        owner: &Owner,
         outlet: &Arc<Outlet>,
     ) -> Result<Pending, Refusal> {
-        let request = ask.request;
-        let limit = self.limit_of(ask)?;
-        let token = match request.params {
-            Some(params) => peek(params, &["_meta", "progressToken"])?,
-            None => None,
-        };
+        let limit = self.limit_of(request, ask);
+        let token = request.progress_token;
         let number = self.waiting.number();
         let mut digits = itoa::Buffer::new();
         let digits = digits.format(number);
-        let mut changes = vec![(request.id, digits)];
+        let mut changes = vec![(request.raw_id, digits)];
         changes.extend(token.map(|token| (token, digits)));
         changes.extend_from_slice(ask.changes);
         let body = rewrite(request.raw, &changes)?;
         let (answered, answer) = oneshot::channel();
         let waiting = AgentWaiting {
-            session: ask.session,
+            session: owner.session,
             mapped: ask.mapped,
-            withheld: ask.withheld,
-            role: Role::of(&request.method, ask.task),
-            list: Kind::listed_by(&request.method),
-            hides: ask.hides.and_then(|(grant, now)| Hides::of(&request.method, grant, now)),
-            outlet: Arc::clone(outlet),
-            id: request.id.into(),
+            withheld: owner.withheld,
+            role: Role::of(request.method, ask.task),
+            list: Kind::listed_by(request.method),
+            hides: ask.hides.and_then(|(grant, now)| Hides::of(request.method, grant, now)),
+            reply: Reply::new(outlet, request.id, Expects::of(request.method))
+                .with_call_id(owner.call_id),
             token: token.map(Into::into),
-            expects: Expects::of(&request.method),
-            call_id: ask.call_id,
             epoch: None,
             cancelled: false,
             newer: None,
@@ -130,7 +134,7 @@ impl Link {
             body,
             limit,
             answer,
-            is_newer: ask.newer,
+            is_newer: owner.is_newer,
             newer: None,
             arrived: Instant::now(),
             recheck: None,
@@ -141,21 +145,9 @@ impl Link {
     }
 
     /// How long the request may take.
-    fn limit_of(&self, ask: &Ask<'_>) -> Result<Duration, Refusal> {
-        let request = ask.request;
-        let tool = match request.params {
-            Some(params)
-                if request.method == method::TOOLS_CALL
-                    && !self.server.settings.tool_timeouts.is_empty() =>
-            {
-                peek(params, &["name"])?.and_then(text)
-            }
-            _ => None,
-        };
-        let tool = tool.as_deref().and_then(|tool| {
-            if ask.mapped { self.server.naming.own_name(tool) } else { Some(tool) }
-        });
-        Ok(self.server.timeout(tool))
+    fn limit_of(&self, request: &CallRequest<'_>, ask: &Ask<'_>) -> Duration {
+        let Subject::Tool(Some(tool)) = &request.subject else { return self.server.timeout(None) };
+        self.server.timeout(ask.own.or(tool.text.as_deref()))
     }
 
     async fn deliver(
@@ -194,15 +186,10 @@ impl Link {
                 biased;
                 sent = up.channel.send(message, self.ear(up.epoch, Some(number))) => sent,
                 // Somebody has said how it ended: nobody waits for the server any more.
-                ended = &mut pending.answer => {
-                    return Ok(ended.unwrap_or(Ended::cancelled(Effect::Unknown)));
-                }
+                ended = &mut pending.answer => return Ok(over(ended)),
             };
             match sent {
-                Ok(()) => {
-                    let ended = (&mut pending.answer).await;
-                    return Ok(ended.unwrap_or(Ended::cancelled(Effect::Unknown)));
-                }
+                Ok(()) => return Ok(over((&mut pending.answer).await)),
                 Err(SendError::Withheld) => {
                     pending.written = false;
                     self.waiting.mark_unsent(number, None);
@@ -260,7 +247,7 @@ impl Link {
         let Some(Waiting::Agent(waiting)) = self.waiting.take(pending.unanswered.number) else {
             return Some(pending.taken_out());
         };
-        waiting.outlet.answer(refused.answer(&waiting.id, waiting.expects), None);
+        waiting.reply.refuse(&refused);
         Some(Ended::refused(&refused, pending.written))
     }
 
@@ -280,8 +267,8 @@ impl Link {
         let Some(error) = error_in(body) else { return Err(Failure::Refused { status }) };
         if let Some(Waiting::Agent(waiting)) = self.waiting.take(number) {
             let error = waiting.error_for_agent(error);
-            let answer = with_error(&waiting.id, &error);
-            waiting.outlet.answer(answer, (status == 400).then_some(status));
+            let answer = with_error(waiting.reply.id(), &error);
+            waiting.reply.answer_with(answer, (status == 400).then_some(status));
             self.server.metrics.answered.inc();
         }
         Ok(Ended::answered(Payload::Error(error), None))
@@ -317,7 +304,7 @@ impl Pending {
     pub(crate) fn refuse(self, refused: &Refused) {
         let Unanswered { link, number } = &self.unanswered;
         if let Some(Waiting::Agent(waiting)) = link.waiting.take(*number) {
-            waiting.outlet.answer(refused.answer(&waiting.id, waiting.expects), None);
+            waiting.reply.refuse(refused);
         }
     }
 
@@ -325,8 +312,9 @@ impl Pending {
     pub(crate) fn object(self, refusal: &Refusal) {
         let Unanswered { link, number } = &self.unanswered;
         if let Some(Waiting::Agent(waiting)) = link.waiting.take(*number) {
-            let answer = write::error(Some(&waiting.id), refusal.code, &refusal.message, None);
-            waiting.outlet.answer(answer, Some(400));
+            let id = Some(waiting.reply.id());
+            let answer = write::error(id, refusal.code, &refusal.message, None);
+            waiting.reply.answer_with(answer, Some(400));
         }
     }
 
@@ -357,7 +345,7 @@ impl Pending {
     /// How it ended: whoever took it out has said so, or it was cancelled before it left.
     pub(super) fn taken_out(&mut self) -> Ended {
         let effect = if self.written { Effect::Unknown } else { Effect::NotStarted };
-        self.answer.try_recv().unwrap_or(Ended::cancelled(effect))
+        self.answer.try_recv().ok().and_then(Result::ok).unwrap_or(Ended::cancelled(effect))
     }
 
     /// The body for a server of an older protocol.
@@ -392,7 +380,7 @@ impl Pending {
             let body = write::notification(method::CANCELLED, Some(&params));
             link.tell(body, Closed::CANCELLED).await;
         }
-        self.answer.try_recv().unwrap_or_else(|_| Ended::failed(&failure))
+        self.answer.try_recv().ok().and_then(Result::ok).unwrap_or_else(|| failure.ended())
     }
 }
 

@@ -9,7 +9,8 @@ use memchr::memmem;
 use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::task_call::Made;
-use toolgate_mcp::{Edit, code, entries, peek, text};
+use toolgate_json::{Edit, entries, peek, text};
+use toolgate_mcp::code;
 
 use super::Link;
 use super::waiting::{AgentWaiting, Bridge, Hides};
@@ -31,12 +32,12 @@ impl Link {
     ) -> Result<Option<String>, Unreadable> {
         let older = waiting.newer == Some(Bridge::Older);
         let mut shown = None;
-        match waiting.expects {
+        match waiting.reply.expects() {
             Expects::Tools => self.server.heard.learn(Kind::Tools, result),
             Expects::Prompts => self.server.heard.learn(Kind::Prompts, result),
             _ => {}
         }
-        if waiting.expects == Expects::Tools {
+        if waiting.reply.expects() == Expects::Tools {
             let broken = self.server.annotations.learn(result);
             if older && !broken.is_empty() {
                 shown = without_hidden(Kind::Tools, result, |own| broken.contains(own))?;
@@ -142,7 +143,7 @@ impl NotShown {
 impl AgentWaiting {
     /// The error as the agent knows it.
     pub(super) fn error_for_agent<'e>(&self, error: &'e str) -> Cow<'e, str> {
-        if self.newer != Some(Bridge::Older) || self.expects != Expects::Resource {
+        if self.newer != Some(Bridge::Older) || self.reply.expects() != Expects::Resource {
             return Cow::Borrowed(error);
         }
         let raw = peek(error, &["code"]).ok().flatten();

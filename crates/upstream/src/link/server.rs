@@ -18,7 +18,7 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use toolgate_admission::access::Grant;
 use toolgate_admission::list_kind::Kind;
-use toolgate_mcp::is_variant;
+use toolgate_json::is_variant;
 use toolgate_policy::Class;
 
 use super::agent::Agent;

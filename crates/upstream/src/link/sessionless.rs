@@ -10,17 +10,16 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use tokio::time::Instant;
 use toolgate_admission::clearance::{Clearance, Closed};
+use toolgate_admission::ended::Ended;
 use toolgate_admission::list_kind::Kind;
 use toolgate_audit::Effect;
+use toolgate_json::{members, peek, text};
 use toolgate_mcp::modern::{About, described, heads_of};
-use toolgate_mcp::{
-    Incoming, Limits, Message, Payload, code, members, method, parse_server, peek, text, write,
-};
+use toolgate_mcp::{Incoming, Limits, Message, Payload, code, method, parse_server, write};
 
 use super::agent::Agent;
-use super::ended::Ended;
 use super::handshake::Up;
-use super::input_required::Next;
+use super::input_required::{Next, over};
 use super::pending::Pending;
 use super::waiting::{Bridge, Waiting};
 use super::{Link, Parties};
@@ -91,13 +90,8 @@ impl Link {
                 ended = &mut pending.answer => Ok(Some(ended)),
             };
             let ended = match sent {
-                Ok(ended) => {
-                    let ended = match ended {
-                        Some(ended) => ended,
-                        None => (&mut pending.answer).await,
-                    };
-                    ended.unwrap_or(Ended::cancelled(Effect::Unknown))
-                }
+                Ok(Some(ended)) => ended,
+                Ok(None) => (&mut pending.answer).await,
                 Err(SendError::Withheld) => {
                     pending.written = was_written;
                     self.waiting.mark_unsent(number, was_written.then_some(Bridge::Asking));
@@ -121,7 +115,7 @@ impl Link {
                     if misled {
                         self.learn_tools_soon();
                     }
-                    self.refused(number, status, &why)?
+                    return self.refused(number, status, &why).map(Delivered::Ended);
                 }
                 Err(error) => {
                     pending.written = was_written || !matches!(error, SendError::NotSent(_));
@@ -131,7 +125,10 @@ impl Link {
                     return Err(error.into());
                 }
             };
-            let Some(asks) = ended.asks else { return Ok(Delivered::Ended(ended)) };
+            let asks = match ended {
+                Ok(Err(asks)) => asks,
+                ended => return Ok(Delivered::Ended(over(ended))),
+            };
             match self.next_leg(pending, *asks).await? {
                 Next::Over(ended) => return Ok(Delivered::Ended(ended)),
                 Next::Leg(leg, permit) => {
@@ -283,10 +280,12 @@ impl Link {
         };
         let (answer, ended) = match answer {
             Ok(()) => {
-                (write::result(&waiting.id, "{}"), Ended::answered(Payload::Result("{}"), None))
+                let answer = write::result(waiting.reply.id(), "{}");
+                (answer, Ended::answered(Payload::Result("{}"), None))
             }
             Err(why) => {
-                let answer = write::error(Some(&waiting.id), code::INVALID_PARAMS, &why, None);
+                let id = Some(waiting.reply.id());
+                let answer = write::error(id, code::INVALID_PARAMS, &why, None);
                 let mut ended = Ended::answered(Payload::Error("{}"), None);
                 if is_forged(params) {
                     // Nothing of it was written.
@@ -296,7 +295,7 @@ impl Link {
             }
         };
         self.server.metrics.answered.inc();
-        waiting.outlet.answer(answer, None);
+        waiting.reply.answer(answer);
         Ok(Some(ended))
     }
 }

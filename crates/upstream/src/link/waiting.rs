@@ -15,14 +15,15 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use toolgate_admission::access::Grant;
-use toolgate_admission::expects::Expects;
+use toolgate_admission::ended::Ended;
 use toolgate_admission::list_kind::Kind;
-use toolgate_audit::{CallId, Effect};
+use toolgate_audit::Effect;
 
-use super::ended::Ended;
+use super::input_required::Settled;
 use super::server::Server;
 use crate::event_buffer::Outlet;
 use crate::failure::Failure;
+use crate::reply::Reply;
 use crate::tasks::Role;
 
 #[cfg(test)]
@@ -47,13 +48,10 @@ pub(super) enum Waiting {
 pub(super) struct AgentWaiting {
     /// Key of the agent session.
     pub(super) session: u64,
-    pub(super) outlet: Arc<Outlet>,
-    /// The id and the progress token as the agent spelled them.
-    pub(super) id: Box<str>,
+    /// The answer that it is owed.
+    pub(super) reply: Reply,
+    /// The progress token as the agent spelled it.
     pub(super) token: Option<Box<str>>,
-    pub(super) expects: Expects,
-    /// Under what the audit has it, if it does.
-    pub(super) call_id: Option<CallId>,
     /// Whether URIs in the answer are to be shown as on `/mcp`.
     pub(super) mapped: bool,
     /// Whether the answer is to be written down before the agent may have it.
@@ -70,7 +68,7 @@ pub(super) struct AgentWaiting {
     pub(super) cancelled: bool,
     /// If the server speaks protocol 2026-07-28: what of it the agent is to see.
     pub(super) newer: Option<Bridge>,
-    pub(super) answered: oneshot::Sender<Ended>,
+    pub(super) answered: oneshot::Sender<Settled>,
 }
 
 /// Between a server of protocol 2026-07-28 and an agent.
@@ -186,7 +184,7 @@ impl WaitingRoom {
     pub(super) fn withdraw(&self, session: u64, id: &str) -> Option<u64> {
         let mut all = self.all.lock();
         let (number, sent) = all.iter_mut().find_map(|(number, waiting)| match waiting {
-            Waiting::Agent(agent) if agent.session == session && *agent.id == *id => {
+            Waiting::Agent(agent) if agent.session == session && agent.reply.id() == id => {
                 agent.cancelled = true;
                 Some((*number, agent.epoch.is_some()))
             }
@@ -196,9 +194,9 @@ impl WaitingRoom {
             return Some(number);
         }
         if let Some(Waiting::Agent(waiting)) = all.remove(&number) {
-            waiting.outlet.forgo();
             let effect = waiting.effect_unsent();
-            drop(waiting.answered.send(Ended::cancelled(effect)));
+            waiting.reply.forgo();
+            drop(waiting.answered.send(Ok(Ended::cancelled(effect))));
         }
         None
     }
@@ -206,8 +204,8 @@ impl WaitingRoom {
     /// Nobody wants the answer to the request `number` any more. True if somebody did.
     pub(super) fn give_up(&self, number: u64) -> bool {
         let Some(Waiting::Agent(waiting)) = self.take(number) else { return false };
-        waiting.outlet.forgo();
-        drop(waiting.answered.send(Ended::cancelled(Effect::Unknown)));
+        waiting.reply.forgo();
+        drop(waiting.answered.send(Ok(Ended::cancelled(Effect::Unknown))));
         true
     }
 
@@ -241,7 +239,9 @@ impl WaitingRoom {
     /// Where the request `number` is answered, and how the agent spelled its progress token.
     pub(super) fn progress_of(&self, number: u64) -> Option<(Arc<Outlet>, Box<str>)> {
         match self.all.lock().get(&number) {
-            Some(Waiting::Agent(agent)) => Some((Arc::clone(&agent.outlet), agent.token.clone()?)),
+            Some(Waiting::Agent(agent)) => {
+                Some((Arc::clone(agent.reply.outlet()), agent.token.clone()?))
+            }
             _ => None,
         }
     }
@@ -249,7 +249,7 @@ impl WaitingRoom {
     /// Where the request `number` is answered.
     pub(super) fn outlet_of(&self, number: u64) -> Option<Arc<Outlet>> {
         match self.all.lock().get(&number) {
-            Some(Waiting::Agent(agent)) => Some(Arc::clone(&agent.outlet)),
+            Some(Waiting::Agent(agent)) => Some(Arc::clone(agent.reply.outlet())),
             _ => None,
         }
     }
@@ -258,7 +258,7 @@ impl WaitingRoom {
     pub(super) fn passes(&self, number: u64) -> Option<(Arc<Outlet>, Box<str>)> {
         match self.all.lock().get(&number) {
             Some(Waiting::Agent(agent)) if agent.sees_list_as_it_is() => {
-                Some((Arc::clone(&agent.outlet), agent.id.clone()))
+                Some((Arc::clone(agent.reply.outlet()), agent.reply.id().into()))
             }
             _ => None,
         }
@@ -277,14 +277,14 @@ impl WaitingRoom {
         let all = self.all.lock();
         let mut running = all.values().filter_map(Waiting::running);
         let only = running.next().filter(|_| running.next().is_none());
-        only.map(|agent| Arc::clone(&agent.outlet))
+        only.map(|agent| Arc::clone(agent.reply.outlet()))
     }
 
     /// Where the newest of the requests that run is answered.
     pub(super) fn newest_outlet(&self) -> Option<Arc<Outlet>> {
         let all = self.all.lock();
         let newest = all.values().rev().find_map(Waiting::running);
-        newest.map(|agent| Arc::clone(&agent.outlet))
+        newest.map(|agent| Arc::clone(agent.reply.outlet()))
     }
 
     fn fail_where(&self, whom: impl Fn(&Waiting) -> bool, failure: &Failure, server: &Server) {
@@ -319,10 +319,10 @@ impl Waiting {
         match self {
             Self::Agent(waiting) if waiting.cancelled => {
                 server.metrics.cancelled.inc();
-                waiting.outlet.forgo();
                 let sent = waiting.epoch.is_some();
                 let effect = if sent { Effect::Unknown } else { waiting.effect_unsent() };
-                drop(waiting.answered.send(Ended::cancelled(effect)));
+                waiting.reply.forgo();
+                drop(waiting.answered.send(Ok(Ended::cancelled(effect))));
             }
             Self::Agent(waiting) => {
                 let failure = match failure {
@@ -339,10 +339,11 @@ impl Waiting {
                     Failure::Lost { .. } => server.metrics.lost.inc(),
                     _ => server.metrics.unavailable.inc(),
                 };
-                let answer =
-                    failure.answer(server.name(), &waiting.id, waiting.expects, waiting.call_id);
-                waiting.outlet.answer(answer, None);
-                drop(waiting.answered.send(Ended::failed(failure)));
+                let reply = waiting.reply;
+                let (expects, call_id) = (reply.expects(), reply.call_id());
+                let answer = failure.answer(server.name(), reply.id(), expects, call_id);
+                reply.answer(answer);
+                drop(waiting.answered.send(Ok(failure.ended())));
             }
             Self::Own(waiting, _) => drop(waiting.send(Err(failure.clone()))),
         }

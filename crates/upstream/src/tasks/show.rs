@@ -6,7 +6,8 @@ use memchr::memmem;
 use toolgate_admission::caller::Caller;
 use toolgate_admission::task_book::{Heard, Whose};
 use toolgate_admission::task_call::Made;
-use toolgate_mcp::{Edit, items, members, method, peek, text};
+use toolgate_json::{Edit, items, members, peek, text};
+use toolgate_mcp::method;
 
 use super::{RELATED, Role, shown_id};
 

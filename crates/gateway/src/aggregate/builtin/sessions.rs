@@ -32,14 +32,14 @@ fn told(done: Result<Value, Failed>) -> Ready<Result<String, Failed>> {
 
 fn session_list(session: &Arc<AgentSession>, arguments: &str) -> Result<Value, Failed> {
     Failed::unless_empty("session_list", arguments)?;
-    let desk = session.desk().ok_or_else(no_sessions)?;
-    Ok(desk.sessions.list(&session.grant().sessions))
+    let dial_in = session.dial_in().ok_or_else(no_sessions)?;
+    Ok(dial_in.driver.list(&session.grant().sessions))
 }
 
 fn tools_cache_reset(session: &Arc<AgentSession>, arguments: &str) -> Result<Value, Failed> {
-    let desk = session.desk().ok_or_else(no_sessions)?;
+    let dial_in = session.dial_in().ok_or_else(no_sessions)?;
     let given = Some(arguments).filter(|raw| *raw != "null");
-    desk.sessions.reset(given, &session.grant().sessions).map_err(|failure| match failure {
+    dial_in.driver.reset(given, &session.grant().sessions).map_err(|failure| match failure {
         SessionFailure::InvalidArguments { what } => Failed::invalid(&what),
         other => Failed { code: other.error_code(), text: other.text() },
     })

@@ -27,13 +27,13 @@ fn keep(key: EntryKey) -> (EntryKey, Option<Arc<ShowcaseEntry>>) {
     (key, Some(Arc::new(entry)))
 }
 
-struct Desk {
+struct Harness {
     memory: MemoryBackend,
     store: Arc<dyn Store>,
     records: Records,
 }
 
-impl Desk {
+impl Harness {
     fn new() -> Self {
         let (memory, now) = (MemoryBackend::default(), Timestamp::UNIX_EPOCH);
         let engine = Engine::inline(memory.clone(), EngineSettings::default(), now).unwrap();
@@ -56,22 +56,22 @@ impl Desk {
 
 #[tokio::test(start_paused = true)]
 async fn what_has_changed_is_one_transaction_with_one_row() {
-    let desk = Desk::new();
+    let harness = Harness::new();
     let (old, new) = (key("УТ", None), key("УТ", Some("trade")));
-    desk.records.note(Note::Showcase(vec![keep(old.clone())]));
-    desk.records.flush().await;
-    desk.records.note(Note::Showcase(vec![(old, None), keep(new.clone())]));
-    desk.records.note(Note::Showcase(vec![(key("never kept", None), None)]));
-    desk.records.flush().await;
-    assert_eq!(desk.kept().await, [new]);
+    harness.records.note(Note::Showcase(vec![keep(old.clone())]));
+    harness.records.flush().await;
+    harness.records.note(Note::Showcase(vec![(old, None), keep(new.clone())]));
+    harness.records.note(Note::Showcase(vec![(key("never kept", None), None)]));
+    harness.records.flush().await;
+    assert_eq!(harness.kept().await, [new]);
     assert_eq!(
-        desk.said().await,
+        harness.said().await,
         [
             "showcase: 1 tools of client/УТ kept",
             "showcase: client/never kept forgotten, client/УТ forgotten, 1 tools of client/УТ kept",
         ]
     );
-    let kept = Records::showcase(desk.store.as_ref()).await.unwrap();
+    let kept = Records::showcase(harness.store.as_ref()).await.unwrap();
     let entry = kept.first().unwrap();
     assert_eq!(entry.last_seen, Millis(7));
     assert!(entry.tools.values().all(|tool| tool.raw.get().contains(r#"{"default": 1.50}"#)));
@@ -79,29 +79,29 @@ async fn what_has_changed_is_one_transaction_with_one_row() {
 
 #[tokio::test(start_paused = true)]
 async fn of_many_a_row_names_a_few() {
-    let desk = Desk::new();
+    let harness = Harness::new();
     let many = (0..30).map(|n| keep(key(&format!("c{n:02}"), None)));
-    desk.records.note(Note::Showcase(many.collect()));
-    desk.records.flush().await;
-    let said = desk.said().await;
+    harness.records.note(Note::Showcase(many.collect()));
+    harness.records.flush().await;
+    let said = harness.said().await;
     assert!(said.len() == 1 && said[0].ends_with("client/c09 kept, and 20 more"), "{said:?}");
-    assert_eq!(desk.kept().await.len(), 30);
+    assert_eq!(harness.kept().await.len(), 30);
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_written_is_written_later_as_it_is_then() {
-    let desk = Desk::new();
-    desk.memory.set_broken(true);
+    let harness = Harness::new();
+    harness.memory.set_broken(true);
     let (stays, goes) = (key("stays", None), key("goes", None));
-    desk.records.note(Note::Showcase(vec![keep(stays.clone()), keep(goes.clone())]));
-    desk.records.flush().await;
-    desk.records.note(Note::Showcase(vec![(goes, None)]));
-    desk.records.flush().await;
-    desk.memory.set_broken(false);
-    assert!(desk.kept().await.is_empty());
+    harness.records.note(Note::Showcase(vec![keep(stays.clone()), keep(goes.clone())]));
+    harness.records.flush().await;
+    harness.records.note(Note::Showcase(vec![(goes, None)]));
+    harness.records.flush().await;
+    harness.memory.set_broken(false);
+    assert!(harness.kept().await.is_empty());
     // Nobody asks for it: it is tried again by itself.
     tokio::time::sleep(GATHER * 2).await;
-    desk.records.flush().await;
-    assert_eq!(desk.kept().await, [stays]);
-    assert_eq!(desk.said().await.len(), 1);
+    harness.records.flush().await;
+    assert_eq!(harness.kept().await, [stays]);
+    assert_eq!(harness.said().await.len(), 1);
 }

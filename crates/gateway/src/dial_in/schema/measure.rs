@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
-use toolgate_mcp::fold;
+use toolgate_json::fold;
 use toolgate_session::referred;
 
 /// The most steps.

@@ -7,7 +7,6 @@ use toolgate_admission::access::Grant;
 use toolgate_admission::admit::{Admission, Sender};
 use toolgate_admission::caller::Caller;
 use toolgate_admission::list_kind::Kind;
-use toolgate_admission::multi_round::{Newer, Steps};
 use toolgate_mcp::Notification;
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::link::{Agent, Asked, Link, Server};
@@ -44,7 +43,7 @@ impl Agent for AgentSession {
     }
 
     fn is_standing(&self) -> bool {
-        self.standing().is_some()
+        self.is_standing()
     }
 
     fn general(&self) -> &Arc<Outlet> {
@@ -73,10 +72,6 @@ impl Agent for AgentSession {
 
     fn hear_general(&self, server: &Server, notification: &Notification<'_>, body: &Bytes) {
         self.hear_general(server, notification, body);
-    }
-
-    fn take_steps(&self, outlet: u64) -> Option<(Steps, Newer)> {
-        self.standing()?.take_steps(outlet)
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, Weak};
 
 use tokio::time::Instant;
 use toolgate_admission::clearance::Closed;
+use toolgate_json::quote;
 use toolgate_mcp::{Payload, Response, method, write};
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::link::{Asked, Asker, Link};
@@ -45,7 +46,7 @@ impl AgentSession {
                     }
                     Payload::Error(_) => None,
                 };
-                let task = task.map(|(part, own)| (part, write::quote(&own)));
+                let task = task.map(|(part, own)| (part, quote(&own)));
                 let mut changes = vec![(id, &*theirs)];
                 changes.extend(task.as_ref().map(|(part, own)| (*part, own.as_str())));
                 if link.is_up_in(asked.epoch)

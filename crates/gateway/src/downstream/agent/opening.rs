@@ -12,12 +12,12 @@ use tokio_util::task::TaskTracker;
 use toolgate_admission::access::Grant;
 use toolgate_admission::admit::{Admission, Sender};
 use toolgate_audit::Hash;
-use toolgate_mcp::{peek, text};
+use toolgate_json::{peek, text};
 use toolgate_upstream::event_buffer::Outlet;
 use toolgate_upstream::resubscribe::Wishes;
 
-use super::{AgentSession, Aggregate, ClientState};
-use crate::dial_in::Desk;
+use super::{AgentSession, Aggregate};
+use crate::dial_in::DialIn;
 use crate::downstream::change_tracking::Sight;
 use crate::downstream::coarse_timer::Pace;
 use crate::downstream::endpoint::Endpoint;
@@ -31,9 +31,10 @@ pub(crate) struct Opening {
     /// The `params` of its `initialize`.
     pub(crate) params: Bytes,
     pub(crate) grant: Arc<Grant>,
-    pub(crate) desk: Option<Arc<Desk>>,
-    /// If it is to stand for clients of protocol 2026-07-28.
-    pub(crate) standing: Option<Box<dyn ClientState>>,
+    pub(crate) dial_in: Option<Arc<DialIn>>,
+    /// What the audit and policies know its clients by, if it stands for clients of protocol
+    /// 2026-07-28.
+    pub(crate) standing: Option<Arc<str>>,
     /// What serves it where all servers are shown.
     pub(crate) aggregate: &'static dyn Aggregate,
 }
@@ -45,15 +46,13 @@ impl AgentSession {
         pace: Arc<Pace>,
         admission: Arc<Admission>,
     ) -> Arc<Self> {
-        let Opening { id, key, endpoint, params, grant, desk, standing, aggregate } = opening;
+        let Opening { id, key, endpoint, params, grant, dial_in, standing, aggregate } = opening;
         let client = std::str::from_utf8(&params).ok().and_then(|params| {
             Some(text(peek(params, &["clientInfo", "name"]).ok()??)?.as_ref().into())
         });
         let via = endpoint.via();
-        let agent_session = match &standing {
-            Some(standing) => Arc::clone(standing.known_as()),
-            None => public(&id),
-        };
+        let is_standing = standing.is_some();
+        let agent_session = standing.unwrap_or_else(|| public(&id));
         Arc::new(Self {
             id,
             key,
@@ -63,7 +62,7 @@ impl AgentSession {
             grant: ArcSwap::new(grant),
             admission,
             version: OnceLock::new(),
-            desk,
+            dial_in,
             running: Arc::default(),
             links: ArcSwap::default(),
             former: Mutex::default(),
@@ -74,7 +73,7 @@ impl AgentSession {
             next_asked: AtomicU64::new(1),
             wishes: Wishes::default(),
             aggregate,
-            standing,
+            is_standing,
             sight: Sight::default(),
             listening: AtomicBool::new(false),
             readers: AtomicUsize::new(0),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use toolgate_audit::Outcome;
 use toolgate_gateway::channel::SendError;
-use toolgate_mcp::peek;
+use toolgate_json::peek;
 
 use super::{VERSION, called, meta, modern, older, older_call};
 use crate::script::{Kind, Sent, settle};

@@ -7,7 +7,7 @@ use crate::bed::{Bed, shared};
 use crate::client::{Client, ask};
 use crate::script::{Connect, Kind, Peer, WELCOME};
 use toolgate_gateway::channel::SendError;
-use toolgate_mcp::peek;
+use toolgate_json::peek;
 
 const ABLE: &str = "io.modelcontextprotocol/clientCapabilities";
 

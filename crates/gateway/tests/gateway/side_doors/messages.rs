@@ -2,32 +2,8 @@
 //!
 //! Start at [`body`].
 
+use toolgate_dice::Dice;
 use toolgate_mcp::method;
-
-/// Splitmix64.
-pub(super) struct Dice(pub(super) u64);
-
-impl Dice {
-    fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(super) fn one_in(&mut self, n: u64) -> bool {
-        self.roll().is_multiple_of(n)
-    }
-
-    pub(super) fn below(&mut self, n: usize) -> usize {
-        usize::try_from(self.roll() % n as u64).unwrap()
-    }
-
-    fn pick<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of.get(self.below(of.len())).copied().unwrap_or_default()
-    }
-}
 
 const UNKNOWN: [&str; 10] = [
     "x/y",

@@ -1,8 +1,10 @@
 //! Laws every document obeys, tried on the same random worlds.
 
+use toolgate_dice::Dice;
+
 use super::{
     CALLS, Engine, compile,
-    world::{self, Cond, Doc, Ent, J, Pred, RCall, Rng, Shade},
+    world::{self, Cond, Doc, Ent, J, Pred, RCall, Shade},
     write,
 };
 use crate::{Effect, Known, Policy, Verdict};
@@ -35,9 +37,9 @@ fn run(text: &str, calls: &[RCall]) -> Vec<Verdict> {
         .collect()
 }
 
-fn each_world(mut check: impl FnMut(&mut Rng, Doc, Vec<RCall>)) {
+fn each_world(mut check: impl FnMut(&mut Dice, Doc, Vec<RCall>)) {
     for seed in 0..WORLDS {
-        let mut rng = Rng(seed ^ 0xabcd);
+        let mut rng = Dice::new(seed ^ 0xabcd);
         let mut doc = world::document(&mut rng);
         compile(&mut doc);
         let calls = world::calls(&mut rng, CALLS);

@@ -3,30 +3,15 @@
 
 use std::collections::BTreeMap;
 
-/// Splitmix64: small, seeded, good enough.
-pub(super) struct Rng(pub(super) u64);
+use toolgate_dice::Dice;
 
-impl Rng {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
+/// Parts of a world that may be there or not.
+trait Maybe: Sized {
+    fn some<T>(&mut self, percent: u64, make: impl FnOnce(&mut Self) -> T) -> Option<T>;
+    fn several<T>(&mut self, percent: u64, make: impl Fn(&mut Self) -> T) -> Vec<T>;
+}
 
-    pub(super) fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-
-    pub(super) fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-
-    pub(super) fn pick<T: Clone>(&mut self, of: &[T]) -> T {
-        of[usize::try_from(self.below(of.len() as u64)).unwrap()].clone()
-    }
-
+impl Maybe for Dice {
     fn some<T>(&mut self, percent: u64, make: impl FnOnce(&mut Self) -> T) -> Option<T> {
         if self.chance(percent) { Some(make(self)) } else { None }
     }
@@ -70,7 +55,7 @@ impl J {
     }
 }
 
-pub(super) fn number(rng: &mut Rng, hundredths: i64) -> J {
+pub(super) fn number(rng: &mut Dice, hundredths: i64) -> J {
     let (sign, abs) = (if hundredths < 0 { "-" } else { "" }, hundredths.abs());
     let decimal = format!("{sign}{}.{:02}", abs / 100, abs % 100);
     let text = match rng.below(3) {
@@ -101,7 +86,7 @@ pub(super) const PATTERNS: [Pattern; 4] = [
     ("a.*", |s| s.contains('a'), |s| s.starts_with('a')),
 ];
 
-fn scalar(rng: &mut Rng) -> J {
+fn scalar(rng: &mut Dice) -> J {
     match rng.below(10) {
         0 => J::Null,
         1 => J::Bool(rng.chance(50)),
@@ -263,9 +248,9 @@ const WINDOWS: [Win; 5] =
 /// 2026-01-05T00:00:00Z, a Monday.
 pub(super) const START: i64 = 1_767_571_200;
 
-fn operand(rng: &mut Rng, path: &str, op: &'static str) -> J {
+fn operand(rng: &mut Dice, path: &str, op: &'static str) -> J {
     if path == "time.weekday" && matches!(op, "eq" | "neq" | "lt" | "lte" | "gt" | "gte") {
-        let day = 100 * i64::try_from(1 + rng.below(7)).unwrap();
+        let day = 100 * (1 + rng.below(7));
         return J::Num(day, (day / 100).to_string());
     }
     match op {
@@ -299,7 +284,7 @@ fn operand(rng: &mut Rng, path: &str, op: &'static str) -> J {
     }
 }
 
-fn condition(rng: &mut Rng) -> Cond {
+fn condition(rng: &mut Dice) -> Cond {
     let path = if rng.chance(80) { rng.pick(&ARGS) } else { rng.pick(&FACTS) };
     let mut op = rng.pick(&OPS);
     if path == "time.weekday"
@@ -310,7 +295,7 @@ fn condition(rng: &mut Rng) -> Cond {
     Cond { path, op, value: operand(rng, path, op) }
 }
 
-fn predicate(rng: &mut Rng, depth: usize) -> Pred {
+fn predicate(rng: &mut Dice, depth: usize) -> Pred {
     match rng.below(10) {
         0 if depth < 2 => Pred::Any((0..2).map(|_| predicate(rng, depth + 1)).collect()),
         1 | 2 if depth < 2 => Pred::Not(Box::new(predicate(rng, depth + 1))),
@@ -321,11 +306,11 @@ fn predicate(rng: &mut Rng, depth: usize) -> Pred {
     }
 }
 
-fn limits(rng: &mut Rng) -> Vec<Lim> {
+fn limits(rng: &mut Dice) -> Vec<Lim> {
     let mut names = vec!["c1", "c2", "{tool}_c", "global.g"];
     let mut out = Vec::new();
     while out.len() < 2 && rng.chance(25) {
-        let at = usize::try_from(rng.below(names.len() as u64)).unwrap();
+        let at = rng.below(names.len());
         let counter = names.remove(at);
         // All uses of a global counter must agree.
         let global = counter.starts_with("global.");
@@ -342,7 +327,7 @@ fn limits(rng: &mut Rng) -> Vec<Lim> {
     out
 }
 
-fn rules(rng: &mut Rng) -> Vec<IRule> {
+fn rules(rng: &mut Dice) -> Vec<IRule> {
     let mut out: Vec<IRule> = Vec::new();
     while out.len() < 2 && rng.chance(16) {
         let name = format!("r{}", out.len());
@@ -360,7 +345,7 @@ fn rules(rng: &mut Rng) -> Vec<IRule> {
     out
 }
 
-fn intercept_conditions(rng: &mut Rng) -> Vec<Cond> {
+fn intercept_conditions(rng: &mut Dice) -> Vec<Cond> {
     (0..=rng.below(2))
         .map(|_| {
             let path = rng.pick(&["args.a", "args.b", "args.n", "args.o.k", "args.l"]);
@@ -370,15 +355,15 @@ fn intercept_conditions(rng: &mut Rng) -> Vec<Cond> {
         .collect()
 }
 
-fn shadow(rng: &mut Rng, percent: u64) -> Shade {
+fn shadow(rng: &mut Dice, percent: u64) -> Shade {
     match rng.chance(percent) {
         false => Shade::No,
         true if rng.chance(50) => Shade::Always,
-        true => Shade::Until(START + 86_400 * i64::try_from(rng.below(3)).unwrap()),
+        true => Shade::Until(START + 86_400 * rng.below(3)),
     }
 }
 
-fn entry(rng: &mut Rng, place: char) -> Ent {
+fn entry(rng: &mut Dice, place: char) -> Ent {
     let actions: &[&str] = match place {
         't' => &["allow", "deny", "hide", "hide", "require_approval"],
         'c' => &["allow", "allow", "allow", "deny", "hide"],
@@ -399,7 +384,7 @@ fn entry(rng: &mut Rng, place: char) -> Ent {
     }
 }
 
-pub(super) fn document(rng: &mut Rng) -> Doc {
+pub(super) fn document(rng: &mut Dice) -> Doc {
     let mut tools = BTreeMap::new();
     for _ in 0..rng.below(5) {
         tools.insert(rng.pick(&KEYS), entry(rng, 't'));
@@ -422,7 +407,7 @@ pub(super) fn document(rng: &mut Rng) -> Doc {
     }
 }
 
-fn arguments(rng: &mut Rng) -> J {
+fn arguments(rng: &mut Dice) -> J {
     let mut members = Vec::new();
     for (key, percent) in [("a", 75), ("b", 60), ("n", 85), ("a.b", 40)] {
         if rng.chance(percent) {
@@ -440,7 +425,7 @@ fn arguments(rng: &mut Rng) -> J {
         members.push(("o".into(), object));
     }
     if rng.chance(60) {
-        let item = |rng: &mut Rng| {
+        let item = |rng: &mut Dice| {
             if rng.chance(30) { J::Obj(vec![("k".into(), scalar(rng))]) } else { scalar(rng) }
         };
         let list = if rng.chance(85) {
@@ -454,9 +439,9 @@ fn arguments(rng: &mut Rng) -> J {
 }
 
 /// A few calls in a row, often alike, so that counters, repeats and loops matter.
-pub(super) fn calls(rng: &mut Rng, count: usize) -> Vec<RCall> {
+pub(super) fn calls(rng: &mut Dice, count: usize) -> Vec<RCall> {
     let mut out: Vec<RCall> = Vec::new();
-    let mut at = START + i64::try_from(rng.below(86_400)).unwrap();
+    let mut at = START + rng.below(86_400);
     for _ in 0..count {
         at += rng.pick(&[0, 0, 1, 20, 60, 89, 90, 3600, 80_000]);
         let mut call = match out.last() {

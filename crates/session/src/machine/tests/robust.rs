@@ -1,16 +1,12 @@
 //! For any input of a client: no panic, no deep recursion, and all output is JSON.
 
 use serde_json::{Value, json};
+use toolgate_dice::Dice;
 
 use super::{Harness, card};
 
-/// splitmix64
-fn next(state: &mut u64) -> usize {
-    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mut z = *state;
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    usize::try_from((z ^ (z >> 31)) >> 33).unwrap()
+fn next(dice: &mut Dice) -> usize {
+    usize::try_from(dice.roll() >> 33).unwrap()
 }
 
 fn frames() -> Vec<String> {
@@ -28,20 +24,20 @@ fn frames() -> Vec<String> {
     .collect()
 }
 
-fn spoil(state: &mut u64, frame: &str) -> String {
+fn spoil(dice: &mut Dice, frame: &str) -> String {
     let mut chars: Vec<char> = frame.chars().collect();
-    for _ in 0..=next(state) % 3 {
+    for _ in 0..=next(dice) % 3 {
         if chars.is_empty() {
             break;
         }
-        let at = next(state) % chars.len();
-        match next(state) % 4 {
+        let at = next(dice) % chars.len();
+        match next(dice) % 4 {
             0 => drop(chars.remove(at)),
             1 => chars
-                .insert(at, ['{', '}', '[', ']', '"', ',', ':', '\\', '0', 'n'][next(state) % 10]),
+                .insert(at, ['{', '}', '[', ']', '"', ',', ':', '\\', '0', 'n'][next(dice) % 10]),
             2 => chars.truncate(at + 1),
             _ => {
-                let code = u32::try_from(next(state) % 0x500).unwrap();
+                let code = u32::try_from(next(dice) % 0x500).unwrap();
                 chars[at] = char::from_u32(code).unwrap_or('x');
             }
         }
@@ -53,14 +49,14 @@ fn spoil(state: &mut u64, frame: &str) -> String {
 fn corrupted_frames_are_harmless() {
     let frames = frames();
     for seed in 0..3_000 {
-        let mut state = seed;
+        let mut dice = Dice::new(seed);
         let mut harness = Harness::new();
         harness.join(1, "u1", "client", &["find"]);
         harness.call(1, "find", "{}");
         harness.open(2, None);
         for _ in 0..4 {
-            let frame = frames[next(&mut state) % frames.len()].as_str();
-            let (socket, text) = (1 + next(&mut state) as u64 % 2, spoil(&mut state, frame));
+            let frame = frames[next(&mut dice) % frames.len()].as_str();
+            let (socket, text) = (1 + next(&mut dice) as u64 % 2, spoil(&mut dice, frame));
             for line in harness.say_text(socket, &text) {
                 let json = line.splitn(3, ' ').nth(2).filter(|_| line.starts_with("send"));
                 let json =

@@ -10,8 +10,9 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use toolgate_json::{items, peek};
 use toolgate_mcp::modern::key;
-use toolgate_mcp::{Incoming, Limits, Message, Notification, items, method, parse_server, peek};
+use toolgate_mcp::{Incoming, Limits, Message, Notification, method, parse_server};
 
 use super::{FIRST_PAUSE, HEARING, LONGEST_PAUSE, Link, Listening};
 use crate::era::Era;

@@ -1,6 +1,8 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use toolgate_admission::expects::Expects;
+
 use super::*;
 use crate::channel::{BoxFuture, Channel, Connector, Inbox, SendError};
 use crate::event_buffer::First;
@@ -36,11 +38,8 @@ fn wait(room: &WaitingRoom, session: u64, id: &str) -> (u64, Arc<Outlet>) {
     let outlet = Arc::new(Outlet::expecting(number, 1));
     let waiting = AgentWaiting {
         session,
-        outlet: Arc::clone(&outlet),
-        id: id.into(),
+        reply: Reply::new(&outlet, id, Expects::Other),
         token: Some("\"t\"".into()),
-        call_id: None,
-        expects: Expects::Other,
         mapped: false,
         withheld: false,
         role: Role::Call,
