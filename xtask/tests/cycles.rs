@@ -1,4 +1,4 @@
-//! No top-level module of a crate depends on itself by way of others.
+//! No top-level module of a crate depends on itself through others.
 //!
 //! An edge is a path `crate::module`, or `crate::Name` where the crate's root re-exports `Name` of a
 //! module. Test modules are left out.
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Of each module: the modules that it uses, and the files that do so.
+/// For each module: the modules that it uses, and the files that do so.
 type Edges = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
 
 #[test]
@@ -34,7 +34,7 @@ fn no_crate_has_a_cycle_between_its_modules() {
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
 }
 
-/// What to do about a cycle, with each of its edges and the files that make it.
+/// Advice about a cycle, with each of its edges and their files.
 fn described(name: &str, cycle: &BTreeSet<String>, edges: &Edges) -> String {
     let mut text = format!(
         "`{name}`: {} modules depend on each other; move what they share below them:",
@@ -93,7 +93,7 @@ fn edges(files: &BTreeMap<String, String>) -> Edges {
     edges
 }
 
-/// The text without comments and without what follows its first module of tests.
+/// The text without comments and without everything after its first test module.
 fn code(text: &str) -> String {
     let is_tests = |(at, _): &(usize, &str)| {
         let rest = text[*at..].trim_start_matches("#[cfg(test)]").trim_start();

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
-use toolgate_audit::{Draft, Kind};
+use toolgate_audit::{Draft, RowKind};
 use toolgate_control::{Control, Person, Role, View};
 use toolgate_gateway::{Clock, Gateway};
 use toolgate_store::{Change, Store};
@@ -135,7 +135,7 @@ impl Ask {
 
     /// The audit row of this request.
     pub(crate) fn row(&self, message: &str) -> Draft {
-        let mut row = Draft::new(Kind::Admin, self.admin.now());
+        let mut row = Draft::new(RowKind::Admin, self.admin.now());
         row.person = Some(Arc::clone(&self.who.name));
         row.message = Some(message.into());
         row

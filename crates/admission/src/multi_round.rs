@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 use toolgate_audit::{Effect, Outcome};
-use toolgate_store::{Ending, Permit, Ticket};
+use toolgate_store::{Completion, Permit, Ticket};
 
 use crate::admit::{Admission, Sender, Wanted};
 use crate::clearance::Heads;
@@ -119,7 +119,7 @@ impl<'a> AuditedCall<'a> {
             Step::Asks(done) => {
                 if let Some(ticket) = self.ticket.take() {
                     let (outcome, now) = (Outcome::InputRequired, self.admission.now());
-                    let ending = Ending::new(outcome, Effect::Unknown, now);
+                    let ending = Completion::new(outcome, Effect::Unknown, now);
                     // The next leg finds the call only if this is written by then.
                     if let Err(error) = finish_in_time(ticket, ending).await {
                         tracing::error!(%error, "the end of a round is not recorded yet");

@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 use tokio::time::Instant;
 use toolgate_policy::Outcome as Ownership;
-use toolgate_store::failpoint::{Point, reach};
-use toolgate_store::{Ending, Permit, Ticket};
+use toolgate_store::failpoint::{Failpoint, reach};
+use toolgate_store::{Completion, Permit, Ticket};
 
 use crate::admit::{Admission, Wanted};
 use crate::contained::{Work, contained};
@@ -90,7 +90,7 @@ async fn call<D: Delivery>(
         Ok(admitted) => admitted.split(),
         Err(refused) => return delivery.refuse(&refused),
     };
-    reach(Point::BeforeSend);
+    reach(Failpoint::BeforeSend);
     let sent = Instant::now();
     let mut audited = AuditedCall::new(&admission, &wanted, ticket);
     let ended = {
@@ -104,7 +104,7 @@ async fn call<D: Delivery>(
             }
         }
     };
-    reach(Point::AfterAnswer);
+    reach(Failpoint::AfterAnswer);
     let Some((ticket, wanted)) = audited.last_round(rounds).await else { return };
     let times = Times { began, sent: D::HAS_PEER.then_some(sent) };
     finish(&admission, wanted, ticket, ended, times).await;
@@ -130,7 +130,7 @@ async fn finish(
         // The call is in flight until its task ends.
         return keep(admission, wanted, ticket, *made, times.began);
     }
-    let mut ending = Ending::new(ended.outcome, ended.effect, admission.now());
+    let mut ending = Completion::new(ended.outcome, ended.effect, admission.now());
     ending.error_code = ended.code.map(Into::into);
     (ending.message, ending.stays_counted) = (ended.message, ended.stays_counted);
     let elapsed = |since: Instant| u64::try_from(since.elapsed().as_millis()).ok();
@@ -142,7 +142,7 @@ async fn finish(
 }
 
 /// Ownership is recorded before the agent can use what it owns.
-async fn record_first(ticket: Ticket, ending: Ending, withheld: Withheld) {
+async fn record_first(ticket: Ticket, ending: Completion, withheld: Withheld) {
     let recorded = if ending.ownership == Ownership::default() {
         ticket.finish(ending);
         Ok(())

@@ -18,7 +18,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use toolgate_audit::{Effect, Outcome};
-use toolgate_store::{Ending, Ticket};
+use toolgate_store::{Completion, Ticket};
 
 use crate::admit::{Admission, Wanted};
 use crate::contained::contained;
@@ -122,7 +122,7 @@ impl Admission {
             return;
         }
         if let Some((outcome, effect)) = heard.ending(false) {
-            let ending = Ending::new(outcome, effect, self.now());
+            let ending = Completion::new(outcome, effect, self.now());
             self.store().end_task(&name(grant, server, own), ending);
         }
     }
@@ -202,7 +202,7 @@ impl Open {
     }
 
     async fn finish(self, outcome: Outcome, effect: Effect, news: Heard, began: Instant) {
-        let mut ending = Ending::new(outcome, effect, self.admission.now());
+        let mut ending = Completion::new(outcome, effect, self.admission.now());
         ending.total_ms = u64::try_from(began.elapsed().as_millis()).ok();
         ending.upstream_ms = ending.total_ms;
         match (&news.result, &self.watched) {

@@ -9,7 +9,7 @@ use http::Method;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use toolgate_control::visible;
-use toolgate_store_sqlite::Outside;
+use toolgate_store_sqlite::ReadOnlyStore;
 
 use crate::admin_client::AdminClient;
 use crate::args::{DoctorArgs, OneOutput};
@@ -70,7 +70,7 @@ fn checks(args: &DoctorArgs) -> Vec<Check> {
         checks.push(Check::fail("data_folder", why.to_string(), None));
         return checks;
     }
-    let mut outside = match Outside::open(&folder) {
+    let mut outside = match ReadOnlyStore::open(&folder) {
         Ok(Some(outside)) => outside,
         Ok(None) => {
             let message = format!("`{shown}` holds no data yet");

@@ -34,7 +34,7 @@ pub(crate) fn access(
         let policy = Some(Arc::clone(policy));
         Arc::new(Grant { label: LOCAL.into(), policy, ..Grant::default() })
     });
-    let is_revoked = |grant: &&store::Grant| grant.revoked.is_some();
+    let is_revoked = |grant: &&store::StoredGrant| grant.revoked.is_some();
     let revoked = snapshot.grants.iter().filter(is_revoked);
     let revoked: HashSet<&str> = revoked.map(|grant| &*grant.label).collect();
     let in_store = || snapshot.grants.iter().filter(|grant| !is_revoked(grant));
@@ -56,10 +56,10 @@ fn frozen(snapshot: &Snapshot) -> Frozen {
     let mut frozen = Frozen::default();
     for freeze in &snapshot.freezes {
         match &freeze.what {
-            store::Frozen::All => frozen.all = true,
-            store::Frozen::Grant(label) => drop(frozen.grants.insert(Arc::clone(label))),
-            store::Frozen::Server(name) => drop(frozen.servers.insert(Arc::clone(name))),
-            store::Frozen::Session(id) => drop(frozen.sessions.insert(Arc::clone(id))),
+            store::FreezeTarget::All => frozen.all = true,
+            store::FreezeTarget::Grant(label) => drop(frozen.grants.insert(Arc::clone(label))),
+            store::FreezeTarget::Server(name) => drop(frozen.servers.insert(Arc::clone(name))),
+            store::FreezeTarget::Session(id) => drop(frozen.sessions.insert(Arc::clone(id))),
         }
     }
     frozen
@@ -80,7 +80,7 @@ fn of_file_grant(grant: &GrantConfig, policies: &Policies) -> Arc<Grant> {
     })
 }
 
-fn of_stored_grant(grant: &store::Grant, policies: &Policies) -> Arc<Grant> {
+fn of_stored_grant(grant: &store::StoredGrant, policies: &Policies) -> Arc<Grant> {
     let policy = grant.policy.as_ref().and_then(|name| policies.by_name.get(&**name)).cloned();
     Arc::new(Grant {
         id: Some(Arc::clone(&grant.id)),
@@ -176,9 +176,9 @@ mod tests {
     fn freezes_are_those_of_the_store() {
         let freeze = |what| store::Freeze { id: "f".into(), what, created: Timestamp::UNIX_EPOCH };
         let freezes = vec![
-            freeze(store::Frozen::Grant("a".into())),
-            freeze(store::Frozen::Server("s".into())),
-            freeze(store::Frozen::Session("u".into())),
+            freeze(store::FreezeTarget::Grant("a".into())),
+            freeze(store::FreezeTarget::Server("s".into())),
+            freeze(store::FreezeTarget::Session("u".into())),
         ];
         let mut snapshot = Snapshot { freezes, generation: 7, ..Snapshot::default() };
         let some = access(&config(GRANTS), &snapshot, &with_policy()).unwrap();
@@ -186,7 +186,7 @@ mod tests {
         let frozen = &some.frozen;
         assert!(!frozen.all && frozen.grants.contains("a"));
         assert!(frozen.servers.contains("s") && frozen.sessions.contains("u"));
-        snapshot.freezes = vec![freeze(store::Frozen::All)];
+        snapshot.freezes = vec![freeze(store::FreezeTarget::All)];
         assert!(access(&config(GRANTS), &snapshot, &with_policy()).unwrap().frozen.all);
     }
 }

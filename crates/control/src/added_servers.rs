@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use parking_lot::Mutex;
 use toolgate_config::{Config, Problem, ServerConfig, render};
 use toolgate_policy::Severity;
-use toolgate_store::Kept;
+use toolgate_store::Document;
 
 use crate::finding::Finding;
 use crate::literal_secrets::literal_secrets;
@@ -45,7 +45,7 @@ impl AddedServers {
     }
 
     /// The entries that can be used; the others are logged.
-    pub(crate) fn parse_all(&self, kept: &[Kept]) -> Vec<ServerConfig> {
+    pub(crate) fn parse_all(&self, kept: &[Document]) -> Vec<ServerConfig> {
         let mut servers = Vec::new();
         for kept in kept {
             match self.parse(&kept.key, &kept.json) {
@@ -117,8 +117,8 @@ mod tests {
     use super::*;
     use crate::test_config::config;
 
-    fn kept(name: &str, json: &str) -> Kept {
-        Kept { space: SERVERS.into(), key: name.into(), json: json.into() }
+    fn kept(name: &str, json: &str) -> Document {
+        Document { space: SERVERS.into(), key: name.into(), json: json.into() }
     }
 
     #[test]

@@ -20,7 +20,7 @@ use toolgate_audit::{Draft, Hash};
 use toolgate_config::{Listen, ServerConfig};
 use toolgate_gateway::Gateway;
 use toolgate_policy::{Known, Policy};
-use toolgate_store::{Change, Kept, Snapshot, Store};
+use toolgate_store::{Change, Document, Snapshot, Store};
 
 use crate::access::access;
 use crate::added_servers::{AddedServers, SERVERS, servers};
@@ -95,7 +95,7 @@ pub struct Summary {
 /// What the store holds.
 struct StoreState {
     snapshot: Snapshot,
-    servers: Vec<Kept>,
+    servers: Vec<Document>,
     local: Option<LocalMode>,
 }
 
@@ -204,7 +204,7 @@ impl Control {
 
     /// Compiles and tests the policies of a file without the lock of changes.
     async fn compile_aside(&self, file: &FileState) -> Result<Compiled, NotActive> {
-        let added = self.parts.store.kept(SERVERS).await?;
+        let added = self.parts.store.documents(SERVERS).await?;
         let servers = servers(&file.config, self.parts.added_servers.parse_all(&added));
         let names: Vec<String> = servers.into_iter().map(|server| server.name).collect();
         let (file, checked) = (file.clone(), Arc::clone(&self.checked));
@@ -256,8 +256,8 @@ impl Control {
 
     async fn read_store(&self) -> Result<StoreState, NotActive> {
         let snapshot = self.parts.store.snapshot().await?;
-        let servers = self.parts.store.kept(SERVERS).await?;
-        let local = self.parts.store.kept(local_mode::SPACE).await?;
+        let servers = self.parts.store.documents(SERVERS).await?;
+        let local = self.parts.store.documents(local_mode::SPACE).await?;
         let local = local.first().map(|kept| LocalMode::parse(&kept.json));
         Ok(StoreState { snapshot, servers, local })
     }

@@ -7,9 +7,9 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use toolgate_audit::{Draft, Hash, Kind};
+use toolgate_audit::{Draft, Hash, RowKind};
 use toolgate_config::Config;
-use toolgate_store::{Change, Kept};
+use toolgate_store::{Change, Document};
 
 use crate::policies::Meanings;
 
@@ -20,9 +20,9 @@ pub(crate) const SPACE: &str = "file_policies";
 pub(crate) type Edit = (Option<Change>, Draft);
 
 /// The policies that were last recorded.
-pub(crate) fn recorded(kept: &[Kept]) -> Meanings {
+pub(crate) fn recorded(kept: &[Document]) -> Meanings {
     let meaning =
-        |kept: &Kept| (kept.key.as_ref().to_owned(), kept.json.trim_matches('"').to_owned());
+        |kept: &Document| (kept.key.as_ref().to_owned(), kept.json.trim_matches('"').to_owned());
     kept.iter().map(meaning).collect()
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn rows(
     edits.retain(|(_, row)| !row.policy.as_deref().is_some_and(comes_or_goes));
     let changes = rest(old, new);
     if !changes.is_empty() {
-        let mut row = Draft::new(Kind::Admin, now);
+        let mut row = Draft::new(RowKind::Admin, now);
         row.message = Some(format!("toolgate.yaml was edited: {}", changes.join(", ")).into());
         edits.push((None, row));
     }
@@ -72,10 +72,12 @@ pub(crate) fn rows(
 fn policy(name: &str, meaning: Option<&String>, what: &str, now: Timestamp) -> Edit {
     let (space, key): (Arc<str>, Arc<str>) = (SPACE.into(), name.into());
     let change = match meaning {
-        Some(hash) => Change::Keep(Kept { space, key, json: format!("\"{hash}\"").into() }),
-        None => Change::Rewrite { space, keep: Vec::new(), forget: vec![key] },
+        Some(hash) => {
+            Change::PutDocument(Document { space, key, json: format!("\"{hash}\"").into() })
+        }
+        None => Change::ReplaceDocuments { space, keep: Vec::new(), forget: vec![key] },
     };
-    let mut row = Draft::new(Kind::Policy, now);
+    let mut row = Draft::new(RowKind::Policy, now);
     row.policy = Some(Arc::from(name));
     row.policy_hash = meaning.and_then(|hash| Hash::parse(hash).ok());
     row.message = Some(format!("the configuration {what} `{name}`").into());
@@ -144,7 +146,7 @@ mod tests {
         let changes: Vec<_> = rows
             .iter()
             .map(|(change, row)| {
-                assert_eq!(change.is_some(), row.kind == Kind::Policy);
+                assert_eq!(change.is_some(), row.kind == RowKind::Policy);
                 let hash = row.policy_hash.map(|hash| hash.0[0]);
                 (row.kind, row.policy.as_deref(), hash, row.message.as_deref().unwrap())
             })
@@ -152,21 +154,21 @@ mod tests {
         assert_eq!(
             changes,
             [
-                (Kind::Policy, Some("new"), Some(5), "the configuration has a new policy `new`"),
+                (RowKind::Policy, Some("new"), Some(5), "the configuration has a new policy `new`"),
                 (
-                    Kind::Policy,
+                    RowKind::Policy,
                     Some("other"),
                     Some(4),
                     "the configuration has another text for the policy `other`"
                 ),
                 (
-                    Kind::Policy,
+                    RowKind::Policy,
                     Some("gone"),
                     None,
                     "the configuration no longer has the policy `gone`"
                 ),
                 (
-                    Kind::Admin,
+                    RowKind::Admin,
                     None,
                     None,
                     "toolgate.yaml was edited: grant `a` changed, grant `c` added, grant `b` \
@@ -187,8 +189,8 @@ mod tests {
         for (change, row) in edits {
             let name = row.policy.as_deref().unwrap().to_owned();
             match change.unwrap() {
-                Change::Keep(new) => kept.extend(super::recorded(&[new])),
-                Change::Rewrite { forget, .. } => drop(kept.remove(&*forget[0])),
+                Change::PutDocument(new) => kept.extend(super::recorded(&[new])),
+                Change::ReplaceDocuments { forget, .. } => drop(kept.remove(&*forget[0])),
                 other => panic!("{name}: {other:?}"),
             }
         }

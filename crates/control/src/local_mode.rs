@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 use toolgate_config::{Config, Listen};
-use toolgate_store::{Change, Kept};
+use toolgate_store::{Change, Document};
 
 /// The space of the store in which the decision is kept.
 pub const SPACE: &str = "local";
@@ -42,7 +42,7 @@ impl LocalMode {
     /// The change that keeps the decision.
     pub fn keep(&self) -> Change {
         let json = serde_json::to_string(self).unwrap_or_default();
-        Change::Keep(Kept { space: SPACE.into(), key: KEY.into(), json: json.into() })
+        Change::PutDocument(Document { space: SPACE.into(), key: KEY.into(), json: json.into() })
     }
 }
 
@@ -108,7 +108,7 @@ mod tests {
         assert_eq!(decided("", Some(&enabled), true), ON);
         assert_eq!(decided("grants: [{ label: a, token: env:A }]", Some(&enabled), true), ON);
         assert_eq!(decided("grants: [{ label: b, token: env:B }]", Some(&enabled), true), ENDS);
-        let Change::Keep(kept) = enabled.keep() else { panic!("it is kept") };
+        let Change::PutDocument(kept) = enabled.keep() else { panic!("it is kept") };
         assert_eq!(LocalMode::parse(&kept.json), enabled);
     }
 

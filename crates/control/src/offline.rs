@@ -6,7 +6,7 @@ use toolgate_config::Config;
 use toolgate_gateway::{InForce, Records};
 use toolgate_policy::Class;
 use toolgate_session::{self as session, Reach};
-use toolgate_store::{Kept, Snapshot};
+use toolgate_store::{Document, Snapshot};
 
 use crate::checked_policies::CheckedPolicies;
 use crate::policies::{Before, Compiled, FileState, Policies, PolicyErrors, policies};
@@ -67,14 +67,14 @@ pub fn grant(
 /// would find it without any session. With `by_original` also by the name that its program uses.
 pub fn session_tool(
     (config, servers): (&Config, &[String]),
-    showcase: &[Kept],
+    showcase: &[Document],
     reach: &Reach,
     (tool, by_original): (&str, bool),
-) -> Option<(session::Known, Class)> {
+) -> Option<(session::KnownSessionTool, Class)> {
     let entries = Records::entries(showcase);
     let mut settings = settings(config);
     settings.servers = servers.to_vec();
-    let machine = session::Sessions::new(settings, entries, session::Millis(0));
+    let machine = session::SessionMachine::new(settings, entries, session::Millis(0));
     let published = || {
         let published = machine.published(reach).tools.into_iter();
         let mut named = published.filter(|it| by_original && *it.original == *tool);

@@ -118,7 +118,7 @@ fn of_file(person: &PersonConfig) -> Person {
     }
 }
 
-fn of_store(person: &store::Person) -> Person {
+fn of_store(person: &store::StoredPerson) -> Person {
     let roles = person.roles.iter().filter_map(|role| Role::parse(role)).collect();
     Person {
         name: Arc::clone(&person.name),
@@ -139,7 +139,7 @@ mod tests {
         people.find(token, Timestamp::UNIX_EPOCH).map(|person| person.name.to_string())
     }
 
-    fn with(people: Vec<store::Person>, admin: Hash) -> People {
+    fn with(people: Vec<store::StoredPerson>, admin: Hash) -> People {
         let snapshot = Snapshot { people, ..Snapshot::default() };
         super::people(admin, &config(PEOPLE), &snapshot)
     }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 use toolgate_config::{Config, Glob, GrantConfig, ServerConfig, SessionFilter, Transport};
 use toolgate_policy::RECOMMENDED;
-use toolgate_store::{self as store, Frozen, Snapshot};
+use toolgate_store::{self as store, FreezeTarget, Snapshot};
 
 use crate::policies::{BUILT_IN, FileState, Policies};
 use crate::view::{
@@ -80,7 +80,7 @@ fn of_file_grant(grant: &GrantConfig, revoked: Option<Timestamp>) -> GrantItem {
     }
 }
 
-fn of_stored_grant(grant: &store::Grant) -> GrantItem {
+fn of_stored_grant(grant: &store::StoredGrant) -> GrantItem {
     GrantItem {
         id: grant.id.to_string(),
         label: grant.label.to_string(),
@@ -186,10 +186,10 @@ fn policy_texts(snapshot: &Snapshot, policies: &Policies) -> Vec<PolicyText> {
 fn freeze_item(freeze: &store::Freeze) -> FreezeItem {
     let (mut grant, mut server, mut session, mut all) = (None, None, None, false);
     match &freeze.what {
-        Frozen::All => all = true,
-        Frozen::Grant(label) => grant = Some(label.to_string()),
-        Frozen::Server(name) => server = Some(name.to_string()),
-        Frozen::Session(id) => session = Some(id.to_string()),
+        FreezeTarget::All => all = true,
+        FreezeTarget::Grant(label) => grant = Some(label.to_string()),
+        FreezeTarget::Server(name) => server = Some(name.to_string()),
+        FreezeTarget::Session(id) => session = Some(id.to_string()),
     }
     let created = freeze.created.to_string();
     FreezeItem { id: freeze.id.to_string(), grant, server, session, all, created }

@@ -10,13 +10,13 @@ use toolgate_config::{
 };
 use toolgate_gateway::SessionClasses;
 use toolgate_policy::Class;
-use toolgate_session::{self as session, Reach, Settings, ToolSettings};
+use toolgate_session::{self as session, Reach, SessionSettings, ToolSettings};
 
 /// The settings of the session machine.
-pub fn settings(config: &Config) -> Settings {
+pub fn settings(config: &Config) -> SessionSettings {
     let sessions = &config.sessions;
     let kinds = sessions.kinds.iter().map(|(name, own)| (name.clone(), kind(own)));
-    Settings {
+    SessionSettings {
         reported_idle_secs: sessions.reported_idle_secs,
         heartbeat_interval: sessions.heartbeat_interval,
         ping_interval: sessions.ws_ping_interval,
@@ -41,7 +41,7 @@ pub fn settings(config: &Config) -> Settings {
             .iter()
             .map(|(of, timeout)| (glob(of), *timeout))
             .collect(),
-        ..Settings::default()
+        ..SessionSettings::default()
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use jiff::Timestamp;
 use toolgate_audit::Hash;
 use toolgate_config::{Config, Surroundings};
-use toolgate_store::{Grant, Person, Snapshot};
+use toolgate_store::{Snapshot, StoredGrant, StoredPerson};
 
 struct Secrets;
 
@@ -31,8 +31,8 @@ pub(crate) fn config(text: &str) -> Config {
 }
 
 /// A grant of the store.
-pub(crate) fn stored_grant(label: &str, policy: Option<&str>, revoked: bool) -> Grant {
-    Grant {
+pub(crate) fn stored_grant(label: &str, policy: Option<&str>, revoked: bool) -> StoredGrant {
+    StoredGrant {
         id: format!("g-{label}").into(),
         label: label.into(),
         token: Hash::of(label.as_bytes()),
@@ -49,8 +49,8 @@ pub(crate) fn stored_grant(label: &str, policy: Option<&str>, revoked: bool) -> 
 }
 
 /// A person of the store.
-pub(crate) fn stored_person(name: &str, token: Hash, revoked: bool) -> Person {
-    Person {
+pub(crate) fn stored_person(name: &str, token: Hash, revoked: bool) -> StoredPerson {
+    StoredPerson {
         id: format!("p-{name}").into(),
         name: name.into(),
         token,
@@ -63,6 +63,6 @@ pub(crate) fn stored_person(name: &str, token: Hash, revoked: bool) -> Person {
 }
 
 /// A store with these grants.
-pub(crate) fn snapshot_of(grants: Vec<Grant>) -> Snapshot {
+pub(crate) fn snapshot_of(grants: Vec<StoredGrant>) -> Snapshot {
     Snapshot { grants, ..Snapshot::default() }
 }

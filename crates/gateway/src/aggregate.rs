@@ -24,7 +24,7 @@ use toolgate_admission::wanted::{BOTH, wanted};
 use toolgate_json::{peek, quote, text};
 use toolgate_mcp::{Notification, Refusal, code, method, write};
 use toolgate_policy::Class;
-use toolgate_session::Known;
+use toolgate_session::KnownSessionTool;
 use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::forward::{forward, refuse_task};
 use toolgate_upstream::link::{AgentRequest, Link, Server};
@@ -200,7 +200,7 @@ enum Routed<'a> {
     /// To toolgate itself.
     ToBuiltIn(&'static BuiltIn),
     /// To one of the sessions that have this tool.
-    ToSession { dial_in: Arc<dial_in::DialIn>, shown: String, known: Known },
+    ToSession { dial_in: Arc<dial_in::DialIn>, shown: String, known: KnownSessionTool },
     /// Nowhere: there is no tool that is shown as this.
     UnknownTool(String),
     /// Nowhere; this is the answer.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use axum::http::header;
 use axum::response::IntoResponse as _;
 use jiff::Timestamp;
-use toolgate_audit::{Decision, Kind, Row};
-use toolgate_store::Page;
+use toolgate_audit::{Decision, Row, RowKind};
+use toolgate_store::RowQuery;
 
 use crate::api::Ask;
 use crate::fault::Fault;
@@ -22,7 +22,7 @@ const LOOKS: u32 = 20;
 /// Filters beyond those of the store.
 #[derive(Default, PartialEq)]
 struct Wanted {
-    kind: Option<Kind>,
+    kind: Option<RowKind>,
     person: Option<String>,
     server: Option<String>,
     session: Option<String>,
@@ -38,8 +38,8 @@ impl Wanted {
             let given = query.text(name).map(str::parse::<Timestamp>).transpose();
             given.map_err(|_| Fault::bad_request(format!("`{name}` must be an RFC 3339 time")))
         };
-        let kind = query.text("kind").map(Kind::parse).transpose().map_err(|_| {
-            let words: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
+        let kind = query.text("kind").map(RowKind::parse).transpose().map_err(|_| {
+            let words: Vec<&str> = RowKind::ALL.iter().map(|kind| kind.as_str()).collect();
             Fault::bad_request(format!("`kind` must be one of {}", words.join(", ")))
         })?;
         Ok(Self {
@@ -84,7 +84,7 @@ pub(crate) async fn list(ask: Ask) -> Answer {
         Fault::bad_request(format!("`decision` must be one of {}", words.join(", ")))
     })?;
     let wanted = Wanted::read(query)?;
-    let mut page = Page {
+    let mut page = RowQuery {
         after: query.number("after")?.unwrap_or(0),
         limit: if wanted.is_all() { limit } else { MOST },
         grant: query.text("grant").map(str::to_owned),

@@ -10,7 +10,7 @@ use axum::http::header;
 use axum::response::IntoResponse as _;
 use bytes::Bytes;
 use futures_util::stream;
-use toolgate_store::Page;
+use toolgate_store::RowQuery;
 
 use crate::api::Ask;
 use crate::fault::Fault;
@@ -44,7 +44,7 @@ pub(crate) async fn stream(ask: Ask) -> Answer {
 async fn next(ask: &Ask, after: u64) -> Option<(Bytes, u64)> {
     let (store, stop) = (&ask.admin.store(), &ask.admin.given.stop);
     for _ in 0..SILENT {
-        let page = Page { after, limit: 1_000, ..Page::default() };
+        let page = RowQuery { after, limit: 1_000, ..RowQuery::default() };
         // A failed read may succeed later.
         let rows = store.rows(page).await.unwrap_or_default();
         // The stream ends with the token that opened it, however many rows there are.

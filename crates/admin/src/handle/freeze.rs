@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_control::FreezeItem;
-use toolgate_store::{Change, Freeze, Frozen};
+use toolgate_store::{Change, Freeze, FreezeTarget};
 
 use super::grants::{self, id};
 use crate::api::Ask;
@@ -66,10 +66,10 @@ pub(crate) async fn create(ask: Ask) -> Answer {
     let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     let mut row = ask.row(&format!("froze {words}{why}"));
     match &frozen {
-        Frozen::Grant(label) => row.grant = Some(label.clone()),
-        Frozen::Server(name) => row.server = Some(name.clone()),
-        Frozen::Session(id) => row.session_id = Some(id.clone()),
-        Frozen::All => {}
+        FreezeTarget::Grant(label) => row.grant = Some(label.clone()),
+        FreezeTarget::Server(name) => row.server = Some(name.clone()),
+        FreezeTarget::Session(id) => row.session_id = Some(id.clone()),
+        FreezeTarget::All => {}
     }
     let made = Made { id: id.to_string() };
     let freeze = Freeze { id, what: frozen, created: ask.admin.now() };
@@ -78,7 +78,7 @@ pub(crate) async fn create(ask: Ask) -> Answer {
 }
 
 /// The target of a freeze, and its description.
-fn target(ask: &Ask, what: What) -> Result<(Frozen, String), Fault> {
+fn target(ask: &Ask, what: What) -> Result<(FreezeTarget, String), Fault> {
     let view = ask.admin.view();
     match (what.grant, what.server, what.session, what.all) {
         (Some(grant), None, None, false) => {
@@ -87,13 +87,13 @@ fn target(ask: &Ask, what: What) -> Result<(Frozen, String), Fault> {
                 Err(_) if view.local && grant == LOCAL => LOCAL,
                 Err(fault) => return Err(fault),
             };
-            Ok((Frozen::Grant(label.into()), format!("the grant `{label}`")))
+            Ok((FreezeTarget::Grant(label.into()), format!("the grant `{label}`")))
         }
         (None, Some(server), None, false) => {
             if server != SESSIONS && !view.servers.iter().any(|known| known.name == server) {
                 return Err(Fault::not_found(format!("there is no server `{server}`")));
             }
-            Ok((Frozen::Server(server.as_str().into()), format!("the server `{server}`")))
+            Ok((FreezeTarget::Server(server.as_str().into()), format!("the server `{server}`")))
         }
         (None, None, Some(session), false) => {
             let known = ask.admin.given.sessions.as_ref().map(|sessions| sessions());
@@ -105,9 +105,9 @@ fn target(ask: &Ask, what: What) -> Result<(Frozen, String), Fault> {
                 );
                 return Err(Fault::not_found(why));
             }
-            Ok((Frozen::Session(session.as_str().into()), format!("the session `{session}`")))
+            Ok((FreezeTarget::Session(session.as_str().into()), format!("the session `{session}`")))
         }
-        (None, None, None, true) => Ok((Frozen::All, "everything".to_owned())),
+        (None, None, None, true) => Ok((FreezeTarget::All, "everything".to_owned())),
         _ => {
             let why = "give exactly one of `grant`, `server`, `session` and `\"all\": true`";
             Err(Fault::bad_request(why))
@@ -116,12 +116,12 @@ fn target(ask: &Ask, what: What) -> Result<(Frozen, String), Fault> {
 }
 
 /// Whether this freeze has exactly this target.
-fn is_of(freeze: &FreezeItem, what: &Frozen) -> bool {
+fn is_of(freeze: &FreezeItem, what: &FreezeTarget) -> bool {
     match what {
-        Frozen::All => freeze.all,
-        Frozen::Grant(label) => freeze.grant.as_deref() == Some(label),
-        Frozen::Server(name) => freeze.server.as_deref() == Some(name),
-        Frozen::Session(id) => freeze.session.as_deref() == Some(id),
+        FreezeTarget::All => freeze.all,
+        FreezeTarget::Grant(label) => freeze.grant.as_deref() == Some(label),
+        FreezeTarget::Server(name) => freeze.server.as_deref() == Some(name),
+        FreezeTarget::Session(id) => freeze.session.as_deref() == Some(id),
     }
 }
 

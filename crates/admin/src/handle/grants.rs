@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use toolgate_audit::{Draft, Hash};
 use toolgate_control::Role;
 use toolgate_control::{GrantItem, Origin, View};
-use toolgate_store::{Change, Grant};
+use toolgate_store::{Change, StoredGrant};
 
 use super::input::{check_name, expires, given, shown};
 use crate::api::Ask;
@@ -109,7 +109,7 @@ pub(crate) async fn create(ask: Ask) -> Answer {
     check_known(&view, new.policy.as_deref(), new.servers.as_deref())?;
     let bits = ask.admin.random()?;
     let token = token(&bits);
-    let grant = Grant {
+    let grant = StoredGrant {
         id: id("g-", &ask.admin.random()?),
         label: new.label.as_str().into(),
         token: Hash::of(token.as_bytes()),
@@ -207,8 +207,8 @@ pub(crate) async fn revoke(ask: Ask) -> Answer {
 }
 
 /// The revocation that overrides a grant of the file.
-fn tombstone(item: &GrantItem, now: Timestamp) -> Grant {
-    Grant {
+fn tombstone(item: &GrantItem, now: Timestamp) -> StoredGrant {
+    StoredGrant {
         id: item.id.as_str().into(),
         label: item.label.as_str().into(),
         token: Hash::default(),
@@ -225,7 +225,7 @@ fn tombstone(item: &GrantItem, now: Timestamp) -> Grant {
 }
 
 /// The grant in the path, if it can be changed here.
-async fn stored(ask: &Ask) -> Result<Grant, Fault> {
+async fn stored(ask: &Ask) -> Result<StoredGrant, Fault> {
     let view = ask.admin.view();
     let item = find(&view, ask.param("id"))?;
     if item.revoked.is_some() {
@@ -265,7 +265,7 @@ fn check_known(view: &View, policy: Option<&str>, servers: Option<&[String]>) ->
     }
 }
 
-fn about(ask: &Ask, grant: &Grant, did: &str) -> Draft {
+fn about(ask: &Ask, grant: &StoredGrant, did: &str) -> Draft {
     let mut row = ask.row(&format!("{did} `{}`", grant.label));
     row.grant = Some(Arc::clone(&grant.label));
     row.identity.clone_from(&grant.identity);

@@ -41,7 +41,7 @@ pub(crate) async fn put(ask: Ask) -> Answer {
 
 /// Ends local mode if a person had enabled it. A first grant ends it by existing.
 pub(crate) async fn end(ask: &Ask, why: &str) -> Result<(), Fault> {
-    let kept = ask.admin.store().kept(SPACE).await?;
+    let kept = ask.admin.store().documents(SPACE).await?;
     if kept.iter().any(|kept| matches!(LocalMode::parse(&kept.json), LocalMode::Enabled(_))) {
         let row = ask.row(&format!("ended local mode (calls without a token): {why}"));
         ask.change(LocalMode::Ended.keep(), row).await?;

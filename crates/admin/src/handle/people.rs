@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use toolgate_audit::Hash;
 use toolgate_control::Role;
 use toolgate_control::{Origin, PersonItem, View};
-use toolgate_store::{Change, Person};
+use toolgate_store::{Change, StoredPerson};
 
 use super::grants::id;
 use super::input::{check_name, expires};
@@ -62,7 +62,7 @@ pub(crate) async fn create(ask: Ask) -> Answer {
     let token = token(&ask.admin.random()?);
     let roles: Vec<String> = new.roles.iter().map(|role| role.as_str().to_owned()).collect();
     let row = ask.row(&format!("created the person `{}` ({})", new.name, roles.join(", ")));
-    let person = Person {
+    let person = StoredPerson {
         id: id("p-", &ask.admin.random()?),
         name: new.name.as_str().into(),
         token: Hash::of(token.as_bytes()),
@@ -117,9 +117,9 @@ pub(crate) async fn revoke(ask: Ask) -> Answer {
 }
 
 /// The revocation that overrides a person of the file.
-fn tombstone(item: &PersonItem, ask: &Ask) -> Person {
+fn tombstone(item: &PersonItem, ask: &Ask) -> StoredPerson {
     let now = ask.admin.now();
-    Person {
+    StoredPerson {
         id: item.id.as_str().into(),
         name: Arc::from(item.name.as_str()),
         token: Hash::default(),

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
-use toolgate_audit::Kind;
+use toolgate_audit::RowKind;
 use toolgate_control::{Origin, PolicyText, View};
 use toolgate_gateway::InForce;
 use toolgate_policy::{
@@ -84,7 +84,7 @@ pub(crate) async fn put(ask: Ask) -> Answer {
     let _turn = ask.admin.turn.lock().await;
     refuse_fixed(&ask.admin.view(), name)?;
     let mut row = ask.row(&format!("put the policy `{name}`"));
-    row.kind = Kind::Policy;
+    row.kind = RowKind::Policy;
     row.policy = Some(name.into());
     row.policy_hash = toolgate_audit::Hash::parse(policy.hash()).ok();
     let change = Change::PutPolicy { name: name.into(), document: text.into() };
@@ -105,7 +105,7 @@ pub(crate) async fn remove(ask: Ask) -> Answer {
         return Err(Fault::conflict(why));
     }
     let mut row = ask.row(&format!("removed the policy `{name}`"));
-    row.kind = Kind::Policy;
+    row.kind = RowKind::Policy;
     row.policy = Some(name.into());
     ask.change(Change::RemovePolicy(name.into()), row).await?;
     done()
@@ -159,7 +159,7 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
         // The client may be gone.
         drop(tell.send(call(&policy, usage, at.unwrap_or(now))));
     });
-    ask.admin.store().look(now, look).await?;
+    ask.admin.store().read_usage(now, look).await?;
     ok(&told.await.map_err(|_| Fault::unavailable("the store did not answer"))?)
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use toolgate_control::{Finding, SERVERS};
 use toolgate_control::{Origin, ServerItem, View};
-use toolgate_store::{Change, Kept};
+use toolgate_store::{Change, Document};
 
 use crate::api::Ask;
 use crate::fault::{Fault, Flaw};
@@ -54,8 +54,8 @@ pub(crate) async fn add(ask: Ask) -> Answer {
     let mut row = ask.row(&format!("added the server `{name}`"));
     row.server = Some(name.as_str().into());
     let key = name.as_str().into();
-    let kept = Kept { space: SERVERS.into(), key, json: entry.as_str().into() };
-    ask.change(Change::Keep(kept), row).await?;
+    let kept = Document { space: SERVERS.into(), key, json: entry.as_str().into() };
+    ask.change(Change::PutDocument(kept), row).await?;
     created(find(&ask.admin.view(), &name)?)
 }
 
@@ -69,7 +69,7 @@ pub(crate) async fn remove(ask: Ask) -> Answer {
     }
     let mut row = ask.row(&format!("removed the server `{name}`"));
     row.server = Some(name.into());
-    ask.change(Change::Forget(SERVERS.into(), name.into()), row).await?;
+    ask.change(Change::RemoveDocument(SERVERS.into(), name.into()), row).await?;
     done()
 }
 

@@ -11,7 +11,7 @@ use std::path::Path;
 use toolgate_audit::Draft;
 use toolgate_config::PolicySource;
 use toolgate_policy::{Known, Policy, RECOMMENDED};
-use toolgate_store_sqlite::Outside;
+use toolgate_store_sqlite::ReadOnlyStore;
 
 use crate::args::ShowArgs;
 use crate::config_source::Source as ConfigSource;
@@ -52,7 +52,7 @@ impl Documents {
                 all.add(&policy.name, source, None);
             }
         }
-        let kept = Outside::open(folder).ok().flatten().and_then(|mut it| it.snapshot().ok());
+        let kept = ReadOnlyStore::open(folder).ok().flatten().and_then(|mut it| it.snapshot().ok());
         for kept in kept.iter().flat_map(|snapshot| &snapshot.policies) {
             let file = format!("policy {} version {}", kept.name, kept.version);
             all.add(&kept.name, Source { file, text: kept.document.to_string() }, None);

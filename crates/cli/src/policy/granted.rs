@@ -18,7 +18,7 @@ use toolgate_policy::{
     Amount, Call, Class, Effect, ExplainedRule, Explanation, Identity, Known, LimitState, Policy,
     SessionFacts, UNUSED, Usage, Verdict, explain, limits,
 };
-use toolgate_store_sqlite::Outside;
+use toolgate_store_sqlite::ReadOnlyStore;
 
 use super::source::Source;
 use crate::admin_client::{AdminClient, part};
@@ -122,13 +122,13 @@ impl Asked<'_> {
     fn of_folder(&self, folder: &Path) -> anyhow::Result<Granted> {
         let shown = folder.display();
         let unreadable = || format!("the data folder `{shown}` cannot be read");
-        let mut outside = Outside::open(folder).with_context(unreadable)?;
+        let mut outside = ReadOnlyStore::open(folder).with_context(unreadable)?;
         let mut snapshot = toolgate_store::Snapshot::default();
         let (mut kept, mut showcase) = (Vec::new(), Vec::new());
         if let Some(outside) = &mut outside {
             snapshot = outside.snapshot().with_context(unreadable)?;
-            kept = outside.kept(SERVERS).with_context(unreadable)?;
-            showcase = outside.kept(Records::SPACE).with_context(unreadable)?;
+            kept = outside.documents(SERVERS).with_context(unreadable)?;
+            showcase = outside.documents(Records::SPACE).with_context(unreadable)?;
         }
         let file =
             config_source::Source::find(self.args.admin.data.config.as_deref()).file_state()?;
@@ -178,7 +178,7 @@ impl Asked<'_> {
             (explanation, limits(policy, &call, usage, now), policy.is_shadow(now))
         };
         let (explanation, limits, shadow) = match &mut outside {
-            Some(outside) => outside.look(self.now(), told).with_context(unreadable)?,
+            Some(outside) => outside.read_usage(self.now(), told).with_context(unreadable)?,
             None => told(&UNUSED, self.now()),
         };
         let source = Source { file: policy.name().to_owned(), text: document };

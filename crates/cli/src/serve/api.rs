@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolgate_admin::{Admin, Given};
-use toolgate_audit::{Hash, Secret};
+use toolgate_audit::{ArgumentHashKey, Hash};
 use toolgate_config::Config;
 use toolgate_control::{AddedServers, Control, agent_sessions};
 use toolgate_gateway::{Admission, Gateway, Metrics};
@@ -20,7 +20,7 @@ use crate::data::DataFolder;
 /// What they are made of.
 pub(crate) struct Parts<'a> {
     pub(crate) store: &'a Arc<dyn Store>,
-    pub(crate) secret: &'a Secret,
+    pub(crate) secret: &'a ArgumentHashKey,
     pub(crate) data: &'a DataFolder,
     pub(crate) bound: &'a Bound,
     pub(crate) stop: &'a CancellationToken,

@@ -14,7 +14,7 @@ use anyhow::Context as _;
 use toolgate_audit::Checkpoint;
 use toolgate_config::{AuditConfig, Syslog};
 use toolgate_control::trusted;
-use toolgate_store::Tell;
+use toolgate_store::OnCheckpoint;
 
 /// How many may wait for a slow disk; more are not written there, and the log says so.
 const WAITING: usize = 1_024;
@@ -31,7 +31,7 @@ struct Elsewhere {
 type Write = dyn FnMut(&Checkpoint) -> io::Result<()> + Send;
 
 /// Tells every place that is configured of every checkpoint; none if no place is.
-pub(crate) fn elsewhere(audit: &AuditConfig) -> anyhow::Result<Option<Box<Tell>>> {
+pub(crate) fn elsewhere(audit: &AuditConfig) -> anyhow::Result<Option<Box<OnCheckpoint>>> {
     let mut places = Vec::new();
     if let Some(file) = &audit.checkpoint_file {
         places.push(Elsewhere::start(&file.display().to_string(), to_file(file))?);

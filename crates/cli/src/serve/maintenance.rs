@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use jiff::Timestamp;
-use toolgate_audit::{Draft, Kind};
+use toolgate_audit::{Draft, RowKind};
 use toolgate_config::Config;
-use toolgate_session::Entry;
+use toolgate_session::ShowcaseEntry;
 use toolgate_store::Change;
 
 use super::{random, sessions, store};
@@ -17,7 +17,7 @@ use crate::data::{DataFolder, data_path};
 pub(crate) fn take_over(
     data: Option<&Path>,
     config: &Config,
-    entries: &[Entry],
+    entries: &[ShowcaseEntry],
 ) -> anyhow::Result<(PathBuf, usize, usize)> {
     let data = DataFolder::open(data_path(data, config)?, &random::token)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -46,7 +46,7 @@ pub(crate) fn accept_clock(folder: PathBuf) -> anyhow::Result<()> {
     runtime.block_on(async {
         let (store, _) = store::open(data.path(), &Config::default().audit)?;
         let (before, now) = (store.status().await?.mark, Timestamp::now());
-        let mut row = Draft::new(Kind::Admin, now);
+        let mut row = Draft::new(RowKind::Admin, now);
         // A user who can write to the folder has the token of this person.
         row.person = Some("admin".into());
         let why = if before > now {

@@ -10,7 +10,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use toolgate_audit::Secret;
+use toolgate_audit::ArgumentHashKey;
 use toolgate_config::{Config, Problem, render};
 use toolgate_control::session_settings::classes;
 use toolgate_control::unsafe_start::{self, Unsafe};
@@ -37,7 +37,7 @@ pub(crate) struct Active {
     /// The files of the last attempt, successful or not.
     pub(crate) inputs: Inputs,
     /// The key of hashed arguments.
-    pub(crate) secret: Secret,
+    pub(crate) secret: ArgumentHashKey,
 }
 
 /// Why a configuration did not become active.

@@ -11,7 +11,7 @@ use toolgate_control::session_settings::settings;
 use toolgate_edge::guard::Browsers;
 use toolgate_edge::sessions::{KnownToken, SessionListenerRules, Tokens};
 use toolgate_gateway::{Clock, DriverEnvironment, Note, Records, SessionDriver};
-use toolgate_session::{self as session, Entry, Millis};
+use toolgate_session::{self as session, Millis, ShowcaseEntry};
 use toolgate_store::Store;
 
 use super::cache_file::CacheFile;
@@ -71,10 +71,10 @@ pub(crate) async fn start(
 /// how many it had no room for.
 pub(crate) async fn take_over(
     store: &Arc<dyn Store>,
-    entries: &[Entry],
+    entries: &[ShowcaseEntry],
 ) -> anyhow::Result<(usize, usize)> {
     let known = Records::showcase(store.as_ref()).await.context("cannot read the showcase")?;
-    let (new, left_out) = session::new_to(&known, entries, session::Room::default());
+    let (new, left_out) = session::new_to(&known, entries, session::ShowcaseLimits::default());
     let count = new.len();
     let kept = Records::keep(store.as_ref(), new, Timestamp::now()).await;
     kept.context("cannot write the showcase")?;
@@ -82,7 +82,7 @@ pub(crate) async fn take_over(
 }
 
 /// What the store has kept, as far as it is wanted.
-async fn showcase(config: &Config, store: &dyn Store) -> anyhow::Result<Vec<Entry>> {
+async fn showcase(config: &Config, store: &dyn Store) -> anyhow::Result<Vec<ShowcaseEntry>> {
     if !config.sessions.cache {
         return Ok(Vec::new());
     }

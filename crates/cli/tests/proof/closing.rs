@@ -22,7 +22,7 @@ use toolgate_gateway::{
     Server, ServerSettings, Writing,
 };
 use toolgate_policy::{Known, Policy};
-use toolgate_store_sqlite::{Durability, Options, Randomness};
+use toolgate_store_sqlite::{Durability, OpenOptions, Randomness};
 
 use crate::agent::{Agent, Said};
 use crate::upstream::Upstream;
@@ -114,7 +114,7 @@ async fn refused(agent: &mut Agent, tool: &str, retry: u64) {
 /// A whole gateway in this process, so that its clock can be set; where agents reach it.
 async fn serve(data: &std::path::Path, url: &str, clock: Arc<dyn Clock>) -> String {
     let randomness = Randomness { owner: 1, signing: [1; 32], hashing: [2; 32] };
-    let options = Options::new(Durability::Process, randomness);
+    let options = OpenOptions::new(Durability::Process, randomness);
     let opened = toolgate_store_sqlite::open(data, options, clock.now()).unwrap();
     let ids: Arc<dyn Ids> = Arc::new(Counted::default());
     let writing = Writing { mode: ArgumentMode::Keys, secret: opened.secret };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use tokio::time::timeout;
-use toolgate_audit::{Draft, Kind};
+use toolgate_audit::{Draft, RowKind};
 use toolgate_store::ChangeError;
 
 use super::{Control, State};
@@ -29,7 +29,7 @@ impl Control {
         let edits = if let Some(before) = &state.file {
             edits::rows((&before.config, &state.meanings), (&file.config, meanings), now)
         } else {
-            let kept = self.parts.store.kept(edits::SPACE).await?;
+            let kept = self.parts.store.documents(edits::SPACE).await?;
             edits::since_last_start(&edits::recorded(&kept), meanings, now)
         };
         for edit in edits {
@@ -48,7 +48,7 @@ impl Control {
 
     /// The first grant ends local mode for good, also one of the file.
     pub(super) async fn end_local_mode(&self) {
-        let mut row = Draft::new(Kind::Admin, Timestamp::now());
+        let mut row = Draft::new(RowKind::Admin, Timestamp::now());
         row.message = Some("local mode has ended: toolgate.yaml has a new grant".into());
         if let Err(error) = self.parts.store.change(LocalMode::Ended.keep(), row).await {
             tracing::error!(%error, "the end of local mode is not stored");

@@ -1,8 +1,8 @@
 use jiff::Timestamp;
-use toolgate_audit::{ArgumentMode, Kind, Secret};
+use toolgate_audit::{ArgumentHashKey, ArgumentMode, RowKind};
 use toolgate_config::{Limits, ServerConfig};
 use toolgate_gateway::{Admission, Clock, Ids, Metrics, Server, Writing};
-use toolgate_store::{Engine, Memory, Page, Settings};
+use toolgate_store::{Engine, EngineSettings, MemoryBackend, RowQuery};
 
 use super::*;
 use crate::error::WiringError;
@@ -39,9 +39,10 @@ impl Wiring for Unwired {
 
 fn control() -> Arc<Control> {
     let engine =
-        Engine::on_the_spot(Memory::default(), Settings::default(), Timestamp::UNIX_EPOCH).unwrap();
+        Engine::inline(MemoryBackend::default(), EngineSettings::default(), Timestamp::UNIX_EPOCH)
+            .unwrap();
     let store: Arc<dyn Store> = Arc::new(engine);
-    let writing = Writing { mode: ArgumentMode::Keys, secret: Secret([0; 32]) };
+    let writing = Writing { mode: ArgumentMode::Keys, secret: ArgumentHashKey([0; 32]) };
     let admission = Admission::new(Arc::clone(&store), Arc::new(Fixed), Arc::new(Fixed), writing);
     let limits = agent_sessions(&config(""));
     Control::new(Parts {
@@ -59,7 +60,7 @@ fn file(text: &str) -> FileState {
 }
 
 fn row() -> Draft {
-    Draft::new(Kind::Admin, Timestamp::UNIX_EPOCH)
+    Draft::new(RowKind::Admin, Timestamp::UNIX_EPOCH)
 }
 
 fn put_grant(label: &str, policy: Option<&str>) -> Change {
@@ -134,7 +135,7 @@ async fn an_edit_is_recorded_before_it_is_active() {
                   people: [{ name: duty, token: env:DUTY, roles: [viewer] }]";
     control.replace_file(file(edited)).await.unwrap();
     control.replace_file(file(edited)).await.unwrap();
-    let rows = control.store().rows(Page { limit: 100, ..Page::default() }).await.unwrap();
+    let rows = control.store().rows(RowQuery { limit: 100, ..RowQuery::default() }).await.unwrap();
     let messages: Vec<_> = rows.iter().filter_map(|row| row.draft.message.as_deref()).collect();
     let expected =
         ["the configuration has a new policy `p`", "toolgate.yaml was edited: person `duty` added"];

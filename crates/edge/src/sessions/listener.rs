@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_util::task::TaskTracker;
 use toolgate_gateway::{Listener, SessionDriver, Stranger};
-use toolgate_session::{Token, What};
+use toolgate_session::{SessionEventKind, SocketToken};
 
 use super::intake::Intake;
 use super::socket::{self, Socket};
@@ -133,7 +133,7 @@ impl Inner {
             Err(why) => return upgrade_required(why),
         };
         let Ok(place) = Arc::clone(&self.free).try_acquire_owned() else {
-            self.driver.record(What::TooMany, None, "socket rejected".to_owned());
+            self.driver.record(SessionEventKind::TooMany, None, "socket rejected".to_owned());
             return text(StatusCode::SERVICE_UNAVAILABLE, "too many sockets, sorry\n");
         };
         let upgrade = hyper::upgrade::on(&mut request);
@@ -150,7 +150,7 @@ impl Inner {
     async fn serve(
         &self,
         upgrade: OnUpgrade,
-        admitted: Option<Arc<Token>>,
+        admitted: Option<Arc<SocketToken>>,
         frame: usize,
         place: OwnedSemaphorePermit,
     ) {

@@ -19,7 +19,7 @@ use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use toolgate_gateway::{SessionDriver, SocketCommand};
-use toolgate_session::{Opcode, SocketId, Token, What, encode, encode_close};
+use toolgate_session::{Opcode, SessionEventKind, SocketId, SocketToken, encode, encode_close};
 
 use self::inbound::{Inbound, Next};
 use super::intake::{Intake, IntakeShare};
@@ -62,7 +62,7 @@ pub(super) async fn serve(
     driver: Arc<SessionDriver>,
     intake: &Arc<Intake>,
     socket: Socket,
-    token: Arc<Token>,
+    token: Arc<SocketToken>,
 ) {
     let Socket { stream, early, frame } = socket;
     let (share, gives_way) = intake.share();
@@ -76,7 +76,7 @@ pub(super) async fn serve(
         closed = read(&open, from, early, frame, share) => closed,
         () = gives_way.notified() => {
             let what = "closed: too many bytes of unfinished frames".to_owned();
-            open.driver.record(What::Unfinished, Some(open.id), what);
+            open.driver.record(SessionEventKind::Unfinished, Some(open.id), what);
             false
         }
     };

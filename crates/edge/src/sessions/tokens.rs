@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use toolgate_session::{Glob, Token};
+use toolgate_session::{Glob, SocketToken};
 
 /// A token that lets programs connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownToken {
     hash: [u8; 32],
-    token: Arc<Token>,
+    token: Arc<SocketToken>,
 }
 
 /// All tokens; without any, every program may connect.
@@ -26,7 +26,7 @@ impl KnownToken {
     ) -> Self {
         let [a, b, c, d, ..] = hash;
         let id = Some(u32::from_be_bytes([a, b, c, d]));
-        Self { hash, token: Arc::new(Token { id, kinds, infobases, uids }) }
+        Self { hash, token: Arc::new(SocketToken { id, kinds, infobases, uids }) }
     }
 }
 
@@ -37,7 +37,7 @@ impl Tokens {
     }
 
     /// The bounds of a socket with this token; `None` if the token is unknown.
-    pub(super) fn admit(&self, given: &str) -> Option<Arc<Token>> {
+    pub(super) fn admit(&self, given: &str) -> Option<Arc<SocketToken>> {
         if self.0.is_empty() {
             return Some(Arc::default());
         }

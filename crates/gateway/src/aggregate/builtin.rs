@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn sessions_may_not_take_their_names_and_definitions_say_theirs() {
-        let taken = toolgate_session::Settings::default().built_ins;
+        let taken = toolgate_session::SessionSettings::default().built_ins;
         for one in TABLE {
             assert!(taken.iter().any(|name| name == one.name), "{}", one.name);
             let definition: Value = serde_json::from_str(one.definition).unwrap();

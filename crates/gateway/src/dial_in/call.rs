@@ -19,7 +19,7 @@ use toolgate_admission::reserved::SESSIONS;
 use toolgate_admission::wanted::wanted;
 use toolgate_audit::{CallId, Effect, Outcome};
 use toolgate_mcp::{Refusal, write};
-use toolgate_session::{self as session, Answer, Failure, Known, Target};
+use toolgate_session::{self as session, CallAnswer, CallTarget, KnownSessionTool, SessionFailure};
 use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::reply::Reply;
 
@@ -41,7 +41,7 @@ struct SessionCall {
 /// The delivery of a call to a session.
 struct ToSession {
     call: SessionCall,
-    target: Target,
+    target: CallTarget,
     /// Whether the arguments were found to fit the tool's schema.
     is_checked: bool,
     /// Where the agent takes it back.
@@ -53,12 +53,12 @@ pub(crate) fn start(
     (caller, running): (&dyn Caller, &Arc<Running>),
     dial_in: &Arc<DialIn>,
     request: &CallRequest<'_>,
-    (shown, known): (&str, Known),
+    (shown, known): (&str, KnownSessionTool),
     buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     let has_arguments = request.arguments.is_some_and(|raw| raw != "null");
     let class = dial_in.class(&known);
-    let Known { original, aliases, .. } = known;
+    let KnownSessionTool { original, aliases, .. } = known;
     let mut wanted = wanted(caller, SESSIONS, request, Some(&original), |_| class)?;
     wanted.aliases = aliases;
     let reply = Reply::new(buffer, request.id, Expects::ToolResult);
@@ -113,7 +113,7 @@ impl SessionCall {
         self.has_arguments.then_some(&*wanted.arguments)
     }
 
-    async fn check(&self, wanted: &Wanted, target: &Target) -> Result<(), Failure> {
+    async fn check(&self, wanted: &Wanted, target: &CallTarget) -> Result<(), SessionFailure> {
         self.dial_in.schemas.check(&wanted.sender.grant.label, target, &wanted.arguments).await
     }
 
@@ -173,9 +173,9 @@ async fn wait(
     dial_in: &DialIn,
     sending: ToDriver,
     taken_back: &tokio_util::sync::CancellationToken,
-) -> Result<Answer, Failure> {
+) -> Result<CallAnswer, SessionFailure> {
     let mut sent = dial_in.driver.call(sending)?;
-    let gone = || Failure::Cancelled { effect: session::Effect::Unknown };
+    let gone = || SessionFailure::Cancelled { effect: session::Effect::Unknown };
     tokio::select! {
         biased;
         answer = &mut sent.answer => return answer.map_err(|_| gone()),
@@ -185,7 +185,7 @@ async fn wait(
 }
 
 /// Whether the session has seen nothing of it.
-fn was_not_sent(answer: &Result<Answer, Failure>) -> bool {
+fn was_not_sent(answer: &Result<CallAnswer, SessionFailure>) -> bool {
     let failure = match answer {
         Ok(answer) => answer.result.as_ref().err(),
         Err(failure) => Some(failure),
@@ -194,7 +194,7 @@ fn was_not_sent(answer: &Result<Answer, Failure>) -> bool {
 }
 
 /// What the agent is told of a failure; it names the rows that tell of it.
-fn told(failure: &Failure, has_output_schema: bool, call_id: CallId) -> String {
+fn told(failure: &SessionFailure, has_output_schema: bool, call_id: CallId) -> String {
     let mut result = failure.result(has_output_schema);
     if let Some(meta) = result.get_mut("_meta").and_then(Value::as_object_mut) {
         meta.insert("call_id".to_owned(), call_id.to_string().into());
@@ -204,7 +204,7 @@ fn told(failure: &Failure, has_output_schema: bool, call_id: CallId) -> String {
 
 /// How a call ended, and its raw result; no result if the agent does not want one any more.
 fn ended_by(
-    answer: Result<Answer, Failure>,
+    answer: Result<CallAnswer, SessionFailure>,
     has_output_schema: bool,
     call_id: CallId,
 ) -> (Ended, Option<String>) {
@@ -223,11 +223,11 @@ fn ended_by(
         session::Effect::NotStarted => Effect::NotStarted,
         session::Effect::Unknown => Effect::Unknown,
     };
-    if cancelled || matches!(failure, Failure::Cancelled { .. }) {
+    if cancelled || matches!(failure, SessionFailure::Cancelled { .. }) {
         return (Ended::cancelled(effect), None);
     }
     let outcome = match failure {
-        Failure::Timeout { .. } => Outcome::Timeout,
+        SessionFailure::Timeout { .. } => Outcome::Timeout,
         _ if effect == Effect::NotStarted => Outcome::Unavailable,
         _ => Outcome::Unknown,
     };

@@ -27,8 +27,8 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep_until};
 use toolgate_session::{
-    Answer, CallId, Counts, Entry, Input, Millis, Output, Outputs, Reach, Sessions, Settings,
-    SocketId, ViewId,
+    CallAnswer, CallNumber, Input, Millis, Output, Outputs, Reach, SessionCounts, SessionMachine,
+    SessionSettings, ShowcaseEntry, SocketId, ViewId,
 };
 
 use self::queries::KeptLists;
@@ -62,18 +62,18 @@ pub struct DriverEnvironment {
 }
 
 struct State {
-    machine: Sessions,
+    machine: SessionMachine,
     sockets: HashMap<SocketId, mpsc::Sender<SocketCommand>>,
     /// Sockets that may not have registered, the oldest first.
     unregistered: VecDeque<SocketId>,
-    calls: HashMap<CallId, PendingCall>,
+    calls: HashMap<CallNumber, PendingCall>,
     views: HashMap<Arc<Reach>, ViewId>,
     wake_at: Option<Millis>,
 }
 
 /// A call that has not ended.
 struct PendingCall {
-    answered: oneshot::Sender<Answer>,
+    answered: oneshot::Sender<CallAnswer>,
     /// Checked before the call is written.
     gate: Arc<Gate>,
 }
@@ -90,13 +90,13 @@ struct Effects {
 impl SessionDriver {
     /// Starts the driver with the showcase of the store; inside a tokio runtime.
     pub fn start(
-        settings: Settings,
-        showcase: Vec<Entry>,
+        settings: SessionSettings,
+        showcase: Vec<ShowcaseEntry>,
         wall: Millis,
         environment: DriverEnvironment,
     ) -> Arc<Self> {
         let state = State {
-            machine: Sessions::new(settings, showcase, wall),
+            machine: SessionMachine::new(settings, showcase, wall),
             sockets: HashMap::new(),
             unregistered: VecDeque::new(),
             calls: HashMap::new(),
@@ -119,7 +119,7 @@ impl SessionDriver {
     }
 
     /// Replaces the settings.
-    pub fn reconfigure(&self, settings: Settings) {
+    pub fn reconfigure(&self, settings: SessionSettings) {
         self.drive(|machine, now| machine.reconfigure(settings, now));
     }
 
@@ -134,13 +134,14 @@ impl SessionDriver {
     }
 
     /// The numbers of sessions, sockets and calls.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> SessionCounts {
         self.state.lock().machine.counts()
     }
 
     /// The showcase in the layout of `tools_cache.json`.
     pub fn export(&self) -> String {
-        let entries: Vec<Arc<Entry>> = self.state.lock().machine.showcase().cloned().collect();
+        let entries: Vec<Arc<ShowcaseEntry>> =
+            self.state.lock().machine.showcase().cloned().collect();
         toolgate_session::export(entries.iter().map(AsRef::as_ref))
     }
 
@@ -150,7 +151,7 @@ impl SessionDriver {
     }
 
     /// Passes something to the machine and does what it puts out; true if it has answered a call.
-    fn drive(&self, input: impl FnOnce(&mut Sessions, Millis) -> Outputs) -> bool {
+    fn drive(&self, input: impl FnOnce(&mut SessionMachine, Millis) -> Outputs) -> bool {
         let now = self.now();
         let mut state = self.state.lock();
         let outputs = input(&mut state.machine, now);

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use toolgate_admission::list_kind::{NAME, URI};
-use toolgate_audit::{Draft, Kind};
+use toolgate_audit::{Draft, RowKind};
 use toolgate_mcp::{Refusal, code, method};
 
 use toolgate_admission::access::Grant;
@@ -77,7 +77,7 @@ impl TooLong {
         via: &str,
         name: &str,
     ) {
-        let mut draft = Draft::new(Kind::Denied, admission.now());
+        let mut draft = Draft::new(RowKind::Denied, admission.now());
         draft.grant = Some(Arc::clone(&grant.label));
         draft.identity.clone_from(&grant.identity);
         draft.via = Some(via.into());

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{Duration, timeout};
 use toolgate_gateway::{DriverEnvironment, Note, SessionDriver, SocketCommand};
-use toolgate_session::{Millis, Settings, SocketId, Token};
+use toolgate_session::{Millis, SessionSettings, SocketId, SocketToken};
 
 use crate::bed::{Agent, Bed, INITIALIZE, Reply};
 
@@ -44,10 +44,10 @@ pub(crate) enum Received {
 
 impl DialInBed {
     pub(crate) fn new() -> Self {
-        Self::with(Settings::default())
+        Self::with(SessionSettings::default())
     }
 
-    pub(crate) fn with(settings: Settings) -> Self {
+    pub(crate) fn with(settings: SessionSettings) -> Self {
         let numbers = AtomicU64::new(1);
         let random = move || Some(numbers.fetch_add(1, Ordering::Relaxed).into());
         Self::of(Bed::new(), settings, random)
@@ -56,7 +56,7 @@ impl DialInBed {
     /// The same for this gateway, with these random numbers.
     pub(crate) fn of(
         bed: Bed,
-        settings: Settings,
+        settings: SessionSettings,
         random: impl Fn() -> Option<u128> + Send + Sync + 'static,
     ) -> Self {
         let events = Arc::<Mutex<Vec<String>>>::default();
@@ -83,7 +83,7 @@ impl DialInBed {
     /// Opens a socket.
     pub(crate) fn dial(&self) -> Program {
         let (sender, commands) = mpsc::channel(64);
-        let socket = self.driver.open_socket(sender, Arc::new(Token::default()));
+        let socket = self.driver.open_socket(sender, Arc::new(SocketToken::default()));
         Program { driver: Arc::clone(&self.driver), socket, commands }
     }
 

@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use toolgate_audit::{Kind as RowKind, Row};
+use toolgate_audit::{Row, RowKind};
 use toolgate_gateway::Endpoint;
 use toolgate_json::peek;
-use toolgate_session::Settings;
+use toolgate_session::SessionSettings;
 
 use crate::bed::{Agent, Bed, Counted, Reply, Seen, limits, settings};
 use crate::client::{Client, ask_as};
@@ -67,7 +67,7 @@ async fn panicking() -> (Bed, Agent) {
             Some(1)
         }
     };
-    let dial_in = DialInBed::of(bed, Settings::default(), random);
+    let dial_in = DialInBed::of(bed, SessionSettings::default(), random);
     let _program = dial_in.register("u", "find").await;
     let agent = dial_in.agent().await;
     plan.set(Some(Fault::CalleePanics));

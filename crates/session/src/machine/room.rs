@@ -5,14 +5,14 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::Sessions;
+use super::SessionMachine;
 use super::session::Session;
 use crate::tool::Tools;
 
 /// A list of fewer bytes always has room.
 const SMALL_LIST: usize = 64 * 1024;
 
-impl Sessions {
+impl SessionMachine {
     /// Why a new session may not begin: those of its token that have left, and are kept until their
     /// grace is over, take all the room there is for them. A program that registers and leaves in a
     /// loop, under ever new uids, stops here. One that comes back is always let in.

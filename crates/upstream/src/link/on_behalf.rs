@@ -12,7 +12,7 @@ use toolgate_admission::ended::Ended;
 use toolgate_admission::wanted::wanted;
 use toolgate_json::quote;
 use toolgate_mcp::{Incoming, Limits, Message, Request, method, parse_server};
-use toolgate_store::Ending;
+use toolgate_store::Completion;
 
 use super::Link;
 use super::agent::Agent;
@@ -54,7 +54,7 @@ pub(crate) async fn ask(
         },
         Err(failure) => failure.ended(),
     };
-    let mut ending = Ending::new(ended.outcome, ended.effect, admission.now());
+    let mut ending = Completion::new(ended.outcome, ended.effect, admission.now());
     ending.error_code = ended.code.map(Into::into);
     ticket.finish(ending);
     answered.ok()

@@ -83,7 +83,10 @@ impl TaskAnswer<'_> {
     fn created(&self, result: &str) -> Result<ShownResult, NotShown> {
         let named = match Creation::of(result, self.call) {
             None => {
-                return Ok(ShownResult { result: edited(result, self.related(result)), made: None });
+                return Ok(ShownResult {
+                    result: edited(result, self.related(result)),
+                    made: None,
+                });
             }
             Some(Creation { task, id }) => id.map(|(raw, own)| (raw, own, task)).ok_or(task),
         };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::sync::mpsc;
-use toolgate_session::{CallId, Event, Input, SocketId, Token, What};
+use toolgate_session::{CallNumber, Input, SessionEvent, SessionEventKind, SocketId, SocketToken};
 
 use super::{SessionDriver, off_worker};
 use crate::dial_in::{Gate, Note};
@@ -23,7 +23,7 @@ pub enum SocketCommand {
     /// Send the frame of a call, if the call may still be written.
     Call {
         /// The call, for [`SessionDriver::not_sent`].
-        call: CallId,
+        call: CallNumber,
         /// The text.
         frame: Bytes,
         /// Decides whether the call may still be written.
@@ -44,7 +44,7 @@ impl SessionDriver {
     pub fn open_socket(
         &self,
         commands: mpsc::Sender<SocketCommand>,
-        token: Arc<Token>,
+        token: Arc<SocketToken>,
     ) -> SocketId {
         let socket = SocketId(self.number());
         let mut evicted = None;
@@ -62,7 +62,11 @@ impl SessionDriver {
             }
         }
         if evicted.is_some() {
-            self.record(What::TooMany, evicted, "closed: too many have not registered".to_owned());
+            self.record(
+                SessionEventKind::TooMany,
+                evicted,
+                "closed: too many have not registered".to_owned(),
+            );
         }
         self.handle(Input::Opened { socket, token });
         socket
@@ -88,7 +92,7 @@ impl SessionDriver {
     }
 
     /// A call was not written, because its gate did not open.
-    pub fn not_sent(&self, call: CallId) {
+    pub fn not_sent(&self, call: CallNumber) {
         self.handle(Input::Unsent { call });
     }
 
@@ -98,8 +102,8 @@ impl SessionDriver {
     }
 
     /// Records an event that the machine does not see.
-    pub fn record(&self, what: What, socket: Option<SocketId>, text: String) {
-        let event = Event { what, session_id: None, socket, text };
+    pub fn record(&self, what: SessionEventKind, socket: Option<SocketId>, text: String) {
+        let event = SessionEvent { what, session_id: None, socket, text };
         (self.environment.record)(Note::Event(event));
     }
 }
