@@ -111,10 +111,7 @@ impl<'a> CallRequest<'a> {
             | method::RESOURCES_SUBSCRIBE
             | method::RESOURCES_UNSUBSCRIBE => Subject::Resource(word(uri)),
             method::COMPLETION_COMPLETE => Subject::Reference(Reference::read(reference)?),
-            method::TASKS_GET
-            | method::TASKS_RESULT
-            | method::TASKS_UPDATE
-            | method::TASKS_CANCEL => Subject::Task(word(task)),
+            method if method::is_about_task(method) => Subject::Task(word(task)),
             method::LOGGING_SET_LEVEL => Subject::Level(word(level)),
             _ => Subject::Method,
         };
