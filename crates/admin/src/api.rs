@@ -1,4 +1,4 @@
-//! The API as a whole: what it is made of, and what a handler is given.
+//! The API: its dependencies, and what a handler receives.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::fault::Fault;
 use crate::query::Query;
 use crate::streams::Streams;
 
-/// What the API is made of.
+/// The dependencies of the API.
 pub struct Given {
     /// What is active; makes changes.
     pub control: Arc<Control>,
@@ -26,11 +26,11 @@ pub struct Given {
     pub clock: Arc<dyn Clock>,
     /// Random bytes; `None` if the system has none, and then nothing is created.
     pub random: fn() -> Option<[u8; 32]>,
-    /// The sessions that programs have dialled in with.
+    /// The connected sessions.
     pub sessions: Option<Arc<Sessions>>,
-    /// Where everything listens, and with which durability: part of the status, as it stands.
+    /// Listeners and durability: a part of the status, unchanged.
     pub facts: serde_json::Map<String, serde_json::Value>,
-    /// Ends streams of events.
+    /// Closes event streams.
     pub stop: CancellationToken,
 }
 
@@ -40,19 +40,19 @@ pub type Sessions = dyn Fn() -> Vec<serde_json::Value> + Send + Sync;
 /// The admin API.
 pub struct Admin {
     pub(crate) given: Given,
-    /// Changes that read before they write take turns.
+    /// Serialises changes that read before they write.
     pub(crate) turn: Mutex<()>,
-    /// So do freezes, apart from all others.
+    /// Serialises freezes, independently of other changes.
     pub(crate) freezing: Mutex<()>,
-    /// Streams of events.
+    /// Open event streams.
     pub(crate) streams: Arc<Streams>,
 }
 
-/// A request of somebody who may make it.
+/// An authorised request.
 pub(crate) struct Ask {
     pub(crate) admin: Arc<Admin>,
     pub(crate) who: Arc<Person>,
-    /// The parts of the path that the route leaves open.
+    /// The path parameters of the route.
     pub(crate) params: Vec<(String, String)>,
     pub(crate) query: Query,
     pub(crate) body: Bytes,
@@ -68,7 +68,7 @@ impl Admin {
         Arc::new(Self { given, turn, freezing, streams: Arc::default() })
     }
 
-    /// Whether these headers show the token of somebody who may look.
+    /// Whether these headers carry the token of a person who may view.
     pub fn may_look(&self, headers: &HeaderMap) -> bool {
         self.person(headers).is_some_and(|who| who.may(Role::Viewer))
     }
@@ -90,12 +90,8 @@ impl Admin {
     }
 
     pub(crate) fn random(&self) -> Result<[u8; 32], Fault> {
-        (self.given.random)().ok_or_else(|| Fault::unavailable("the system gives no randomness"))
-    }
-
-    /// Whether this person has not been revoked since.
-    pub(crate) fn still_knows(&self, who: &Person) -> bool {
-        self.given.control.people().has(&who.name, self.now())
+        (self.given.random)()
+            .ok_or_else(|| Fault::unavailable("the system provides no random bytes"))
     }
 
     pub(crate) fn person(&self, headers: &HeaderMap) -> Option<Arc<Person>> {
@@ -117,19 +113,27 @@ impl fmt::Debug for Admin {
 // === impl Ask ===
 
 impl Ask {
-    /// The part of the path that the route calls `name`.
+    /// The path parameter `name`.
     pub(crate) fn param(&self, name: &str) -> &str {
         let found = self.params.iter().find(|(other, _)| other == name);
         found.map(|(_, value)| value.as_str()).unwrap_or_default()
     }
 
-    /// The body, read as JSON.
-    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Fault> {
-        serde_json::from_slice(&self.body)
-            .map_err(|error| Fault::bad_request(format!("the body is not as it must be: {error}")))
+    /// Fails if the token was revoked, replaced or given other roles since the request arrived: its
+    /// body may take a minute, and it may wait for its turn.
+    pub(crate) fn check_person(&self) -> Result<(), Fault> {
+        let current = self.admin.person(&self.headers);
+        let is_same = current.is_some_and(|current| current == self.who);
+        if is_same { Ok(()) } else { Err(Fault::unauthorized()) }
     }
 
-    /// The row of what this person does.
+    /// The body, parsed as JSON.
+    pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Fault> {
+        serde_json::from_slice(&self.body)
+            .map_err(|error| Fault::bad_request(format!("invalid request body: {error}")))
+    }
+
+    /// The audit row of this request.
     pub(crate) fn row(&self, message: &str) -> Draft {
         let mut row = Draft::new(RowKind::Admin, self.admin.now());
         row.person = Some(Arc::clone(&self.who.name));
@@ -139,6 +143,7 @@ impl Ask {
 
     /// Makes a change together with its row, and makes it active.
     pub(crate) async fn change(&self, change: Change, row: Draft) -> Result<(), Fault> {
+        self.check_person()?;
         Ok(self.admin.given.control.change(change, row).await?)
     }
 }

@@ -1,4 +1,4 @@
-//! Handlers, by what they are about.
+//! Handlers, by subject.
 
 pub(crate) mod audit;
 pub(crate) mod clock;

@@ -1,4 +1,4 @@
-//! The router: who comes in, and which handler they reach.
+//! The router: authenticates the person, checks the role and calls the handler.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,10 +23,10 @@ use crate::routes::ROUTES;
 /// The largest body: that of a policy.
 const MAX_BODY: usize = toolgate_policy::MAX_BYTES;
 
-/// How long a body may take to arrive, in all.
+/// How long a body may take to arrive, in total.
 const BODY_READ: Duration = Duration::from_mins(1);
 
-/// Every route of the API, and an answer to all other paths below `/api`.
+/// All routes of the API, and an answer to all other paths below `/api`.
 pub fn router(admin: Arc<Admin>) -> Router {
     let mut router = Router::new().route("/api/{*rest}", any(nothing_here));
     for route in ROUTES {
@@ -41,7 +41,7 @@ pub fn router(admin: Arc<Admin>) -> Router {
 }
 
 async fn nothing_here() -> Fault {
-    Fault::not_found("there is nothing at this path; see /api/v1/openapi.json")
+    Fault::not_found("not found; see /api/v1/openapi.json")
 }
 
 async fn serve(
@@ -85,10 +85,16 @@ async fn answer(
         None => Bytes::new(),
     };
     let headers = parts.headers;
-    (route.handle)(Ask { admin, who, params, query, body, headers }).await
+    let ask = Ask { admin, who, params, query, body, headers };
+    if let Err(fault) = ask.check_person() {
+        let strangers = ask.admin.gateway().admission().strangers();
+        strangers.refused(Listener::Admin, Stranger::BadToken, parts.extensions.get().copied());
+        return Err(fault);
+    }
+    (route.handle)(ask).await
 }
 
-/// The body, which has [`BODY_READ`] in all to come.
+/// Reads the body within [`BODY_READ`].
 async fn read(body: Body) -> Result<Bytes, Fault> {
     match timeout(BODY_READ, to_bytes(body, MAX_BODY)).await {
         Ok(Ok(body)) => Ok(body),

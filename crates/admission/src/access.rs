@@ -68,6 +68,8 @@ pub struct Grant {
     pub sessions: Arc<Reach>,
     /// What decides its calls; none denies them all.
     pub policy: Option<Arc<InForce>>,
+    /// The SHA-256 of its token; none if it has no token. Another token ends its agent sessions.
+    pub token: Option<Hash>,
     /// When its token ends.
     pub expires: Option<Timestamp>,
     /// When the store was last told that it is used.
@@ -140,7 +142,13 @@ impl Access {
             None => self.local.as_ref()?,
             Some(token) => self.by_token.get(&TokenHash(Hash::of(token.as_bytes())))?,
         };
-        grant.expires.is_none_or(|end| now < end).then(|| Arc::clone(grant))
+        (!grant.has_expired(now)).then(|| Arc::clone(grant))
+    }
+
+    /// A grant that was looked up before, as it is now. Where nothing can change, it is as it was.
+    pub(crate) fn current<'a>(&'a self, held: &'a Grant) -> Option<&'a Grant> {
+        let unchanged = (self.generation.is_none() || held.is_trial).then_some(held);
+        self.of_label(&held.label).map(|grant| &**grant).or(unchanged)
     }
 
     /// The grant of this label as it is now.
@@ -197,6 +205,11 @@ impl Grant {
     /// Whether it may know of this server at all.
     pub fn may_reach(&self, server: &str) -> bool {
         self.servers.as_ref().is_none_or(|servers| servers.contains(server))
+    }
+
+    /// Whether its token has ended by then.
+    pub fn has_expired(&self, now: Timestamp) -> bool {
+        self.expires.is_some_and(|end| now >= end)
     }
 
     /// Whether its use at this time is news to the store, which keeps whole seconds.

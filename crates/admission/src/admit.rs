@@ -34,7 +34,7 @@ use crate::environment::{Clock, Ids};
 use crate::refused::Refused;
 use crate::reserved::{SESSIONS, TOOLGATE};
 use crate::store_timeout::{PATIENCE, in_time, written_in_time};
-use crate::task_book::Book;
+use crate::task_book::{Book, MAX_OPEN};
 use crate::turns::Turns;
 use judge::Judged;
 
@@ -211,16 +211,39 @@ impl Admission {
         self.access.load().of_label(label).cloned()
     }
 
+    /// Whether the token with which this grant was looked up is valid now.
+    pub fn is_valid(&self, held: &Grant) -> bool {
+        let (access, now) = (self.access.load(), self.clock.now());
+        let current = access.current(held);
+        current.is_some_and(|grant| grant.token == held.token && !grant.has_expired(now))
+    }
+
     /// Whether a subscription that was admitted once would be so now.
-    pub fn may_follow(&self, label: &str, server: &str, uri: &str) -> bool {
+    pub fn may_follow(&self, held: &Grant, server: &str, uri: &str) -> bool {
         let access = self.access.load();
-        let Some(grant) = access.of_label(label) else { return false };
+        access.frozen.stops(&held.label, server).is_none() && self.may_know_of(held, server, uri)
+    }
+
+    /// Whether the policy lets this grant, looked up as it is now, know of changes of a resource.
+    pub fn may_know_of(&self, held: &Grant, server: &str, uri: &str) -> bool {
+        let access = self.access.load();
         let allows = |in_force: &Arc<InForce>| {
             in_force.policy.decide_resource(uri, self.clock.now()).effect == Effect::Allow
         };
-        access.frozen.stops(label, server).is_none()
-            && grant.may_reach(server)
-            && grant.policy.as_ref().is_some_and(allows)
+        let may =
+            |grant: &Grant| grant.may_reach(server) && grant.policy.as_ref().is_some_and(allows);
+        access.current(held).is_some_and(may)
+    }
+
+    /// Why the answer of this grant to a question of a server must not be sent: it is frozen, or
+    /// the server is out of its reach now.
+    pub fn may_not_answer(&self, held: &Grant, server: &str) -> Option<String> {
+        let access = self.access.load();
+        let out_of_reach = || {
+            let reaches = access.current(held).is_some_and(|grant| grant.may_reach(server));
+            (!reaches).then(|| "the agent may not use this server any more".to_owned())
+        };
+        access.frozen.stops(&held.label, server).or_else(out_of_reach)
     }
 
     /// Why no process of a server may be started for this grant, which is looked up as it is now.
@@ -368,6 +391,16 @@ impl Admission {
         let verdict = wanted.verdict_on_name(self.clock.now());
         self.access.load().frozen.stops(label, server).is_some()
             || matches!(verdict.effect, Effect::Deny | Effect::Hide)
+    }
+
+    /// The grant has as many open tasks as it may have, so that no call of it may create another.
+    /// The policy is asked about the name first; either way the refusal is recorded.
+    pub async fn too_many_tasks(&self, wanted: &Wanted) -> Refused {
+        let refused = Refused::too_many_tasks(wanted.call_id, MAX_OPEN);
+        match self.unroutable(wanted, refused.code(), refused.said()).await {
+            Ok(()) => refused,
+            Err(other) => other,
+        }
     }
 
     /// The call goes nowhere, for the reason given; that is written down. The policy has the first

@@ -89,6 +89,11 @@ pub struct Reference<'a> {
 impl<'a> CallRequest<'a> {
     /// Reads a request.
     pub fn read(request: &'a Request<'a>) -> Result<Self, Refusal> {
+        let id = || Some(request.id.to_owned());
+        Self::parse(request).map_err(|refusal| Refusal { id: id(), ..refusal })
+    }
+
+    fn parse(request: &'a Request<'a>) -> Result<Self, Refusal> {
         let params = request.params.unwrap_or("{}");
         let keys = ["name", "uri", "ref", "taskId", "level", "arguments", "requestState", "_meta"];
         let [name, uri, reference, task, level, arguments, request_state, meta] =

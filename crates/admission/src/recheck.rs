@@ -105,7 +105,7 @@ fn judge(
     }
     let wanted = wanted.under(access);
     let grant = &wanted.sender.grant;
-    if grant.expires.is_some_and(|end| now >= end) {
+    if grant.has_expired(now) {
         let (name, _) = wanted.what.name();
         return Err(Refused::by_policy(call_id, &Verdict::no_policy(name)));
     }

@@ -107,7 +107,7 @@ impl AdminClient {
             anyhow!("the gateway at {} cannot be reached: {why}; does it run?", self.base)
         };
         let answered = answered.map_err(|_| unreachable("no answer".to_owned()))?;
-        let response = answered.map_err(unreachable)?;
+        let response = answered.map_err(|error| unreachable(error.to_string()))?;
         let value = match response.body().as_ref() {
             b"" => Value::Null,
             text => serde_json::from_slice(text).unwrap_or(Value::Null),

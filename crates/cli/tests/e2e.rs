@@ -70,6 +70,8 @@ mod heavy;
 mod hostile;
 #[path = "e2e/isolation.rs"]
 mod isolation;
+#[path = "e2e/late_bodies.rs"]
+mod late_bodies;
 #[path = "e2e/legacy.rs"]
 mod legacy;
 #[path = "e2e/listeners.rs"]
@@ -96,6 +98,8 @@ mod readings;
 mod refusals;
 #[path = "e2e/reload.rs"]
 mod reload;
+#[path = "e2e/repeated.rs"]
+mod repeated;
 #[path = "e2e/resumption.rs"]
 mod resumption;
 #[path = "e2e/rounds.rs"]

@@ -3,13 +3,13 @@
 use std::io;
 use std::path::Path;
 
-/// What references of a configuration file are resolved with.
+/// Resolves the references of a configuration file.
 pub trait Surroundings {
     /// The value of an environment variable, if it is set and valid Unicode.
     fn env(&self, name: &str) -> Option<String>;
     /// The bytes of a file.
     fn read(&self, path: &Path) -> io::Result<Vec<u8>>;
-    /// Whether a certificate and a private key (what the files hold) can be used together.
+    /// Whether the contents of a certificate file and a key file can be used together.
     fn check_tls(&self, _cert: &[u8], _key: &[u8]) -> Result<(), TlsFault> {
         Ok(())
     }

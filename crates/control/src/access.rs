@@ -74,6 +74,7 @@ fn of_file_grant(grant: &GrantConfig, policies: &Policies) -> Arc<Grant> {
         sessions: reach(&grant.sessions),
         servers: grant.servers.as_ref().map(|servers| servers.iter().cloned().collect()),
         policy,
+        token: Some(Hash(*grant.token.as_bytes())),
         expires: grant.expires,
         ..Grant::default()
     })
@@ -89,6 +90,7 @@ fn of_stored_grant(grant: &store::StoredGrant, policies: &Policies) -> Arc<Grant
         servers: grant.servers.as_ref().map(|servers| servers.iter().cloned().collect()),
         sessions: grant.sessions.as_deref().map(stored_reach).unwrap_or_default(),
         policy,
+        token: Some(grant.token),
         expires: grant.expires,
         ..Grant::default()
     })

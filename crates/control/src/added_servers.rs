@@ -145,11 +145,11 @@ mod tests {
     #[test]
     fn literal_secrets_are_refused_by_their_place() {
         let entries = AddedServers::new(Path::new("/data"));
-        let entry = r#"{"url":"http://127.0.0.1:3/","headers":{"X-Key":"abc"}}"#;
+        let entry = r#"{"command":"server","env":{"API_KEY":"abc"}}"#;
         let findings = entries.check("s", entry).unwrap_err();
         let [finding] = findings.as_slice() else { panic!("{findings:?}") };
         assert_eq!(finding.code, LITERAL_SECRET);
-        assert!(finding.message.starts_with("`headers.X-Key`"), "{finding:?}");
+        assert!(finding.message.starts_with("`env.API_KEY`"), "{finding:?}");
         assert_eq!(entries.check("s", r#"{"url":"http://127.0.0.1:3/"}"#), Ok(()));
     }
 }

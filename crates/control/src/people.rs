@@ -1,4 +1,4 @@
-//! People: who may use the admin API, and for what.
+//! People: who may use the admin API, and with which roles.
 //!
 //! A revocation in the store takes precedence over a person of the file. Of two people with one
 //! token, `admin` of the data folder takes precedence over the file, and the file over the store.
@@ -17,13 +17,13 @@ use toolgate_store::{self as store, Snapshot};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Looks.
+    /// May view.
     Viewer,
-    /// Looks and answers approvals.
+    /// May view and answer approvals.
     Approver,
-    /// Looks, changes policies and attaches them to grants.
+    /// May view, change policies and attach them to grants.
     PolicyManager,
-    /// Everything.
+    /// May do everything.
     Admin,
 }
 
@@ -70,7 +70,7 @@ impl Role {
 }
 
 impl Person {
-    /// Whether they may do what this role may.
+    /// Whether the person has this role.
     pub fn may(&self, needed: Role) -> bool {
         self.roles.iter().any(|role| role.covers(needed))
     }
@@ -86,12 +86,6 @@ impl People {
     pub fn find(&self, token: &str, now: Timestamp) -> Option<Arc<Person>> {
         let person = self.0.get(&Hash::of(token.as_bytes()))?;
         person.expires.is_none_or(|end| now < end).then(|| Arc::clone(person))
-    }
-
-    /// Whether a person of this name has a valid token.
-    pub fn has(&self, name: &str, now: Timestamp) -> bool {
-        let valid = |person: &&Arc<Person>| person.expires.is_none_or(|end| now < end);
-        self.0.values().filter(valid).any(|person| *person.name == *name)
     }
 }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use toolgate_config::{Config, PolicySource};
 use toolgate_gateway::InForce;
-use toolgate_policy::{Known, RECOMMENDED};
+use toolgate_policy::{Known, Policy, RECOMMENDED};
 use toolgate_store::Snapshot;
 
 use crate::checked_policies::CheckedPolicies;
@@ -243,21 +243,8 @@ impl Compiled {
         let compiled = if let Some(same) = before.compiled.0.get(&source) {
             Arc::clone(same)
         } else {
-            let policy = match before.checked.find(&source.name, text, &known.servers) {
-                Some(policy) => policy,
-                None => {
-                    let check = if before.must_test(&source) {
-                        policy_check::check
-                    } else {
-                        policy_check::load
-                    };
-                    let checked = check(&source.name, text, known);
-                    for warning in checked.warnings(shown, text) {
-                        tracing::warn!(policy = source.name, "{warning}");
-                    }
-                    Arc::new(checked.accept(shown, text)?)
-                }
-            };
+            let passed = before.checked.find(&source.name, text, &known.servers);
+            let policy = passed.map_or_else(|| before.check(&source, shown, known), Ok)?;
             Arc::new(InForce::of_version(policy, version))
         };
         self.0.insert(source, Arc::clone(&compiled));
@@ -271,6 +258,19 @@ impl Compiled {
 }
 
 impl Before<'_> {
+    fn check(&self, source: &Source, shown: &str, known: &Known) -> Result<Arc<Policy>, Rejected> {
+        let Source { name, text, .. } = source;
+        let checked = if self.must_test(source) {
+            policy_check::check(name, text, known)
+        } else {
+            policy_check::load(name, text, known)
+        };
+        for warning in checked.warnings(shown, text) {
+            tracing::warn!(policy = name, "{warning}");
+        }
+        checked.accept(shown, text).map(Arc::new)
+    }
+
     /// Whether this text was not tested yet. One of the store was, by the process that stored it.
     fn must_test(&self, source: &Source) -> bool {
         let same = |it: &Source| it.name == source.name && it.text == source.text;

@@ -7,22 +7,22 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use toolgate_gateway::InForce;
 
-/// Everything that people may look at and that is not in the audit.
+/// Everything that people may view and that is not in the audit.
 #[derive(Debug, Default)]
 pub struct View {
-    /// Servers, in their order.
+    /// Servers, in order.
     pub servers: Vec<ServerItem>,
-    /// Grants: those of the file, then those of the store, revoked ones too.
+    /// Grants: those of the file, then those of the store, including revoked ones.
     pub grants: Vec<GrantItem>,
-    /// People: `admin`, those of the file, then those of the store, revoked ones too.
+    /// People: `admin`, those of the file, then those of the store, including revoked ones.
     pub people: Vec<PersonItem>,
     /// Policies: those of the file, then those of the store.
     pub policies: Vec<PolicyText>,
     /// What is frozen.
     pub freezes: Vec<FreezeItem>,
-    /// What each policy name stands for.
+    /// The active policy of each name.
     pub in_force: HashMap<String, Arc<InForce>>,
-    /// Whether calls without a token are taken.
+    /// Whether calls without a token are accepted.
     pub local: bool,
 }
 
@@ -31,13 +31,13 @@ pub struct View {
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Place")]
 pub enum Origin {
-    /// In `toolgate.yaml`: changed there alone.
+    /// In `toolgate.yaml`: changed only there.
     File,
     /// In the store: changed by API and CLI.
     Store,
     /// In the data folder.
     Data,
-    /// In toolgate itself: never changed.
+    /// Built in: never changed.
     #[serde(rename = "built-in")]
     BuiltIn,
 }
@@ -48,13 +48,13 @@ pub enum Origin {
 pub struct ServerItem {
     /// Its name.
     pub name: String,
-    /// Where it is kept.
+    /// Where it is defined.
     pub source: Origin,
     /// `stdio` or `http`.
     pub transport: &'static str,
     /// The program, or the address without its query.
     pub address: String,
-    /// How many tools it was last heard to have; null if it was never heard.
+    /// Number of tools in its last list; null if it was never listed.
     pub tools: Option<usize>,
 }
 
@@ -66,9 +66,9 @@ pub struct GrantItem {
     pub id: String,
     /// Its label; unique.
     pub label: String,
-    /// Where it is kept.
+    /// Where it is defined.
     pub source: Origin,
-    /// Whom it stands for.
+    /// The identity on whose behalf the agent acts.
     pub identity: Option<String>,
     /// Groups of that identity.
     pub groups: Vec<String>,
@@ -78,11 +78,11 @@ pub struct GrantItem {
     pub sessions: Option<serde_json::Value>,
     /// Its policy; null denies everything.
     pub policy: Option<String>,
-    /// When it was made; null for those of the file.
+    /// When it was created; null for grants of the file.
     pub created: Option<String>,
-    /// When its token ends.
+    /// When its token expires.
     pub expires: Option<String>,
-    /// When it was last used; not known of those of the file.
+    /// When it was last used; null for grants of the file.
     pub last_use: Option<String>,
     /// When it was revoked.
     pub revoked: Option<String>,
@@ -96,15 +96,15 @@ pub struct PersonItem {
     pub id: String,
     /// Their name; unique.
     pub name: String,
-    /// Where they are kept.
+    /// Where they are defined.
     pub source: Origin,
-    /// What they may do.
+    /// Their roles.
     pub roles: Vec<String>,
     /// Groups they are in.
     pub groups: Vec<String>,
-    /// When they were made; null for those of the file.
+    /// When they were created; null for people of the file.
     pub created: Option<String>,
-    /// When their token ends.
+    /// When their token expires.
     pub expires: Option<String>,
     /// When their token was revoked.
     pub revoked: Option<String>,
@@ -116,26 +116,26 @@ pub struct PersonItem {
 pub struct PolicyItem {
     /// Its name.
     pub name: String,
-    /// Where it is kept.
+    /// Where it is defined.
     pub source: Origin,
-    /// Its version in the store; null for those of the file.
+    /// Its version in the store; null for policies of the file.
     pub version: Option<u64>,
-    /// SHA-256 of its meaning; null if it is not in force.
+    /// SHA-256 of its meaning; null if it is not active.
     pub hash: Option<String>,
-    /// Whether it decides; one that can no longer be read denies everything.
+    /// Whether it is active; a policy that can no longer be parsed denies everything.
     pub state: PolicyState,
-    /// When this version was made; null for those of the file.
+    /// When this version was created; null for policies of the file.
     pub created: Option<String>,
 }
 
-/// Whether a policy decides.
+/// Whether a policy is active.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(rename = "Stands")]
 pub enum PolicyState {
-    /// It decides.
+    /// It is active.
     InForce,
-    /// It cannot be read, so its grants are denied everything.
+    /// It cannot be parsed, so its grants are denied everything.
     Broken,
 }
 
@@ -143,14 +143,14 @@ pub enum PolicyState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "PolicyDocument")]
 pub struct PolicyText {
-    /// What it is.
+    /// The policy.
     #[serde(flatten)]
     pub item: PolicyItem,
     /// The document.
     pub document: String,
 }
 
-/// Something that a person has stopped: exactly one of `grant`, `server`, `session` and `all`.
+/// A freeze by a person: exactly one of `grant`, `server`, `session` and `all`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Freeze")]
 pub struct FreezeItem {
@@ -168,6 +168,6 @@ pub struct FreezeItem {
     /// Everything.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub all: bool,
-    /// Since when.
+    /// When it began.
     pub created: String,
 }

@@ -25,9 +25,9 @@ use toolgate_json::{peek, quote, text};
 use toolgate_mcp::{Notification, Refusal, code, method, write};
 use toolgate_policy::Class;
 use toolgate_session::KnownSessionTool;
-use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::forward::{forward, refuse_task};
-use toolgate_upstream::link::{Ask, Link, Server};
+use toolgate_upstream::link::{AgentRequest, Link, Server};
 use toolgate_upstream::log_level::Level;
 use toolgate_upstream::names::{server_of_name, server_of_uri};
 use toolgate_upstream::reply::Reply;
@@ -63,9 +63,9 @@ impl Aggregate for All {
         &self,
         session: &Arc<AgentSession>,
         request: CallRequest<'_>,
-        outlet: &Arc<Outlet>,
+        buffer: &Arc<EventBuffer>,
     ) -> Result<Work, Refusal> {
-        start(session, request, outlet)
+        start(session, request, buffer)
     }
 
     fn hear(
@@ -83,18 +83,18 @@ impl Aggregate for All {
     }
 }
 
-/// Starts a request; whatever comes of it, a refusal too, is in `outlet` when the work is done.
+/// Starts a request; whatever comes of it, a refusal too, is in `buffer` when the work is done.
 fn start(
     session: &Arc<AgentSession>,
     request: CallRequest<'_>,
-    outlet: &Arc<Outlet>,
+    buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     let answered = |body: Bytes| {
-        outlet.answer(body, None);
+        buffer.answer(body, None);
         Ok(Box::pin(std::future::ready(())) as Work)
     };
     if let Some(kind) = Kind::listed_by(request.method) {
-        return match listing::start(session, kind, &request, outlet) {
+        return match listing::start(session, kind, &request, buffer) {
             Some(work) => Ok(work),
             None => answered(invalid(
                 request.id,
@@ -109,7 +109,7 @@ fn start(
         Subject::Reference(reference) => by_reference(session, request.id, reference),
         Subject::Task(_) => match by_task(session, &request) {
             Ok(routed) => routed,
-            Err(refusal) => return refuse_task(session, "", &request, refusal, outlet),
+            Err(refusal) => return refuse_task(session, "", &request, refusal, buffer),
         },
         Subject::Level(level) => {
             return answered(if set_level(session, &request, level.as_ref()) {
@@ -120,8 +120,8 @@ fn start(
         }
         Subject::Method => match request.method {
             method::PING => return answered(write::result(request.id, "{}")),
-            method::TASKS_LIST => return Ok(listed_tasks::list(session, request.id, outlet)),
-            _ => return unknown_method(session, &request, outlet),
+            method::TASKS_LIST => return Ok(listed_tasks::list(session, request.id, buffer)),
+            _ => return unknown_method(session, &request, buffer),
         },
     };
     match routed {
@@ -132,20 +132,20 @@ fn start(
             changes.extend(related.map(|(part, own)| (part, quote(&own))));
             let changes: Vec<_> = changes.iter().map(|(part, own)| (*part, own.as_str())).collect();
             let is_task = matches!(request.subject, Subject::Task(_));
-            let ask = Ask {
+            let ask = AgentRequest {
                 own: Some(&own),
                 changes: &changes,
                 task: is_task.then_some(own.as_str()),
                 mapped: true,
                 hides: None,
             };
-            forward(session, &link, request, &ask, outlet)
+            forward(session, &link, request, &ask, buffer)
         }
-        Routed::ToBuiltIn(built_in) => builtin::start(session, built_in, &request, outlet),
+        Routed::ToBuiltIn(built_in) => builtin::start(session, built_in, &request, buffer),
         Routed::ToSession { dial_in, shown, known } => {
-            dial_in::start((session, &session.running), &dial_in, &request, (&shown, known), outlet)
+            dial_in::start((session, &session.running), &dial_in, &request, (&shown, known), buffer)
         }
-        Routed::UnknownTool(shown) => unknown_tool(session, &request, shown, outlet),
+        Routed::UnknownTool(shown) => unknown_tool(session, &request, shown, buffer),
         Routed::Nowhere(answer) => answered(answer),
     }
 }
@@ -184,9 +184,11 @@ fn tell_changed(session: &Arc<AgentSession>) {
 
 /// Asks for lists that are not known, or old, behind the scenes.
 fn freshen(link: &Arc<Link>, kind: Kind, now: Instant) {
-    match link.server().offers.of(link.audience()) {
-        None => link.survey(&Kind::ALL),
-        Some(offer) if offer.is_older(FRESH, now) && link.is_cheap() => link.survey(&[kind]),
+    match link.server().list_cache.of(link.client_profile()) {
+        None => link.refresh_lists(&Kind::ALL),
+        Some(advertised) if advertised.is_older(FRESH, now) && link.is_cheap() => {
+            link.refresh_lists(&[kind])
+        }
         Some(_) => {}
     }
 }
@@ -286,14 +288,14 @@ fn set_level(
     let Some(level) = named.and_then(Level::parse).map(Level::as_str) else {
         return false;
     };
-    session.wishes.note(request);
+    session.server_subscriptions.note(request);
     let body = format!(r#"{{"level":"{level}"}}"#);
     // Others are told with every request.
-    let told = |link: &&Arc<Link>| link.is_up() && !link.speaks_modern();
+    let told = |link: &&Arc<Link>| link.is_up() && !link.is_sessionless();
     for link in session.links().iter().filter(told) {
-        let offer = link.server().offers.of(link.audience());
-        if offer.is_some_and(|offer| offer.can("logging")) {
-            link.wish(method::LOGGING_SET_LEVEL, body.clone(), Closed::SET_LEVEL);
+        let advertised = link.server().list_cache.of(link.client_profile());
+        if advertised.is_some_and(|advertised| advertised.can("logging")) {
+            link.request_detached(method::LOGGING_SET_LEVEL, body.clone(), Closed::SET_LEVEL);
         }
     }
     true
@@ -303,11 +305,11 @@ fn set_level(
 fn unknown_method(
     session: &Arc<AgentSession>,
     request: &CallRequest<'_>,
-    outlet: &Arc<Outlet>,
+    buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     let wanted = wanted(session, "", request, None, Class::by_name)?;
     let admission = Arc::clone(session.admission());
-    let reply = Reply::new(outlet, request.id, Expects::Other);
+    let reply = Reply::new(buffer, request.id, Expects::Other);
     Ok(contained(async move || {
         let why = format!(
             "there is no method `{}` where all servers are shown; if it is one server's own, use \
@@ -329,7 +331,7 @@ fn unknown_tool(
     session: &Arc<AgentSession>,
     request: &CallRequest<'_>,
     shown: String,
-    outlet: &Arc<Outlet>,
+    buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     let links = session.links();
     let found = server_of_name(&shown).and_then(|server| links.find(server));
@@ -340,7 +342,7 @@ fn unknown_tool(
     };
     let wanted = wanted(session, server, request, Some(own), Class::by_name)?;
     let admission = Arc::clone(session.admission());
-    let reply = Reply::new(outlet, request.id, Expects::ToolResult);
+    let reply = Reply::new(buffer, request.id, Expects::ToolResult);
     Ok(contained(async move || {
         let refused = admission.unknown(wanted, &shown).await;
         reply.refuse(&refused);

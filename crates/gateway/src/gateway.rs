@@ -163,7 +163,7 @@ impl Gateway {
             match after.iter().find(|new| new.name() == old.name()) {
                 Some(new) if Arc::ptr_eq(new, old) => continue,
                 Some(new) => {
-                    new.offers.inherit(&old.offers);
+                    new.list_cache.inherit(&old.list_cache);
                     self.move_sessions(old.name(), new);
                 }
                 None => self.drop_sessions(old.name()),
@@ -194,7 +194,9 @@ impl Gateway {
     ) -> Option<Arc<AgentSession>> {
         let sessions = self.sessions.read();
         let session = sessions.get(id).filter(|session| {
-            session.endpoint() == endpoint && session.grant().label == caller.label
+            let grant = session.grant();
+            let is_its = grant.label == caller.label && grant.token == caller.token;
+            session.endpoint() == endpoint && is_its
         })?;
         session.set_grant(caller);
         Some(Arc::clone(session))
@@ -206,16 +208,18 @@ impl Gateway {
         let _turn = self.applying.lock();
         let sessions: Vec<_> = self.sessions.read().values().cloned().collect();
         for session in sessions {
-            let label = Arc::clone(&session.grant().label);
-            let Some(grant) = self.admission.current(&label) else {
-                self.end(&session);
+            let held = session.grant();
+            let current = self.admission.current(&held.label);
+            // Streams that were opened with another token are not for the holder of that one.
+            let Some(grant) = current.filter(|grant| grant.token == held.token) else {
+                self.cut_off(&session);
                 continue;
             };
             session.set_grant(&grant);
             match session.endpoint() {
                 // The server's own words on an open stream are not for this grant any more.
                 Endpoint::Server(name) if !grant.may_reach(name) => {
-                    self.end(&session);
+                    self.cut_off(&session);
                     continue;
                 }
                 Endpoint::Server(_) => {}
@@ -234,7 +238,14 @@ impl Gateway {
         self.tasks.spawn(async move { session.leave().await });
     }
 
-    /// Ends what nobody has used for long. To be called now and then.
+    /// Ends an agent session whose token is no longer valid, and all its streams.
+    fn cut_off(&self, session: &Arc<AgentSession>) {
+        session.cut_off();
+        self.end(session);
+    }
+
+    /// Ends agent sessions that are idle, and those whose token has expired, or has ended while they
+    /// were opened. To be called now and then.
     pub fn sweep(&self) {
         self.admission().strangers().tick();
         let (now, limits) = (Instant::now(), self.limits.load_full());
@@ -246,13 +257,22 @@ impl Gateway {
         for session in self.sessions.read().values() {
             session.end_late_questions(now);
         }
+        let invalid: Vec<_> = {
+            let sessions = self.sessions.read();
+            let is_invalid =
+                |session: &&Arc<AgentSession>| !self.admission.is_valid(&session.grant());
+            sessions.values().filter(is_invalid).cloned().collect()
+        };
+        for session in invalid {
+            self.cut_off(&session);
+        }
         for session in idle {
             tracing::debug!(endpoint = %session.endpoint(), "an idle agent session is ended");
             self.end(&session);
         }
         self.watch_dial_in();
         for server in self.servers.load().iter() {
-            server.close_deserted(&self.tasks, now, limits.idle);
+            server.close_idle(&self.tasks, now, limits.idle);
         }
     }
 

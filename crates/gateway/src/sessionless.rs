@@ -23,7 +23,8 @@ use toolgate_admission::multi_round::legs;
 use toolgate_json::peek;
 use toolgate_mcp::modern::Claims;
 use toolgate_mcp::{OwnedRequest, Refusal, method};
-use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::event_buffer::EventBuffer;
+use toolgate_upstream::event_buffer::Rejection;
 use toolgate_upstream::log_level::Level;
 
 use crate::downstream::agent::AgentSession;
@@ -65,8 +66,8 @@ pub enum Started {
     Call(ModernCall),
     /// It goes on with a call that waited for it.
     Stream(ModernStream),
-    /// This is the answer, with its HTTP status.
-    Answer(Bytes, u16),
+    /// This is the answer, and whether it rejects the request itself.
+    Answer(Bytes, Option<Rejection>),
 }
 
 /// The agent session that stands for a client, and what is kept with it.
@@ -105,7 +106,7 @@ pub(crate) async fn start(
 ) -> Result<Started, Refusal> {
     let id = request.id;
     if let Some(answer) = undeclared_task(&standing.session, client, &request) {
-        return Ok(Started::Answer(answer, 400));
+        return Ok(Started::Answer(answer, Some(Rejection::InvalidRequest)));
     }
     let state = request.request_state.filter(|_| may_ask(request.method));
     let started = match (request.method, state) {
@@ -127,8 +128,8 @@ async fn go_on(
         Resumed::Goes(going) => Started::Stream(ModernStream::of(going)),
         Resumed::Answer(answer) => {
             let shown = Shape::passed(request, None).show(&answer, false);
-            let (answer, status) = shown.unwrap_or((answer, None));
-            Started::Answer(answer, status.unwrap_or(200))
+            let (answer, rejection) = shown.unwrap_or((answer, None));
+            Started::Answer(answer, rejection)
         }
     })
 }
@@ -142,7 +143,7 @@ fn pass(
 ) -> Result<ModernCall, Refusal> {
     let session = &standing.session;
     let number = session.next_number();
-    let outlet = Arc::new(Outlet::expecting(number, 1));
+    let buffer = Arc::new(EventBuffer::expecting(number, 1));
     let id = number.to_string();
     let level = client.claims.log_level.as_deref().and_then(Level::parse);
     let told = level.and_then(|level| tell_level(standing, level));
@@ -153,7 +154,7 @@ fn pass(
         (None, None)
     };
     let shape = Shape::passed(&request, level);
-    let work = session.start_checked(CallRequest { id: &id, rounds, ..request }, &outlet)?;
+    let work = session.start_checked(CallRequest { id: &id, rounds, ..request }, &buffer)?;
     let work: Work = match told {
         Some(told) => Box::pin(async move {
             told.await;
@@ -162,7 +163,7 @@ fn pass(
         None => work,
     };
     let calling = Calling { shape, interest: Interest::answer(standing, id), asking };
-    Ok(ModernCall::new(session.call(outlet, work), calling))
+    Ok(ModernCall::new(session.call(buffer, work), calling))
 }
 
 /// Tells the servers which log messages are wanted, if they were told otherwise before.
@@ -174,9 +175,9 @@ fn tell_level(standing: &Standing, level: Level) -> Option<Work> {
     let number = standing.session.next_number();
     let params = format!(r#"{{"level":"{}"}}"#, level.as_str());
     let request = OwnedRequest::write(number, method::LOGGING_SET_LEVEL, Some(&params));
-    let outlet = Arc::new(Outlet::expecting(number, 1));
+    let buffer = Arc::new(EventBuffer::expecting(number, 1));
     // A server that keeps no log answers with an error, which changes nothing.
-    standing.session.start_own(&request, &outlet).ok()
+    standing.session.start_own(&request, &buffer).ok()
 }
 
 /// How a conversation with a server of an older protocol is opened on a client's behalf.

@@ -105,6 +105,12 @@ pub fn is_notification(method: &str) -> bool {
     method.starts_with(NOTIFICATIONS)
 }
 
+/// Whether a request of this method is about one task. This includes methods that the protocol does
+/// not define: a server may have its own.
+pub fn is_about_task(method: &str) -> bool {
+    method.starts_with("tasks/") && method != TASKS_LIST
+}
+
 /// What protocol 2026-07-28 no longer has.
 pub const REMOVED: [&str; 7] = [
     INITIALIZE,
@@ -117,7 +123,7 @@ pub const REMOVED: [&str; 7] = [
 ];
 
 /// Every method of the protocol. No other name may imitate one of them.
-pub const KNOWN: [&str; 35] = [
+pub const KNOWN: [&str; 36] = [
     INITIALIZE,
     INITIALIZED,
     PING,
@@ -153,6 +159,7 @@ pub const KNOWN: [&str; 35] = [
     TASKS_UPDATE,
     TASKS_CANCEL,
     TASKS_STATUS,
+    TASKS_CHANGED,
 ];
 
 /// The bytes that a method name may have.
@@ -186,9 +193,7 @@ pub fn strict_keys(method: &str) -> Option<&'static [&'static str]> {
         }
         RESOURCES_SUBSCRIBE | RESOURCES_UNSUBSCRIBE => &["uri", "_meta"],
         COMPLETION_COMPLETE => &["ref", "argument", "context", "_meta"],
-        TASKS_GET | TASKS_RESULT | TASKS_UPDATE | TASKS_CANCEL => {
-            &["taskId", "requestState", "inputResponses", "_meta"]
-        }
+        method if is_about_task(method) => &["taskId", "requestState", "inputResponses", "_meta"],
         TASKS_LIST | TOOLS_LIST | PROMPTS_LIST | RESOURCES_LIST | RESOURCES_TEMPLATES_LIST => {
             &["cursor", "_meta"]
         }

@@ -17,10 +17,11 @@ use crate::{
     error::{OrStoreError as _, file_error},
 };
 
-/// Each migration creates the next version; a released migration is never edited.
-const MIGRATIONS: [&str; 2] = [
+/// Each migration makes the next version; they are never edited once released.
+const MIGRATIONS: [&str; 3] = [
     include_str!("../sql/migrations/0001_first.sql"),
     include_str!("../sql/migrations/0002_less_for_each_call.sql"),
+    include_str!("../sql/migrations/0003_tasks.sql"),
 ];
 
 /// The schema version of this program.

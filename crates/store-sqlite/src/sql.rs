@@ -77,6 +77,9 @@ pub(crate) const SPAN_PRUNE: &str = include_str!("../sql/span_prune.sql");
 pub(crate) const STATE: &str = include_str!("../sql/state.sql");
 pub(crate) const STORY_ADD: &str = include_str!("../sql/story_add.sql");
 pub(crate) const STORY_TOLD: &str = include_str!("../sql/story_told.sql");
+pub(crate) const TASK_ADD: &str = include_str!("../sql/task_add.sql");
+pub(crate) const TASK_CALLS: &str = include_str!("../sql/task_calls.sql");
+pub(crate) const TASK_END: &str = include_str!("../sql/task_end.sql");
 
 /// Runs a statement; returns the number of changed rows.
 pub(crate) fn execute(

@@ -43,9 +43,9 @@ use crate::{
 
 use counters::{Receipt, Stored};
 
-/// The maximum number of abandoned calls ended in one transaction.
-const ABANDONED: i64 = 1_000;
-/// The number of rows after which the table `story` is updated.
+/// At most so many abandoned calls are ended in one transaction.
+pub(crate) const ABANDONED: i64 = 1_000;
+/// So many rows are told to `story` at once.
 const STORY: u64 = 256;
 
 /// A database opened for writing.
@@ -215,22 +215,30 @@ impl SqliteTransaction<'_> {
         self.execute(sql::STORY_TOLD, &[&number(self.head)]).map(drop)
     }
 
-    /// Open calls with their intents.
-    fn open_calls(&self, sql: &str, of: i64) -> Result<Vec<AbandonedCall>, StoreError> {
+    /// Open calls, with their intents.
+    fn open_calls(
+        &self,
+        sql: &str,
+        values: &[&dyn ToSql],
+    ) -> Result<Vec<AbandonedCall>, StoreError> {
         let mut statement = self.connection.prepare_cached(sql).or_store_error()?;
-        let calls = statement
-            .query_map(params![of, ABANDONED], |row| Ok((row.get(0)?, row.get(1)?)))
-            .or_store_error()?;
+        let calls =
+            statement.query_map(values, |row| Ok((row.get(0)?, row.get(1)?))).or_store_error()?;
         let calls: Vec<([u8; 16], i64)> = calls.collect::<Result<_, _>>().or_store_error()?;
-        let with_intent = |(call, seq)| {
-            let mut statement = self.connection.prepare_cached(sql::ROW_AT).or_store_error()?;
-            let row = statement.query_row([seq], |row| Ok(row::stored(row))).optional();
-            let intent = row.or_store_error()?.and_then(|stored| stored.draft.ok());
-            // A call whose intent was tampered with still ends; `verify` reports the tampering.
-            let none = || Draft::new(RowKind::Intent, Timestamp::UNIX_EPOCH);
-            Ok(AbandonedCall { call_id: CallId(call), intent: intent.unwrap_or_else(none) })
-        };
-        calls.into_iter().map(with_intent).collect()
+        calls.into_iter().map(|(call, seq)| self.with_intent(CallId(call), seq)).collect()
+    }
+
+    pub(crate) fn with_intent(
+        &self,
+        call_id: CallId,
+        seq: i64,
+    ) -> Result<AbandonedCall, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql::ROW_AT).or_store_error()?;
+        let row = statement.query_row([seq], |row| Ok(row::stored(row))).optional();
+        let intent = row.or_store_error()?.and_then(|stored| stored.draft.ok());
+        // An intent that was tampered with still ends; `verify` tells of the tampering.
+        let none = || Draft::new(RowKind::Intent, Timestamp::UNIX_EPOCH);
+        Ok(AbandonedCall { call_id, intent: intent.unwrap_or_else(none) })
     }
 }
 
@@ -314,8 +322,11 @@ impl Transaction for SqliteTransaction<'_> {
         let receipts = self.receipts;
         let receipt = receipts.get(&call);
         let noted = receipt.is_none_or(|receipt| receipt.noted) || self.noted.contains(&call);
-        if noted && self.execute(sql::OPEN_END, &[&call.0])? == 0 {
-            return Ok(());
+        if noted {
+            if self.execute(sql::OPEN_END, &[&call.0])? == 0 {
+                return Ok(());
+            }
+            self.execute(sql::TASK_END, &[&call.0])?;
         }
         let flies = |receipt: &Receipt| {
             receipt.taken.iter().any(|(_, take)| matches!(take, Take::InFlight { .. }))
@@ -379,14 +390,28 @@ impl Transaction for SqliteTransaction<'_> {
         self.execute(sql::GRANT_TOUCH, &[&grant, &micros(now)]).map(drop)
     }
 
-    fn abandoned(&mut self) -> Result<Vec<AbandonedCall>, StoreError> {
+    fn continue_as_task(
+        &mut self,
+        call: CallId,
+        task: &str,
+        until: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.note_task(call, task, until)
+    }
+
+    fn left_as_task(&mut self, task: &str) -> Result<Vec<AbandonedCall>, StoreError> {
+        self.calls_of_task(task)
+    }
+
+    fn abandoned(&mut self, now: Timestamp) -> Result<Vec<AbandonedCall>, StoreError> {
         self.insert_abandoned()?;
         let mut statement = self.connection.prepare_cached(sql::OPEN_OWNERS).or_store_error()?;
         let owners = statement.query_map([self.owner.id], |row| row.get(0)).or_store_error()?;
         let owners: Vec<i64> = owners.collect::<Result<_, _>>().or_store_error()?;
         let mut abandoned = Vec::new();
         for owner in owners.into_iter().filter(|owner| self.owner.is_dead(*owner)) {
-            abandoned.extend(self.open_calls(sql::OPEN_OF_OWNER, owner)?);
+            let now = micros(now);
+            abandoned.extend(self.open_calls(sql::OPEN_OF_OWNER, &[&owner, &ABANDONED, &now])?);
         }
         Ok(abandoned)
     }
@@ -413,7 +438,7 @@ impl Transaction for SqliteTransaction<'_> {
     }
 
     fn waiting_since(&mut self, then: Timestamp) -> Result<Vec<AbandonedCall>, StoreError> {
-        self.open_calls(sql::OPEN_WAITING, micros(then))
+        self.open_calls(sql::OPEN_WAITING, &[&micros(then), &ABANDONED])
     }
 
     fn prune(&mut self, now: Timestamp) -> Result<(), StoreError> {

@@ -95,18 +95,33 @@ pub trait Transaction: Usage {
         identity: Option<&str>,
         now: Timestamp,
     ) -> Result<Ownership, StoreError>;
-    /// Removes a value that has ended.
+    /// Forgets a value that was ended.
     fn end(&mut self, ended: &Ended) -> Result<(), StoreError>;
-    /// Applies a change or returns why not; a rejected change has no effect. For
-    /// [`Change::AcceptClock`], `now` becomes the effective time.
+    /// Makes a change, or says why not; a change that is refused changes nothing. For
+    /// [`Change::AcceptClock`], `now` is the time that counts from then on.
     fn change(&mut self, change: &Change, now: Timestamp) -> Result<ChangeOutcome, StoreError>;
-    /// Records that a grant was used.
+    /// A grant was used.
     fn touch(&mut self, grant: &str, now: Timestamp) -> Result<(), StoreError>;
-    /// Open calls whose process has exited, except those that wait for a round; at most 1,000.
-    fn abandoned(&mut self) -> Result<Vec<AbandonedCall>, StoreError>;
-    /// Removes expired counters.
+    /// The call continues as `task` at its server until then, and stays open if this process ends
+    /// first. A store that does not outlive its process has nothing to keep.
+    fn continue_as_task(
+        &mut self,
+        _call: CallId,
+        _task: &str,
+        _until: Timestamp,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+    /// Open calls that continue as `task` and whose process has ended; at most a thousand.
+    fn left_as_task(&mut self, _task: &str) -> Result<Vec<AbandonedCall>, StoreError> {
+        Ok(Vec::new())
+    }
+    /// Open calls whose process has ended, but for those that wait for a leg or continue as a task
+    /// whose time is not up; at most a thousand.
+    fn abandoned(&mut self, now: Timestamp) -> Result<Vec<AbandonedCall>, StoreError>;
+    /// Forgets what can no longer count.
     fn prune(&mut self, now: Timestamp) -> Result<(), StoreError>;
-    /// Called on every tick: indexes long-running calls so that they are found quickly.
+    /// Time has passed: what is open for longer is kept where it is found soon.
     fn note(&mut self) -> Result<(), StoreError> {
         Ok(())
     }

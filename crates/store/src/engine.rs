@@ -25,8 +25,8 @@ use jiff::{SignedDuration, Timestamp};
 use toolgate_audit::{CallId, Checkpoint, Draft, Row, Signer};
 
 use crate::{
-    AdmitOutcome, AdmitRequest, Backend, Change, ChangeError, Document, NotAudited, NotReadable,
-    ReadUsage, RowQuery, Snapshot, Store, StoreError, StoreErrorKind, StoreStatus,
+    AdmitOutcome, AdmitRequest, Backend, Change, ChangeError, Completion, Document, NotAudited,
+    NotReadable, ReadUsage, RowQuery, Snapshot, Store, StoreError, StoreErrorKind, StoreStatus,
     backend::BackendReader,
     permit::{Finish, OutcomeSink},
     reply,
@@ -112,6 +112,10 @@ pub(crate) enum Job {
     Deny(Box<Draft>, reply::Sender<(), NotAudited>),
     Record(Box<Draft>, reply::Sender<u64, NotAudited>),
     Change(Box<(Change, Draft)>, reply::Sender<u64, ChangeError>),
+    /// A call goes on as a task until then.
+    Continue(CallId, Box<str>, Timestamp),
+    /// A task of a call of an earlier process has ended.
+    EndTask(Box<(Box<str>, Completion)>),
     Touch(Arc<str>, Timestamp),
     Tick(Timestamp),
     /// The receiver fails as soon as the readers have closed the data.
@@ -223,6 +227,10 @@ impl Store for Engine {
         let refuse = |fault| ChangeError::NotAudited(NotAudited(fault));
         let change = Box::new((change, row.truncate()));
         self.put(MAX_WAITING + MAX_CHANGES, refuse, |reply| Job::Change(change, reply))
+    }
+
+    fn end_task(&self, task: &str, ending: Completion) {
+        self.jobs.put(Job::EndTask(Box::new((task.into(), ending))));
     }
 
     fn touch(&self, grant: Arc<str>, now: Timestamp) {

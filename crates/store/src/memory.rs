@@ -199,7 +199,7 @@ impl Transaction for Data {
         Ok(())
     }
 
-    fn abandoned(&mut self) -> Result<Vec<AbandonedCall>, StoreError> {
+    fn abandoned(&mut self, _: Timestamp) -> Result<Vec<AbandonedCall>, StoreError> {
         Ok(Vec::new())
     }
 

@@ -4,13 +4,14 @@
 //! [`Permit`], which the sender consumes, and a [`Ticket`], which stays with the task that waits
 //! for the answer and records the outcome.
 //!
-//! Invariant: only this crate creates them and none can be cloned, so one intent is sent at most
-//! once.
-//! Invariant: every admitted call gets an outcome row. A dropped ticket records `unknown`.
+//! Invariant: only this crate makes them, none can be cloned, so one intent sends at most once.
+//! Invariant: every admitted call gets an outcome row. A ticket that is dropped writes `unknown`; the
+//! call of a ticket that is [left](Ticket::leave) ends when its task does.
 
 use std::{fmt, sync::Arc};
 
 use futures_util::future::BoxFuture;
+use jiff::Timestamp;
 use toolgate_audit::{CallId, Draft, truncate};
 use toolgate_policy::Verdict;
 
@@ -45,6 +46,9 @@ pub struct Ticket {
 pub(crate) trait OutcomeSink: Send + Sync {
     /// Records the outcome now or later.
     fn finish(&self, finish: Finish);
+
+    /// Keeps the call open until then, also when this process ends first.
+    fn continue_as_task(&self, call: CallId, task: Box<str>, until: Timestamp);
 }
 
 /// The end of a call.
@@ -110,6 +114,19 @@ impl Ticket {
         let (reply, answered) = futures_channel::oneshot::channel();
         self.send(Some(completion), Some(reply));
         reply::receive(answered, NotAudited)
+    }
+
+    /// The call continues as `task` at its server, which may outlive this process. Until then the
+    /// call stays open; [`crate::Store::end_task`] ends it in another process.
+    pub fn continue_as_task(&self, task: &str, until: Timestamp) {
+        if let Some(call_id) = self.call.as_ref().and_then(|intent| intent.call_id) {
+            self.outcomes.continue_as_task(call_id, task.into(), until);
+        }
+    }
+
+    /// Writes no outcome: this process ends, and the task of the call does not.
+    pub fn leave(mut self) {
+        self.call = None;
     }
 
     fn send(

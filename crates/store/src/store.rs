@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use toolgate_audit::{CallId, Checkpoint, Draft, Row};
 
 use crate::{
-    AdmitOutcome, AdmitRequest, Change, ChangeError, Document, NotAudited, NotReadable, ReadUsage,
-    RowQuery, Snapshot, StoreStatus,
+    AdmitOutcome, AdmitRequest, Change, ChangeError, Completion, Document, NotAudited, NotReadable,
+    ReadUsage, RowQuery, Snapshot, StoreStatus,
 };
 
 /// Admits calls, persists what people set up, and reads the audit.
@@ -33,6 +33,10 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Changes what people set up and appends the row that names the person, in one transaction.
     /// Returns the new generation.
     fn change(&self, change: Change, row: Draft) -> BoxFuture<'static, Result<u64, ChangeError>>;
+
+    /// A task of a call that an earlier process admitted has ended (see
+    /// [`crate::Ticket::continue_as_task`]). Without such a call nothing happens.
+    fn end_task(&self, task: &str, ending: Completion);
 
     /// Records that a grant (by id) was used. Persisted with the next tick, without a row.
     fn touch(&self, grant: Arc<str>, now: Timestamp);

@@ -36,7 +36,9 @@ pub use counters::{
     time_never_runs_backwards,
 };
 pub use model::random_calls_match_the_model;
-pub use rounds::{a_call_continues_round_by_round, missing_rounds_end_the_call};
+pub use rounds::{
+    a_call_continues_round_by_round, missing_rounds_end_the_call, tasks_outlive_their_process,
+};
 pub use rows::{
     a_dropped_ticket_is_unknown, a_held_call_leaves_no_trace,
     a_panicking_decision_fails_only_its_call, an_outcome_names_the_session, denials_are_coalesced,
@@ -77,6 +79,7 @@ macro_rules! conformance {
             nothing_is_admitted_unless_written,
             a_held_call_leaves_no_trace, shadow_never_refuses,
             a_call_continues_round_by_round, missing_rounds_end_the_call,
+            tasks_outlive_their_process,
             a_panicking_decision_fails_only_its_call, every_call_has_its_rows,
             an_outcome_names_the_session,
             changes_are_seen_and_audited, names_are_unique, stale_decisions_are_not_admitted,

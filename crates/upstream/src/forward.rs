@@ -27,9 +27,9 @@ use toolgate_mcp::modern::annotations::PREFIX;
 use toolgate_mcp::{Refusal, method, write};
 use toolgate_policy::Class;
 
-use crate::event_buffer::Outlet;
+use crate::event_buffer::EventBuffer;
 use crate::imitation::is_imitation;
-use crate::link::{Agent, Ask, Link, Owner, Pending};
+use crate::link::{Agent, AgentRequest, Link, Owner, Pending};
 use crate::reply::Reply;
 
 /// Starts a request to the server at the other end of `link`.
@@ -37,11 +37,11 @@ pub fn forward(
     session: &Arc<impl Agent>,
     link: &Arc<Link>,
     request: CallRequest<'_>,
-    ask: &Ask<'_>,
-    outlet: &Arc<Outlet>,
+    ask: &AgentRequest<'_>,
+    buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     if let Some(closed) = Closed::request(request.method) {
-        return forward_closed(session, link, &request, ask, outlet, closed);
+        return forward_closed(session, link, &request, ask, buffer, closed);
     }
     let server = link.server();
     let wanted = wanted(session, server.name(), &request, ask.own, |tool| server.class(tool))?;
@@ -51,13 +51,15 @@ pub fn forward(
     };
     let task = ask.task.and_then(|own| Task::watched(&**session, link, own));
     let owner = Owner {
-        withheld: wanted.watches_result() || task.is_some(),
+        held: wanted.watches_result() || task.is_some(),
         call_id: Some(wanted.call_id),
         ..owner(&**session)
     };
-    let pending = link.pending(&request, ask, &owner, outlet)?;
+    let pending = link.pending(&request, ask, &owner, buffer)?;
     let (pending, rounds) = match request.rounds {
-        Some(MultiRound { rounds, newer }) => (pending.with_newer(newer), Some(rounds)),
+        Some(MultiRound { rounds, newer: sessionless }) => {
+            (pending.with_sessionless(sessionless), Some(rounds))
+        }
         None => (pending, None),
     };
     let (session, link) = (Arc::clone(session), Arc::clone(link));
@@ -73,28 +75,28 @@ fn forward_closed(
     session: &Arc<impl Agent>,
     link: &Arc<Link>,
     request: &CallRequest<'_>,
-    ask: &Ask<'_>,
-    outlet: &Arc<Outlet>,
+    ask: &AgentRequest<'_>,
+    buffer: &Arc<EventBuffer>,
     closed: Closed,
 ) -> Result<Work, Refusal> {
     if request.method == method::RESOURCES_UNSUBSCRIBE
         && !ends_subscription(session, link, request, ask.own)?
     {
-        outlet.answer(write::result(request.id, "{}"), None);
+        buffer.answer(write::result(request.id, "{}"), None);
         return Ok(Box::pin(ready(())));
     }
     if let Some(answer) = link.unstarted_answer(request) {
-        outlet.answer(answer, None);
+        buffer.answer(answer, None);
         return Ok(Box::pin(ready(())));
     }
-    let pending = link.pending(request, ask, &owner(&**session), outlet)?;
+    let pending = link.pending(request, ask, &owner(&**session), buffer)?;
     Ok(contained(async move || drop(pending.run(Clearance::Closed(closed)).await)))
 }
 
 /// Whose the requests of an agent session are.
 fn owner(session: &impl Agent) -> Owner {
-    let (session, is_newer) = (session.key(), session.is_standing());
-    Owner { session, is_newer, withheld: false, call_id: None }
+    let (session, is_sessionless) = (session.key(), session.is_standing());
+    Owner { session, is_sessionless, held: false, call_id: None }
 }
 
 /// Whether the server is told that this agent session ends a subscription: the session must have
@@ -110,22 +112,21 @@ fn ends_subscription(
         return Err(request.unreadable("`params.uri` must be a string"));
     };
     let uri = own.unwrap_or(named);
-    let followed = session.wishes().unfollow(link.server().name(), uri);
-    Ok(followed && !link.is_left_to_others(session.key(), uri))
+    let followed = session.server_subscriptions().unfollow(link.server().name(), uri);
+    Ok(followed && !link.others_follow(session.key(), uri))
 }
 
-/// Answers a request about a task that its grant does not have. The policy has the first word on
-/// the method.
+/// Answers a request about a task that its grant does not own. The policy decides the method first.
 pub fn refuse_task(
     session: &Arc<impl Agent>,
     server: &str,
     request: &CallRequest<'_>,
     refusal: Refusal,
-    outlet: &Arc<Outlet>,
+    buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     let wanted = wanted(session, server, request, None, |_| Class::Other)?;
     let admission = Arc::clone(session.admission());
-    let reply = Reply::new(outlet, request.id, Expects::of(request.method));
+    let reply = Reply::new(buffer, request.id, Expects::of(request.method));
     Ok(contained(async move || {
         match admission.unroutable(&wanted, "unknown_task", &refusal.message).await {
             Ok(()) => {
@@ -145,8 +146,8 @@ fn check_client(link: &Link, wanted: &Wanted, heads: &Heads) -> Result<Option<He
     Ok((!is_known && matches!(wanted.what, What::Tool(..))).then(|| heads.clone()))
 }
 
-/// Headers that contradict the arguments are refused, whatever protocol the server speaks. No
-/// server is sent the headers themselves (`link/sessionless.rs`).
+/// Rejects headers that contradict the arguments, whatever protocol the server speaks. The headers
+/// themselves are never forwarded (`link/sessionless.rs`).
 fn check_heads(link: &Link, wanted: &Wanted, heads: &Heads) -> Result<(), Refusal> {
     let What::Tool(tool, _) = &wanted.what else { return Ok(()) };
     let header = |name: &str| {
@@ -169,9 +170,9 @@ struct ToServer<S> {
     link: Arc<Link>,
     /// Owns the answer.
     pending: Pending,
-    /// Headers that repeat arguments of a tool which its server has not listed yet.
+    /// Headers that repeat arguments of a tool that its server has not listed yet.
     unchecked: Option<Heads>,
-    /// The task it is about, if the call that created it waits for its result.
+    /// The task it is about, if the call that created the task waits for its result.
     task: Option<Task>,
 }
 
@@ -181,21 +182,26 @@ struct Task {
     /// The server's own id.
     own: String,
     /// The grant and the agent session that ask.
-    asker: (Arc<str>, u64),
+    requester: (Arc<str>, u64),
 }
 
 impl<S: Agent> ToServer<S> {
-    /// Stops a call whose name imitates another.
+    /// Stops a call whose name imitates another, and one that could create a task too many.
     async fn prepare(
         self,
         admission: Arc<Admission>,
         wanted: Arc<Wanted>,
     ) -> Option<(Self, Arc<Wanted>)> {
-        if !is_imitation(&admission, &self.link, &wanted).await {
+        let refused = if is_imitation(&admission, &self.link, &wanted).await {
+            let name = Arc::clone(wanted.what.name().0);
+            admission.unknown(Wanted::clone(&wanted), &name).await
+        } else if matches!(wanted.what, What::Tool(..))
+            && admission.tasks.is_full(&wanted.sender.grant.label)
+        {
+            admission.too_many_tasks(&wanted).await
+        } else {
             return Some((self, wanted));
-        }
-        let name = Arc::clone(wanted.what.name().0);
-        let refused = admission.unknown(Wanted::clone(&wanted), &name).await;
+        };
         self.pending.refuse(&refused);
         None
     }
@@ -211,7 +217,7 @@ impl<S: Agent> Delivery for ToServer<S> {
         let Sending { admission, wanted, permit, recheck } = sending;
         if let (method::RESOURCES_SUBSCRIBE, What::Resource(uri)) = (&*wanted.method, &wanted.what)
         {
-            session.wishes().follow(&wanted.server, uri);
+            session.server_subscriptions().follow(&wanted.server, uri);
         }
         // The call runs to its end without its agent session.
         drop(session);
@@ -224,9 +230,9 @@ impl<S: Agent> Delivery for ToServer<S> {
         }
         let pending = pending.with_recheck(Arc::new(recheck));
         let ended = pending.run(Clearance::Permit(permit)).await;
-        if let (Some(task), Some(withheld)) = (&task, &ended.withheld) {
+        if let (Some(task), Some(held)) = (&task, &ended.withheld) {
             let is_result = &*wanted.method == method::TASKS_RESULT;
-            task.record(admission, &withheld.result, is_result).await;
+            task.record(admission, &held.result, is_result).await;
         }
         ended
     }
@@ -237,22 +243,22 @@ impl Task {
     fn watched(session: &impl Agent, link: &Link, own: &str) -> Option<Self> {
         let (server, label) = (link.server().name(), Arc::clone(&session.grant().label));
         let is_watched = session.admission().tasks.is_watched(&label, server, own);
-        let asker = (label, session.key());
-        is_watched.then(|| Self { server: server.into(), own: own.to_owned(), asker })
+        let requester = (label, session.key());
+        is_watched.then(|| Self { server: server.into(), own: own.to_owned(), requester })
     }
 
     /// The call that created a task is recorded before the agent receives the task's result.
     async fn record(&self, admission: &Admission, result: &str, is_result: bool) {
-        let Self { server, own, asker: (label, key) } = self;
+        let Self { server, own, requester: (label, key) } = self;
         let Some(mut heard) = Heard::of_answer(own, result, is_result) else { return };
         let (tell, mut recorded) = mpsc::channel(1);
         heard.recorded = Some(tell);
         let ends = heard.result.is_some();
-        admission.tasks.hear((label, *key), server, own, &heard);
+        admission.hear_of_task((label, *key), server, own, &heard);
         drop(heard);
         // Nothing is ever sent: the channel closes when the last receiver of `heard` drops it.
         if ends && timeout(PATIENCE, recorded.recv()).await.is_err() {
-            tracing::error!("the end of a task is not recorded yet");
+            tracing::error!("end of a task not recorded in time");
         }
     }
 }

@@ -11,12 +11,12 @@ use toolgate_admission::refused::Refused;
 use toolgate_audit::CallId;
 use toolgate_mcp::{Pieces, code, write};
 
-use crate::event_buffer::Outlet;
+use crate::event_buffer::{EventBuffer, Rejection};
 
 /// The answer that a request is owed.
 #[derive(Debug)]
 pub struct Reply {
-    outlet: Arc<Outlet>,
+    buffer: Arc<EventBuffer>,
     id: Box<str>,
     expects: Expects,
     call_id: Option<CallId>,
@@ -24,9 +24,9 @@ pub struct Reply {
 }
 
 impl Reply {
-    /// What the request `id` is owed; it goes to `outlet`.
-    pub fn new(outlet: &Arc<Outlet>, id: &str, expects: Expects) -> Self {
-        Self { outlet: Arc::clone(outlet), id: id.into(), expects, call_id: None, is_owed: true }
+    /// What the request `id` is owed; it goes to `buffer`.
+    pub fn new(buffer: &Arc<EventBuffer>, id: &str, expects: Expects) -> Self {
+        Self { buffer: Arc::clone(buffer), id: id.into(), expects, call_id: None, is_owed: true }
     }
 
     /// The audit has the request under this id.
@@ -42,8 +42,8 @@ impl Reply {
     }
 
     /// Where the answer goes.
-    pub fn outlet(&self) -> &Arc<Outlet> {
-        &self.outlet
+    pub fn buffer(&self) -> &Arc<EventBuffer> {
+        &self.buffer
     }
 
     /// What kind of answer is expected.
@@ -61,10 +61,10 @@ impl Reply {
         self.answer_with(body, None);
     }
 
-    /// The same, to be shown with this HTTP status.
-    pub fn answer_with(mut self, body: impl Into<Pieces>, status: Option<u16>) {
+    /// Answers with a message that may reject the request itself.
+    pub fn answer_with(mut self, body: impl Into<Pieces>, rejection: Option<Rejection>) {
         self.is_owed = false;
-        self.outlet.answer(body, status);
+        self.buffer.answer(body, rejection);
     }
 
     /// Answers with this raw result.
@@ -80,9 +80,9 @@ impl Reply {
     }
 
     /// The agent wants no answer any more.
-    pub fn forgo(mut self) {
+    pub fn skip_answer(mut self) {
         self.is_owed = false;
-        self.outlet.forgo();
+        self.buffer.skip_answer();
     }
 
     fn error(&self) -> bytes::Bytes {
@@ -103,7 +103,7 @@ const INTERNAL: &str = "toolgate failed while it handled this request; whether i
 impl Drop for Reply {
     fn drop(&mut self) {
         if self.is_owed {
-            self.outlet.answer(self.error(), None);
+            self.buffer.answer(self.error(), None);
         }
     }
 }

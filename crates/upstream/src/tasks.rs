@@ -1,12 +1,13 @@
-//! Tasks: calls that go on at their server after they were answered.
+//! Tasks: calls that continue at their server after they were answered.
 //!
-//! An agent knows a task by an id that names its server and its grant, sealed; the same task has
-//! the same id on every endpoint. Both kinds are meant: those of 2025-11-25, which can be listed,
-//! and those of the extension of 2026-07-28. [`Book`](toolgate_admission::task_book::Book) remembers which grant's calls created which
-//! tasks; the call itself stays open until its task ends (`task_call.rs`).
+//! An agent knows a task by a sealed id that names its server and its grant; the same task has the
+//! same id on every endpoint. This covers the tasks of 2025-11-25, which can be listed, and those
+//! of the extension of 2026-07-28. [`Book`](toolgate_admission::task_book::Book) remembers which
+//! grant's calls created which tasks; the call itself stays open until its task ends
+//! (`task_call.rs`).
 //!
-//! Invariant: a task is reached, listed and heard of by the grant whose call created it, and by no
-//! other, also where agents share a server.
+//! Invariant: only the grant whose call created a task can reach it, list it and receive its
+//! notifications, even if agents share a server.
 //!
 //! Start at [`own_id`] and `tasks/show.rs`.
 
@@ -19,16 +20,18 @@ use toolgate_admission::caller::Caller;
 use toolgate_admission::sealed_token::{Seal, TASKS};
 use toolgate_admission::task_book::Whose;
 
+mod creation;
 mod show;
 
-pub(crate) use show::{Answer, Named, may_name};
+pub(crate) use creation::CallResult;
+pub(crate) use show::{NotShown, TaskAnswer, TaskMessage, WhyNot, may_be_about_task};
 
 /// Where a message names the task it belongs to.
 const RELATED: [&str; 3] = ["_meta", "io.modelcontextprotocol/related-task", "taskId"];
-/// The same id comes out each time; the cipher allows for it.
+/// The same id results each time; the cipher allows a fixed nonce for that.
 const ALWAYS: [u8; 10] = [0; 10];
 
-/// What the answer to a request may say of tasks.
+/// How the answer to a request may refer to tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Role {
     /// It may create a task.
@@ -37,7 +40,7 @@ pub(crate) enum Role {
     Task {
         /// The server's own id.
         own: Box<str>,
-        /// Whether the result of its call was asked for.
+        /// Whether the request asks for the result of the task's call.
         result: bool,
     },
     /// It lists tasks.
@@ -55,14 +58,6 @@ impl Role {
             _ => Self::Call,
         }
     }
-}
-
-/// Whether the request is about one task.
-pub fn is_about_one(method: &str) -> bool {
-    matches!(
-        method,
-        method::TASKS_GET | method::TASKS_RESULT | method::TASKS_UPDATE | method::TASKS_CANCEL
-    )
 }
 
 /// A part of a request that names a task, and the server's own id of it.
@@ -95,22 +90,22 @@ pub fn related<'a>(
     Ok(Some((part, own)))
 }
 
-/// The same of an agent's answer or notification, which may also belong to a task of its own: such
-/// an id passes as it is.
+/// The same for an agent's answer or notification. These may also refer to a task of the agent
+/// itself, whose id passes unchanged.
 pub fn related_if_known<'a>(session: &dyn Caller, server: &str, json: &'a str) -> Option<Part<'a>> {
     related(session, server, peek(json, &RELATED).ok()?).ok().flatten()
 }
 
-/// The answer to whoever names a task that its grant does not have.
+/// The answer for a task that the grant does not own.
 pub fn no_such_task() -> Refusal {
-    refusal("there is no such task")
+    refusal("no such task")
 }
 
 fn refusal(message: &str) -> Refusal {
     Refusal { code: code::INVALID_PARAMS, message: message.to_owned(), id: None }
 }
 
-/// The server of a task, and the id it has there; none if it was not shown to this grant.
+/// The server of a task and its id there; `None` if the id was not issued to this grant.
 pub fn own_id(session: &dyn Caller, shown: &str) -> Option<(String, String)> {
     let opened = Seal::new(&session.admission().secret(), TASKS)?.open(shown)?;
     let [grant, server, own] = serde_json::from_str::<[String; 3]>(&opened).ok()?;
@@ -118,11 +113,11 @@ pub fn own_id(session: &dyn Caller, shown: &str) -> Option<(String, String)> {
     if **label != *grant {
         return None;
     }
-    session.admission().tasks.remember(label, &server, &own, session.key());
-    Some((server, own))
+    let is_own = session.admission().tasks.remember(label, &server, &own, session.key());
+    is_own.then_some((server, own))
 }
 
-/// The id under which this grant knows a task whose own id is `raw`, both raw JSON; none if the
+/// The id under which this grant knows the task with the own id `raw`, both raw JSON; `None` if the
 /// task is not this grant's.
 pub(crate) fn shown_if_own(session: &dyn Caller, server: &str, raw: &str) -> Option<String> {
     let own = text(raw)?;

@@ -13,13 +13,13 @@ use crate::fault::Fault;
 use crate::query::Query;
 use crate::reply::Answer;
 
-/// At most so many rows at a time.
+/// The most rows of one page.
 const MOST: usize = 1_000;
 const USUAL: usize = 100;
-/// How many times so many rows are looked through for one answer.
+/// How many pages of rows are scanned for one answer, at most.
 const LOOKS: u32 = 20;
 
-/// Which rows are wanted, beyond what the store itself looks for.
+/// Filters beyond those of the store.
 #[derive(Default, PartialEq)]
 struct Wanted {
     kind: Option<RowKind>,
@@ -36,7 +36,7 @@ impl Wanted {
         let text = |name: &str| query.text(name).map(str::to_owned);
         let time = |name: &str| {
             let given = query.text(name).map(str::parse::<Timestamp>).transpose();
-            given.map_err(|_| Fault::bad_request(format!("`{name}` must be a time of RFC 3339")))
+            given.map_err(|_| Fault::bad_request(format!("`{name}` must be an RFC 3339 time")))
         };
         let kind = query.text("kind").map(RowKind::parse).transpose().map_err(|_| {
             let words: Vec<&str> = RowKind::ALL.iter().map(|kind| kind.as_str()).collect();
@@ -107,12 +107,12 @@ pub(crate) async fn list(ask: Ask) -> Answer {
             break;
         }
         if looked == LOOKS {
-            // So that no question takes long; whoever asks goes on from here.
+            // Bounds the time of one request; the client continues from here.
             next = Some(page.after);
             break;
         }
     }
-    // Rows are answered in their canonical form, as they are hashed.
+    // Rows are returned in their canonical form, as they are hashed.
     let items: Vec<String> = rows.iter().map(Row::to_json).collect();
     let next = next.map_or_else(|| "null".to_owned(), |next| format!("\"{next}\""));
     let body = format!("{{\"items\":[{}],\"next\":{next}}}", items.join(","));

@@ -1,4 +1,4 @@
-//! The clock: believed again after it was far ahead.
+//! Accepting the clock again after it was far ahead.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,19 +7,19 @@ use toolgate_store::Change;
 use crate::api::Ask;
 use crate::reply::{Answer, ok};
 
-/// Nothing to say.
+/// An empty object.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "AcceptClock")]
 pub(crate) struct Wish {}
 
-/// The time that counts.
+/// The effective time.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Clock")]
 pub(crate) struct Accepted {
-    /// Before.
+    /// The time before.
     before: String,
-    /// From now on.
+    /// The time from now on.
     now: String,
 }
 
@@ -30,7 +30,7 @@ pub(crate) async fn accept(ask: Ask) -> Answer {
     let before = ask.admin.store().status().await?.mark;
     let now = ask.admin.now();
     if before <= now {
-        // Windows that are over must not come back.
+        // Expired windows must not become active again.
         let row = ask.row(&format!("accepted the clock: {now:.0}; it was not behind"));
         ask.admin.store().record(row).await?;
     } else {

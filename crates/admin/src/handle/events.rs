@@ -1,7 +1,7 @@
-//! `GET /api/v1/events`: rows of the audit as they are written.
+//! `GET /api/v1/events`: audit rows as they are written.
 //!
-//! A stream asks the store now and then; rows of other processes come too. Streams are few, so
-//! that people who forget a page open cost next to nothing.
+//! A stream polls the store, so it includes rows of other processes. Streams are few, so that a
+//! forgotten browser page costs little.
 
 use std::time::Duration;
 
@@ -17,9 +17,9 @@ use crate::fault::Fault;
 use crate::reply::Answer;
 use crate::streams::Place;
 
-/// How often the store is asked.
+/// How often the store is polled.
 const EVERY: Duration = Duration::from_millis(250);
-/// After so many looks without news a comment is sent, so that a dead reader is noticed.
+/// After how many polls without rows a comment is sent, so that a dead reader is noticed.
 const SILENT: u32 = 60;
 
 pub(crate) async fn stream(ask: Ask) -> Answer {
@@ -34,19 +34,21 @@ pub(crate) async fn stream(ask: Ask) -> Answer {
         let (text, after) = next(&ask, after).await?;
         Some((Ok::<_, std::convert::Infallible>(text), (ask, place, after)))
     });
-    // Something must be sent for the head to leave.
-    let first = stream::iter([Ok(Bytes::from_static(b": here they come\n\n"))]);
+    // Without a first byte the response head would not be sent.
+    let first = stream::iter([Ok(Bytes::from_static(b": connected\n\n"))]);
     let body = Body::from_stream(futures_util::StreamExt::chain(first, events));
     Ok(([(header::CONTENT_TYPE, "text/event-stream")], body).into_response())
 }
 
-/// The next rows, or a comment after a long silence; none when toolgate stops.
+/// The next rows, or a comment after a long silence; `None` when toolgate stops.
 async fn next(ask: &Ask, after: u64) -> Option<(Bytes, u64)> {
     let (store, stop) = (&ask.admin.store(), &ask.admin.given.stop);
     for _ in 0..SILENT {
         let page = RowQuery { after, limit: 1_000, ..RowQuery::default() };
-        // What cannot be read now may be readable later.
+        // A failed read may succeed later.
         let rows = store.rows(page).await.unwrap_or_default();
+        // The stream ends with the token that opened it, however many rows there are.
+        ask.check_person().ok()?;
         if let Some(last) = rows.last().map(|row| row.seq) {
             let event = |row: &toolgate_audit::Row| {
                 format!("id: {}\nevent: row\ndata: {}\n\n", row.seq, row.to_json())
@@ -57,10 +59,6 @@ async fn next(ask: &Ask, after: u64) -> Option<(Bytes, u64)> {
             () = tokio::time::sleep(EVERY) => {}
             () = stop.cancelled() => return None,
         }
-        // Who is no longer a person with a token hears no more.
-        if !ask.admin.still_knows(&ask.who) {
-            return None;
-        }
     }
-    Some((Bytes::from_static(b": nothing new\n\n"), after))
+    Some((Bytes::from_static(b": keep-alive\n\n"), after))
 }

@@ -19,7 +19,7 @@ const SESSIONS: &str = "sessions";
 /// The longest reason, in bytes.
 const REASON: usize = 512;
 
-/// What to stop: exactly one of these.
+/// What to freeze: exactly one of these.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewFreeze")]
@@ -33,11 +33,11 @@ pub(crate) struct What {
     /// Everything.
     #[serde(default)]
     all: bool,
-    /// Why, for the audit.
+    /// The reason, for the audit.
     reason: Option<String>,
 }
 
-/// A freeze that was made.
+/// A new freeze.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "FreezeMade")]
 pub(crate) struct Made {
@@ -55,7 +55,7 @@ pub(crate) async fn create(ask: Ask) -> Answer {
     if reason.as_ref().is_some_and(|reason| reason.len() > REASON) {
         return Err(Fault::bad_request(format!("`reason` must have at most {REASON} bytes")));
     }
-    // Not the turn of other changes: a freeze never waits for them.
+    // Not the lock of other changes: a freeze never waits for them.
     let _turn = ask.admin.freezing.lock().await;
     let (frozen, words) = target(&ask, what)?;
     let view = ask.admin.view();
@@ -77,7 +77,7 @@ pub(crate) async fn create(ask: Ask) -> Answer {
     created(&made)
 }
 
-/// What is meant, and the words for it.
+/// The target of a freeze, and its description.
 fn target(ask: &Ask, what: What) -> Result<(FreezeTarget, String), Fault> {
     let view = ask.admin.view();
     match (what.grant, what.server, what.session, what.all) {
@@ -115,7 +115,7 @@ fn target(ask: &Ask, what: What) -> Result<(FreezeTarget, String), Fault> {
     }
 }
 
-/// Whether this freeze stops exactly that.
+/// Whether this freeze has exactly this target.
 fn is_of(freeze: &FreezeItem, what: &FreezeTarget) -> bool {
     match what {
         FreezeTarget::All => freeze.all,

@@ -1,6 +1,7 @@
-//! Grants: made, changed, given new tokens, revoked.
+//! Grants: create, change, rotate, revoke.
 //!
-//! Those of the file are read-only here, but for a revocation, which the store keeps and which wins.
+//! Grants of the file are read-only here, except for a revocation, which is kept in the store and
+//! overrides the file.
 
 use std::sync::Arc;
 
@@ -18,12 +19,12 @@ use crate::fault::Fault;
 use crate::reply::{Answer, created, done, ok, page};
 use crate::secret::token;
 
-/// A grant to be made.
+/// A new grant.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewGrant")]
 pub(crate) struct New {
-    /// Unique; `local` is taken.
+    /// Unique; `local` is reserved.
     label: String,
     /// Its policy; without one every call is denied.
     policy: Option<String>,
@@ -31,20 +32,20 @@ pub(crate) struct New {
     servers: Option<Vec<String>>,
     /// Sessions it may reach; all if absent.
     sessions: Option<Reach>,
-    /// Whom it stands for.
+    /// The identity on whose behalf the agent acts.
     identity: Option<String>,
     /// Groups of that identity.
     #[serde(default)]
     groups: Vec<String>,
-    /// A day (00:00 UTC) or a time.
+    /// A date (00:00 UTC) or a time.
     expires: Option<String>,
 }
 
-/// Changes of a grant: what is absent stays, what is null is taken away.
+/// Changes of a grant: an absent key keeps its value, null removes it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "GrantChanges")]
-#[expect(clippy::option_option, reason = "absent, and to be removed, are two things")]
+#[expect(clippy::option_option, reason = "absent and null are different")]
 pub(crate) struct Changes {
     /// Its policy; without one every call is denied.
     #[serde(default, deserialize_with = "given")]
@@ -55,7 +56,7 @@ pub(crate) struct Changes {
     /// Sessions it may reach; null is all.
     #[serde(default, deserialize_with = "given")]
     sessions: Option<Option<Reach>>,
-    /// A day (00:00 UTC) or a time; null is never.
+    /// A date (00:00 UTC) or a time; null means never.
     #[serde(default, deserialize_with = "given")]
     expires: Option<Option<String>>,
 }
@@ -123,9 +124,9 @@ pub(crate) async fn create(ask: Ask) -> Answer {
         revoked: None,
     };
     let made = Made { id: grant.id.to_string(), label: new.label, token };
-    let row = about(&ask, &grant, "made the grant");
+    let row = about(&ask, &grant, "created the grant");
     let _turn = ask.admin.turn.lock().await;
-    super::local::end(&ask, "a grant was made").await?;
+    super::local::end(&ask, "a grant was created").await?;
     ask.change(Change::PutGrant(Box::new(grant)), row).await?;
     created(&made)
 }
@@ -136,7 +137,7 @@ pub(crate) async fn rotate(ask: Ask) -> Answer {
     let token = token(&ask.admin.random()?);
     grant.token = Hash::of(token.as_bytes());
     let made = Made { id: grant.id.to_string(), label: grant.label.to_string(), token };
-    let row = about(&ask, &grant, "gave a new token to the grant");
+    let row = about(&ask, &grant, "rotated the token of the grant");
     ask.change(Change::PutGrant(Box::new(grant)), row).await?;
     ok(&made)
 }
@@ -205,7 +206,7 @@ pub(crate) async fn revoke(ask: Ask) -> Answer {
     done()
 }
 
-/// What keeps a grant of the file from coming back.
+/// The revocation that overrides a grant of the file.
 fn tombstone(item: &GrantItem, now: Timestamp) -> StoredGrant {
     StoredGrant {
         id: item.id.as_str().into(),
@@ -223,7 +224,7 @@ fn tombstone(item: &GrantItem, now: Timestamp) -> StoredGrant {
     }
 }
 
-/// The grant that the path names, if it can be changed here.
+/// The grant in the path, if it can be changed here.
 async fn stored(ask: &Ask) -> Result<StoredGrant, Fault> {
     let view = ask.admin.view();
     let item = find(&view, ask.param("id"))?;
@@ -239,13 +240,13 @@ async fn stored(ask: &Ask) -> Result<StoredGrant, Fault> {
     grant.ok_or_else(|| Fault::not_found("the grant is gone"))
 }
 
-/// By id or by label.
+/// A grant by id or label.
 pub(crate) fn find<'v>(view: &'v View, named: &str) -> Result<&'v GrantItem, Fault> {
     let found = view.grants.iter().find(|grant| grant.id == named || grant.label == named);
     found.ok_or_else(|| Fault::not_found(format!("there is no grant `{named}`")))
 }
 
-/// A slip in a name would deny everything, or reach nothing, without a word.
+/// Rejects unknown names: a typo would silently deny everything.
 fn check_known(view: &View, policy: Option<&str>, servers: Option<&[String]>) -> Result<(), Fault> {
     let is_policy = |name: &str| view.policies.iter().any(|policy| policy.item.name == name);
     if let Some(name) = policy.filter(|name| !is_policy(name)) {

@@ -9,12 +9,12 @@ use crate::api::Ask;
 use crate::fault::Fault;
 use crate::reply::{Answer, ok};
 
-/// Whether calls without a token are taken.
+/// Whether calls without a token are accepted.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "LocalMode")]
 pub(crate) struct Wish {
-    /// Take them.
+    /// Accept them.
     enabled: bool,
 }
 
@@ -22,7 +22,7 @@ pub(crate) async fn put(ask: Ask) -> Answer {
     let wish: Wish = ask.json()?;
     let _turn = ask.admin.turn.lock().await;
     if wish.enabled {
-        let row = ask.row("took calls without a token again (local mode)");
+        let row = ask.row("enabled local mode (calls without a token)");
         let grants = ask.admin.view().grants.clone().into_iter();
         let of_file = grants.filter(|grant| grant.source == Origin::File);
         let mode = LocalMode::Enabled(of_file.map(|grant| grant.label).collect());
@@ -33,17 +33,17 @@ pub(crate) async fn put(ask: Ask) -> Answer {
             return Err(Fault::conflict(why));
         }
     } else {
-        let row = ask.row("ended calls without a token (local mode)");
+        let row = ask.row("ended local mode (calls without a token)");
         ask.change(LocalMode::Ended.keep(), row).await?;
     }
     ok(&wish)
 }
 
-/// Ends local mode if a person had wanted it back. A first grant ends it by being there.
+/// Ends local mode if a person had enabled it. A first grant ends it by existing.
 pub(crate) async fn end(ask: &Ask, why: &str) -> Result<(), Fault> {
     let kept = ask.admin.store().documents(SPACE).await?;
     if kept.iter().any(|kept| matches!(LocalMode::parse(&kept.json), LocalMode::Enabled(_))) {
-        let row = ask.row(&format!("ended calls without a token (local mode): {why}"));
+        let row = ask.row(&format!("ended local mode (calls without a token): {why}"));
         ask.change(LocalMode::Ended.keep(), row).await?;
     }
     Ok(())

@@ -1,4 +1,4 @@
-//! People: made, given new tokens, revoked.
+//! People: create, rotate, revoke.
 
 use std::sync::Arc;
 
@@ -16,19 +16,19 @@ use crate::fault::Fault;
 use crate::reply::{Answer, created, done, ok, page};
 use crate::secret::token;
 
-/// A person to be made.
+/// A new person.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewPerson")]
 pub(crate) struct New {
-    /// Unique; `admin` is taken.
+    /// Unique; `admin` is reserved.
     name: String,
-    /// What they may do; at least one.
+    /// Roles; at least one.
     roles: Vec<Role>,
     /// Groups they are in, for policies that name approvers.
     #[serde(default)]
     groups: Vec<String>,
-    /// A day (00:00 UTC) or a time.
+    /// A date (00:00 UTC) or a time.
     expires: Option<String>,
 }
 
@@ -61,7 +61,7 @@ pub(crate) async fn create(ask: Ask) -> Answer {
     }
     let token = token(&ask.admin.random()?);
     let roles: Vec<String> = new.roles.iter().map(|role| role.as_str().to_owned()).collect();
-    let row = ask.row(&format!("made the person `{}` ({})", new.name, roles.join(", ")));
+    let row = ask.row(&format!("created the person `{}` ({})", new.name, roles.join(", ")));
     let person = StoredPerson {
         id: id("p-", &ask.admin.random()?),
         name: new.name.as_str().into(),
@@ -91,7 +91,7 @@ pub(crate) async fn rotate(ask: Ask) -> Answer {
     let token = token(&ask.admin.random()?);
     person.token = Hash::of(token.as_bytes());
     let made = Made { id: item.id.clone(), name: item.name.clone(), token };
-    let row = ask.row(&format!("gave a new token to the person `{}`", item.name));
+    let row = ask.row(&format!("rotated the token of the person `{}`", item.name));
     ask.change(Change::PutPerson(Box::new(person)), row).await?;
     ok(&made)
 }
@@ -116,7 +116,7 @@ pub(crate) async fn revoke(ask: Ask) -> Answer {
     done()
 }
 
-/// What keeps a person of the file from coming back.
+/// The revocation that overrides a person of the file.
 fn tombstone(item: &PersonItem, ask: &Ask) -> StoredPerson {
     let now = ask.admin.now();
     StoredPerson {
@@ -131,7 +131,7 @@ fn tombstone(item: &PersonItem, ask: &Ask) -> StoredPerson {
     }
 }
 
-/// By id or by name.
+/// A person by id or name.
 fn find<'v>(view: &'v View, named: &str) -> Result<&'v PersonItem, Fault> {
     let found = view.people.iter().find(|person| person.id == named || person.name == named);
     found.ok_or_else(|| Fault::not_found(format!("there is no person `{named}`")))

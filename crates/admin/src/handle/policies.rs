@@ -1,6 +1,6 @@
-//! Policies: looked at, put, taken away, explained.
+//! Policies: list, put, remove, explain.
 //!
-//! Invariant: a document with a problem or a failing test of its own is never kept.
+//! Invariant: a document with a problem or a failing test of its own is never stored.
 
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ use crate::api::Ask;
 use crate::fault::Fault;
 use crate::reply::{Answer, done, ok, page};
 
-/// The call that is asked about.
+/// The call to explain.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ExplainRequest")]
@@ -36,18 +36,18 @@ pub(crate) struct Asked {
     /// Its arguments, an object.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     arguments: Option<Box<RawValue>>,
-    /// A time; now if absent.
+    /// A time; default: now.
     at: Option<String>,
-    /// The tool's risk class; as it is known, or by its name, if absent.
+    /// The tool's risk class; default: the known one, or that implied by its name.
     class: Option<String>,
-    /// What the client calls itself.
+    /// The name of the client.
     client: Option<String>,
     /// The session called.
     #[serde(default)]
     session: AskedSession,
 }
 
-/// A session, as far as conditions can ask for it.
+/// A session, as far as conditions refer to it.
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ExplainSession")]
@@ -101,10 +101,10 @@ pub(crate) async fn remove(ask: Ask) -> Answer {
     let names = |policy: &Option<String>| policy.as_deref() == Some(name);
     let user = view.grants.iter().find(|grant| grant.revoked.is_none() && names(&grant.policy));
     if let Some(grant) = user {
-        let why = format!("the grant `{}` names it; attach another policy first", grant.label);
+        let why = format!("the grant `{}` uses it; attach another policy first", grant.label);
         return Err(Fault::conflict(why));
     }
-    let mut row = ask.row(&format!("took the policy `{name}` away"));
+    let mut row = ask.row(&format!("removed the policy `{name}`"));
     row.kind = RowKind::Policy;
     row.policy = Some(name.into());
     ask.change(Change::RemovePolicy(name.into()), row).await?;
@@ -116,7 +116,7 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
     let (view, now) = (ask.admin.view(), ask.admin.now());
     let name = ask.param("name");
     find(&view, name)?;
-    let broken = || Fault::conflict(format!("the policy `{name}` is not in force"));
+    let broken = || Fault::conflict(format!("the policy `{name}` is not active"));
     let policy = Arc::clone(view.in_force.get(name).ok_or_else(broken)?);
     let arguments = asked.arguments.as_ref().map_or("{}", |raw| raw.get());
     if !arguments.trim_start().starts_with('{') {
@@ -130,7 +130,7 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
     let named = ask.admin.gateway().named(asked.server.as_deref(), &asked.tool, label);
     let class = match asked.class.as_deref() {
         Some(word) => Class::parse(word)
-            .ok_or_else(|| Fault::bad_request(format!("`{word}` is no risk class")))?,
+            .ok_or_else(|| Fault::bad_request(format!("`{word}` is not a risk class")))?,
         None => named.class,
     };
     let call = move |policy: &InForce, usage: &dyn toolgate_policy::Usage, now: Timestamp| {
@@ -156,11 +156,11 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
     };
     let (tell, told) = oneshot::channel();
     let look = Box::new(move |usage: &dyn toolgate_policy::Usage, now: Timestamp| {
-        // Whoever asked may be gone.
+        // The client may be gone.
         drop(tell.send(call(&policy, usage, at.unwrap_or(now))));
     });
     ask.admin.store().read_usage(now, look).await?;
-    ok(&told.await.map_err(|_| Fault::unavailable("the store gave no answer"))?)
+    ok(&told.await.map_err(|_| Fault::unavailable("the store did not answer"))?)
 }
 
 fn find<'v>(view: &'v View, name: &str) -> Result<&'v PolicyText, Fault> {

@@ -1,6 +1,6 @@
-//! Servers: listed, added, removed, tried out.
+//! Servers: list, add, remove, test.
 //!
-//! Only an admin may add one: whoever can write a server's entry can run a program.
+//! Only an admin may add one: a server's entry can run any program.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,7 +13,7 @@ use crate::api::Ask;
 use crate::fault::{Fault, Flaw};
 use crate::reply::{Answer, created, done, ok, page};
 
-/// What came of trying a server.
+/// The result of testing a server.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Tested {
     /// Whether it answered.
@@ -22,7 +22,7 @@ pub(crate) struct Tested {
     tools: Vec<String>,
     /// How long it took, in milliseconds.
     ms: u64,
-    /// What went wrong.
+    /// The error.
     message: Option<String>,
 }
 

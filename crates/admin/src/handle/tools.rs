@@ -13,7 +13,7 @@ use crate::reply::{Answer, page};
 pub(crate) struct ToolItem {
     /// The server.
     server: String,
-    /// The server's own name of it.
+    /// The server's own name of the tool.
     name: String,
     /// Risk class.
     class: &'static str,

@@ -17,7 +17,7 @@ use toolgate_edge::agents::{AgentLimits, Rules};
 use toolgate_edge::child::{ChildConnector, ChildSpec, inheritable};
 use toolgate_edge::guard::{Browsers, Guard};
 use toolgate_edge::listen::ConnectionLimits;
-use toolgate_edge::remote::{Client, RemoteConnector, RemoteSpec, Speaks};
+use toolgate_edge::remote::{Client, HttpTransport, RemoteConnector, RemoteSpec};
 use toolgate_gateway::channel::Connector;
 use toolgate_gateway::{Metrics, Server, ServerSettings};
 
@@ -108,13 +108,13 @@ impl Wiring {
             value.set_sensitive(true);
             Ok((key, value))
         });
-        let speaks = match http.flavour {
-            HttpFlavour::Unknown => Speaks::Unknown,
-            HttpFlavour::Streamable => Speaks::Streamable,
-            HttpFlavour::Sse => Speaks::Legacy,
+        let transport = match http.flavour {
+            HttpFlavour::Unknown => HttpTransport::Detect,
+            HttpFlavour::Streamable => HttpTransport::Streamable,
+            HttpFlavour::Sse => HttpTransport::Legacy,
         };
         let spec = RemoteSpec {
-            speaks,
+            transport,
             headers: headers.collect::<anyhow::Result<_>>()?,
             max_body,
             ..RemoteSpec::new(name, url)

@@ -74,16 +74,20 @@ impl Endpoint {
     pub(super) fn explain(&self, failed: Failed) -> anyhow::Error {
         let (url, token) = (&self.url, "TOOLGATE_TOKEN or --token-file");
         match failed {
-            Failed::Way(SendError::Refused { status: 401, .. }) => match self.authorization {
-                Some(_) => anyhow!(
-                    "the gateway does not know this token, or it has expired or been revoked"
-                ),
-                None => anyhow!("the gateway wants the token of a grant: give it in {token}"),
-            },
-            Failed::Way(SendError::Refused { status: 404, .. }) => match &self.server {
-                Some(server) => anyhow!("the gateway has no server `{server}` for this grant"),
-                None => anyhow!("there is no MCP endpoint at {url}"),
-            },
+            Failed::Way(SendError::Refused { status, .. }) if status.number == 401 => {
+                match self.authorization {
+                    Some(_) => anyhow!(
+                        "the gateway does not know this token, or it has expired or been revoked"
+                    ),
+                    None => anyhow!("the gateway wants the token of a grant: give it in {token}"),
+                }
+            }
+            Failed::Way(SendError::Refused { status, .. }) if status.number == 404 => {
+                match &self.server {
+                    Some(server) => anyhow!("the gateway has no server `{server}` for this grant"),
+                    None => anyhow!("there is no MCP endpoint at {url}"),
+                }
+            }
             Failed::Way(error @ SendError::NotSent(_)) if self.folder.is_some() => anyhow!(
                 "the gateway that ran from the data folder does not answer ({error}): start it \
                  again with `toolgate serve`"

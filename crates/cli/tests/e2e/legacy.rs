@@ -88,13 +88,13 @@ fn with_the_stream_the_answers_are_lost_and_the_next_call_opens_another() {
     let agent = Agent::open(&gate, "old");
     let text = failed(&agent.call("hang_up", &json!({})), "outcome_unknown", "unknown");
     assert!(text.contains("`old` ended its stream"), "{text}");
-    gate.log.line_with(&["the server went away", "server=\"old\""]);
+    gate.log.line_with(&["server connection lost", "server=\"old\""]);
     echoes(&agent, "again");
 
     // One that does not know the session any more may have done what it was asked.
     agent.request("tools/call", &json!({"name": "forget"}));
     let text = failed(&agent.call("echo", &json!({})), "upstream_unavailable", "unknown");
-    assert!(text.contains("forgotten the session") && text.contains("Repeat"), "{text}");
+    assert!(text.contains("lost the session") && text.contains("Repeat"), "{text}");
     echoes(&agent, "and again");
     assert_eq!(lines(&server).iter().filter(|line| line.starts_with("GET")).count(), 3);
 }
@@ -106,7 +106,7 @@ fn a_server_that_goes_away_and_comes_back() {
     let gate = gate_with(&url, "");
     let agent = Agent::open(&gate, "old");
     drop(server);
-    gate.log.line_with(&["the server went away", "server=\"old\""]);
+    gate.log.line_with(&["server connection lost", "server=\"old\""]);
     let text = failed(&agent.call("echo", &json!({})), "upstream_unavailable", "not_started");
     assert!(text.contains("connection refused"), "{text}");
     let server = LegacyServer::start_at(&address).unwrap();

@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_audit::{ArgumentMode, Hash};
 use toolgate_edge::agents::{AgentLimits, Agents, Rules};
 use toolgate_edge::guard::{Browsers, Guard};
-use toolgate_edge::listen::{self, ConnectionLimits, Entrance};
+use toolgate_edge::listen::{self, ConnectionLimits, ListenerOptions};
 use toolgate_edge::remote::{Client, RemoteConnector, RemoteSpec};
 use toolgate_gateway::{
     Access, Admission, AgentSessions, Clock, Gateway, Grant, Ids, InForce, Instances, Metrics,
@@ -154,7 +154,7 @@ async fn serve(data: &std::path::Path, url: &str, clock: Arc<dyn Clock>) -> Stri
     };
     tokio::spawn(listen::serve(
         listener,
-        Entrance::default(),
+        ListenerOptions::default(),
         agents,
         limits,
         CancellationToken::new(),

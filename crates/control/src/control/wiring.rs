@@ -32,13 +32,8 @@ impl Control {
         for server in servers {
             let same = same_result && state.servers.contains(server);
             let running = if same { self.gateway().server(&server.name) } else { None };
-            wired.push(match running {
-                Some(running) => running,
-                None => {
-                    let wired = self.parts.wiring.server(server, &config.limits);
-                    wired.map_err(NotActive::Server)?
-                }
-            });
+            let create = || self.parts.wiring.server(server, &config.limits);
+            wired.push(running.map_or_else(create, Ok).map_err(NotActive::Server)?);
         }
         Ok(Some(wired))
     }

@@ -30,7 +30,7 @@ use toolgate_audit::{CallId, Effect, Outcome};
 use toolgate_json::quote;
 use toolgate_mcp::Refusal;
 use toolgate_policy::Class;
-use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::lists::List;
 use toolgate_upstream::reply::Reply;
 
@@ -87,10 +87,10 @@ pub(crate) fn start(
     session: &Arc<AgentSession>,
     built_in: &'static BuiltIn,
     request: &CallRequest<'_>,
-    outlet: &Arc<Outlet>,
+    buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     let wanted = wanted(session, TOOLGATE, request, Some(built_in.name), |_| built_in.class)?;
-    let reply = Reply::new(outlet, request.id, Expects::ToolResult);
+    let reply = Reply::new(buffer, request.id, Expects::ToolResult);
     let reply = reply.with_call_id(Some(wanted.call_id));
     let delivery = ToBuiltIn { session: Arc::clone(session), built_in, reply };
     let prepared = |_, wanted| ready(Some((delivery, wanted)));

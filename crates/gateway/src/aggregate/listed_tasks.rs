@@ -22,9 +22,9 @@ use toolgate_audit::{Effect, Outcome};
 use toolgate_json::{items, members, peek};
 use toolgate_mcp::{OwnedRequest, Request, code, method, write};
 use toolgate_policy::Class;
-use toolgate_upstream::event_buffer::{First, Outlet};
+use toolgate_upstream::event_buffer::{EventBuffer, First};
 use toolgate_upstream::forward::forward;
-use toolgate_upstream::link::{Ask, Link};
+use toolgate_upstream::link::{AgentRequest, Link};
 use toolgate_upstream::reply::Reply;
 use toolgate_upstream::rewrite::with_error;
 
@@ -35,14 +35,14 @@ const LISTING: Duration = Duration::from_millis(1_500);
 const MAX_PAGES: usize = 10;
 
 /// Lists the tasks of all servers.
-pub(super) fn list(session: &Arc<AgentSession>, id: &str, outlet: &Arc<Outlet>) -> Work {
-    let (session, reply) = (Arc::clone(session), Reply::new(outlet, id, Expects::Other));
+pub(super) fn list(session: &Arc<AgentSession>, id: &str, buffer: &Arc<EventBuffer>) -> Work {
+    let (session, reply) = (Arc::clone(session), Reply::new(buffer, id, Expects::Other));
     contained(async move || {
         let mut asked = JoinSet::new();
         for (place, link) in session.links().iter().enumerate() {
-            let offer = link.server().offers.of(link.audience());
-            let lists = offer.is_some_and(|offer| offer.can("tasks"));
-            if lists && link.is_up() && !link.speaks_modern() {
+            let advertised = link.server().list_cache.of(link.client_profile());
+            let lists = advertised.is_some_and(|advertised| advertised.can("tasks"));
+            if lists && link.is_up() && !link.is_sessionless() {
                 let (session, link) = (Arc::clone(&session), Arc::clone(link));
                 asked.spawn(async move {
                     let listed = timeout(LISTING, tasks_of(&session, &link)).await;
@@ -126,15 +126,15 @@ async fn tasks_of(session: &Arc<AgentSession>, link: &Arc<Link>) -> (Vec<String>
 /// One page, asked for as a request of the agent's own.
 async fn ask(session: &Arc<AgentSession>, link: &Arc<Link>, params: Option<&str>) -> Option<Bytes> {
     let number = session.next_number();
-    let outlet = Arc::new(Outlet::expecting(number, 1));
+    let buffer = Arc::new(EventBuffer::expecting(number, 1));
     let request = OwnedRequest::write(number, method::TASKS_LIST, params);
     let work = {
         let request = request.request();
-        let ask = Ask { mapped: true, ..Ask::default() };
-        forward(session, link, CallRequest::read(&request).ok()?, &ask, &outlet).ok()?
+        let ask = AgentRequest { mapped: true, ..AgentRequest::default() };
+        forward(session, link, CallRequest::read(&request).ok()?, &ask, &buffer).ok()?
     };
     work.await;
-    match outlet.first().await {
+    match buffer.first().await {
         First::Answer(answer, _) => Some(answer.into_bytes()),
         First::Stream => None,
     }

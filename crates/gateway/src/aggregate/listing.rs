@@ -16,7 +16,7 @@ use toolgate_admission::reserved::{SESSIONS, TOOLGATE};
 use toolgate_json::{peek, quote, text};
 use toolgate_mcp::Pieces;
 use toolgate_policy::Class;
-use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::link::Link;
 use toolgate_upstream::reply::Reply;
 
@@ -36,7 +36,7 @@ pub(super) fn start(
     session: &Arc<AgentSession>,
     kind: Kind,
     request: &CallRequest<'_>,
-    outlet: &Arc<Outlet>,
+    buffer: &Arc<EventBuffer>,
 ) -> Option<Work> {
     let links = session.links();
     let given = request.params.and_then(|params| peek(params, &["cursor"]).ok().flatten());
@@ -48,7 +48,7 @@ pub(super) fn start(
         }
     };
     let session = Arc::clone(session);
-    let reply = Reply::new(outlet, request.id, Expects::of(request.method));
+    let reply = Reply::new(buffer, request.id, Expects::of(request.method));
     Some(contained(async move || {
         hear(&links, kind).await;
         session.sight.note_shown(kind, Seen::by(&session, kind));
@@ -90,7 +90,7 @@ async fn hear(links: &Links, kind: Kind) {
         freshen(link, kind, now);
     }
     for link in links.iter() {
-        link.server().offers.first_hearing().await;
+        link.server().list_cache.wait_for_first_list().await;
     }
 }
 
@@ -188,8 +188,8 @@ impl<'a> Look<'a> {
         entry: usize,
         room: usize,
     ) -> Option<(Bytes, Option<usize>)> {
-        let offer = link.server().offers.of(link.audience())?;
-        let list = offer.list(self.kind);
+        let advertised = link.server().list_cache.of(link.client_profile())?;
+        let list = advertised.list(self.kind);
         Some(if self.grant.may_hide() || self.links.may_collide() {
             list.page_of(entry, room, |own| self.shows(link, own))
         } else {
@@ -235,8 +235,10 @@ impl<'a> Look<'a> {
 
     fn server_tools(&self, link: &Arc<Link>) -> Vec<Listed> {
         let server = link.server();
-        let Some(offer) = server.offers.of(link.audience()) else { return Vec::new() };
-        let own = offer.list(self.kind).entries().map(|(own, _)| own);
+        let Some(advertised) = server.list_cache.of(link.client_profile()) else {
+            return Vec::new();
+        };
+        let own = advertised.list(self.kind).entries().map(|(own, _)| own);
         let listed = own.filter(|own| self.shows(link, own)).map(|own| Listed {
             shown: server.naming.shown(self.kind, own),
             server: server.name().to_owned(),

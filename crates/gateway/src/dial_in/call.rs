@@ -20,7 +20,7 @@ use toolgate_admission::wanted::wanted;
 use toolgate_audit::{CallId, Effect, Outcome};
 use toolgate_mcp::{Refusal, write};
 use toolgate_session::{self as session, CallAnswer, CallTarget, KnownSessionTool, SessionFailure};
-use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::reply::Reply;
 
 use super::running::Entered;
@@ -54,14 +54,14 @@ pub(crate) fn start(
     dial_in: &Arc<DialIn>,
     request: &CallRequest<'_>,
     (shown, known): (&str, KnownSessionTool),
-    outlet: &Arc<Outlet>,
+    buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     let has_arguments = request.arguments.is_some_and(|raw| raw != "null");
     let class = dial_in.class(&known);
     let KnownSessionTool { original, aliases, .. } = known;
     let mut wanted = wanted(caller, SESSIONS, request, Some(&original), |_| class)?;
     wanted.aliases = aliases;
-    let reply = Reply::new(outlet, request.id, Expects::ToolResult);
+    let reply = Reply::new(buffer, request.id, Expects::ToolResult);
     let call = SessionCall {
         running: Arc::clone(running),
         dial_in: Arc::clone(dial_in),
@@ -157,7 +157,7 @@ impl Delivery for ToSession {
         count(&call.dial_in, ended.outcome);
         let reply = call.reply;
         match result {
-            None => reply.forgo(),
+            None => reply.skip_answer(),
             Some(result) if ended.effect == Effect::Done && wanted.watches_result() => {
                 let answer = write::result(reply.id(), &result);
                 ended.withheld = Some(Withheld::new(result, || reply.answer(answer)));

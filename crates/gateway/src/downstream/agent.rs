@@ -21,9 +21,9 @@ use toolgate_admission::admit::{Admission, Sender};
 use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::list_kind::Kind;
 use toolgate_mcp::{Message, Notification, Refusal, Request, Version};
-use toolgate_upstream::event_buffer::{Outlet, Reader};
-use toolgate_upstream::link::{Asked, Link, Server};
-use toolgate_upstream::resubscribe::Wishes;
+use toolgate_upstream::event_buffer::{EventBuffer, Next, Reader};
+use toolgate_upstream::link::{Link, Server, ServerRequest};
+use toolgate_upstream::resubscribe::ServerSubscriptions;
 use toolgate_upstream::rewrite::refused;
 
 use crate::dial_in::{DialIn, Running};
@@ -64,12 +64,12 @@ pub struct AgentSession {
     links: ArcSwap<Links>,
     /// Links before those, on which calls may still run.
     former: Mutex<Vec<Weak<Link>>>,
-    general: Arc<Outlet>,
+    general: Arc<EventBuffer>,
     streams: Mutex<Streams>,
     next_stream: AtomicU64,
-    asked: Mutex<HashMap<u64, Asked>>,
+    asked: Mutex<HashMap<u64, ServerRequest>>,
     next_asked: AtomicU64,
-    pub(crate) wishes: Wishes,
+    pub(crate) server_subscriptions: ServerSubscriptions,
     /// What serves it where all servers are shown.
     aggregate: &'static dyn Aggregate,
     /// Whether it stands for clients of protocol 2026-07-28.
@@ -77,6 +77,8 @@ pub struct AgentSession {
     pub(crate) sight: Sight,
     /// Whether the agent has listened to its general stream.
     listening: AtomicBool,
+    /// Whether its token is no longer valid: its streams deliver nothing more.
+    cut_off: AtomicBool,
     /// Connections that read one of its streams now.
     readers: AtomicUsize,
     last_use: Mutex<Instant>,
@@ -87,7 +89,7 @@ pub struct AgentSession {
 /// A connection that reads a stream; counts as use of the agent session while it lives.
 pub struct Attached {
     /// What it reads.
-    pub reader: Reader,
+    pub(crate) reader: Reader,
     session: Arc<AgentSession>,
 }
 
@@ -111,9 +113,9 @@ impl AgentSession {
 
     /// Sends a request. What comes of it is read from the returned call.
     pub fn request(self: &Arc<Self>, request: &Request<'_>) -> Result<Call, Refusal> {
-        let outlet = Arc::new(Outlet::expecting(self.stream_number(), 1));
-        let work = self.start(CallRequest::read(request)?, &outlet)?;
-        Ok(Call::new(outlet, work, &self.tasks, &self.pace))
+        let buffer = Arc::new(EventBuffer::expecting(self.stream_number(), 1));
+        let work = self.start(CallRequest::read(request)?, &buffer)?;
+        Ok(Call::new(buffer, work, &self.tasks, &self.pace))
     }
 
     /// Handles the members of a batch, each on its own; the call has an answer for every request.
@@ -122,12 +124,12 @@ impl AgentSession {
         let wants_answer =
             |member: &&Result<_, _>| matches!(member, Ok(Message::Request(_)) | Err(_));
         let answers = members.iter().filter(wants_answer).count();
-        let outlet = Arc::new(Outlet::expecting(self.stream_number(), answers));
+        let buffer = Arc::new(EventBuffer::expecting(self.stream_number(), answers));
         for member in members {
             let refusal = match member {
                 Ok(Message::Request(request)) => {
                     let started = CallRequest::read(request);
-                    match started.and_then(|request| self.start(request, &outlet)) {
+                    match started.and_then(|request| self.start(request, &buffer)) {
                         Ok(work) => {
                             self.tasks.spawn(work);
                             continue;
@@ -147,10 +149,10 @@ impl AgentSession {
                 }
                 Err(refusal) => refusal.clone(),
             };
-            outlet.answer(refused(&refusal), None);
+            buffer.answer(refused(&refusal), None);
         }
         let idle = Box::pin(std::future::ready(()));
-        (answers > 0).then(|| Call::new(outlet, idle, &self.tasks, &self.pace))
+        (answers > 0).then(|| Call::new(buffer, idle, &self.tasks, &self.pace))
     }
 
     /// Reads the general stream: what belongs to no request.
@@ -167,7 +169,7 @@ impl AgentSession {
         for link in self.links().iter() {
             link.listen();
             if !self.endpoint.is_one() && !link.is_up() && link.is_cheap() {
-                link.survey(&Kind::ALL);
+                link.refresh_lists(&Kind::ALL);
             }
         }
     }
@@ -175,18 +177,18 @@ impl AgentSession {
     /// Goes on reading a stream after the event `id`; none if the stream is not known (any more)
     /// or has not had that event.
     pub fn resume(self: &Arc<Self>, id: &EventId) -> Option<Attached> {
-        let outlet = match id.stream {
+        let buffer = match id.stream {
             0 => Arc::clone(&self.general),
             stream => self.streams.lock().find(stream)?,
         };
-        (id.event <= outlet.last()).then(|| self.attach(outlet.read(Some(id.event))))
+        (id.event <= buffer.last()).then(|| self.attach(buffer.read(Some(id.event))))
     }
 
     /// Reads the stream of a call, which can be resumed from now on.
     pub fn stream(self: &Arc<Self>, call: &Call) -> Attached {
-        let outlet = call.outlet();
-        self.streams.lock().keep(Arc::clone(outlet));
-        self.attach(outlet.read(Some(0)))
+        let buffer = call.buffer();
+        self.streams.lock().keep(Arc::clone(buffer));
+        self.attach(buffer.read(Some(0)))
     }
 
     /// Whose it is.
@@ -224,7 +226,7 @@ impl AgentSession {
         &self.opening
     }
 
-    pub(crate) fn general(&self) -> &Arc<Outlet> {
+    pub(crate) fn general(&self) -> &Arc<EventBuffer> {
         &self.general
     }
 
@@ -247,7 +249,7 @@ impl AgentSession {
     }
 
     /// A server's word that belongs to no request.
-    pub(crate) fn hear_general(
+    pub(crate) fn receive_general(
         &self,
         server: &Server,
         notification: &Notification<'_>,
@@ -293,12 +295,17 @@ impl AgentSession {
         }
     }
 
+    /// Has its streams deliver nothing more, also those of calls that still run.
+    pub(crate) fn cut_off(&self) {
+        self.cut_off.store(true, Ordering::Relaxed);
+    }
+
     /// Ends its general stream; the streams of running calls end with their answers, and those of
     /// calls that the agent has cancelled end now.
     pub(crate) fn hang_up(&self) {
         self.general.end();
         for link in self.all_links() {
-            link.forgo_cancelled();
+            link.drop_cancelled();
         }
     }
 
@@ -323,6 +330,19 @@ impl AgentSession {
 }
 
 // === impl Attached ===
+
+impl Attached {
+    /// The next message. May be dropped and called again.
+    pub async fn next(&mut self) -> Next {
+        let next = self.reader.next().await;
+        if self.session.cut_off.load(Ordering::Relaxed) { Next::End } else { next }
+    }
+
+    /// The number of the stream.
+    pub fn number(&self) -> u64 {
+        self.reader.number()
+    }
+}
 
 impl Drop for Attached {
     fn drop(&mut self) {

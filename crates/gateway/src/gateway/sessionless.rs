@@ -34,7 +34,7 @@ impl Gateway {
         if let Some(long) = TooLong::of(&request, !endpoint.is_one()) {
             let (admission, via) = (self.admission(), endpoint.via());
             long.record(admission, caller, &via, request.method).await;
-            return Ok(Started::Answer(refused(&long.refusal(Some(request.id))), 200));
+            return Ok(Started::Answer(refused(&long.refusal(Some(request.id))), None));
         }
         let standing = self.standing(endpoint, caller, client).map_err(NotStarted::NotOpened)?;
         start(&standing, client, request).await.map_err(NotStarted::Refused)

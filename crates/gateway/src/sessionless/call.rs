@@ -82,13 +82,13 @@ impl ModernCall {
     /// be read as a stream.
     pub async fn first(&mut self) -> First {
         match self.call.first().await {
-            First::Answer(body, status) => {
+            First::Answer(body, rejection) => {
                 self.calling.interest.satisfied();
                 let body = body.into_bytes();
-                let newer = self.call.outlet().is_newer();
-                match self.calling.shape.show(&body, newer) {
-                    Some((shown, better)) => First::Answer(shown.into(), better.unwrap_or(status)),
-                    None => First::Answer(body.into(), status),
+                let sessionless = self.call.buffer().is_sessionless();
+                match self.calling.shape.show(&body, sessionless) {
+                    Some((shown, own)) => First::Answer(shown.into(), own.or(rejection)),
+                    None => First::Answer(body.into(), rejection),
                 }
             }
             First::Stream => First::Stream,
@@ -122,15 +122,15 @@ impl ModernStream {
                 }
             }
             let going = self.going.as_mut()?;
-            match going.attached.reader.next().await {
+            match going.attached.next().await {
                 Next::Event(_, body) => {
-                    let newer = going.attached.reader.is_newer();
-                    let wish = newer.then(|| Question::of_result(&body)).flatten();
+                    let sessionless = going.attached.reader.is_sessionless();
+                    let wish = sessionless.then(|| Question::of_result(&body)).flatten();
                     if let Some(question) = wish.filter(|_| going.calling.asking.is_some()) {
                         self.ask(question);
                         continue;
                     }
-                    if let Some((shown, _)) = going.calling.shape.show(&body, newer) {
+                    if let Some((shown, _)) = going.calling.shape.show(&body, sessionless) {
                         return Some(shown);
                     }
                     self.hear(&body);

@@ -11,8 +11,8 @@ use toolgate_mcp::modern::{VERSION, key};
 use toolgate_mcp::{
     Incoming, Limits, Message, Payload, Request, Response, code, parse_server, write,
 };
-use toolgate_upstream::event_buffer::Outlet;
-use toolgate_upstream::link::Opened;
+use toolgate_upstream::event_buffer::EventBuffer;
+use toolgate_upstream::link::HandshakeOutcome;
 use toolgate_upstream::rewrite::with_error;
 
 use super::call::{Calling, Interest, ModernCall};
@@ -28,9 +28,9 @@ const NOT_SHOWN: [&str; 1] = ["tasks"];
 pub(super) fn start(standing: &Standing, request: &CallRequest<'_>) -> ModernCall {
     let session = &standing.session;
     let since = Instant::now();
-    let outlet = Arc::new(Outlet::expecting(session.next_number(), 1));
+    let buffer = Arc::new(EventBuffer::expecting(session.next_number(), 1));
     let work = {
-        let (session, outlet) = (Arc::clone(session), Arc::clone(&outlet));
+        let (session, buffer) = (Arc::clone(session), Arc::clone(&buffer));
         let owned = request.to_owned();
         async move {
             let request = owned.request();
@@ -42,9 +42,9 @@ pub(super) fn start(standing: &Standing, request: &CallRequest<'_>) -> ModernCal
             // A server of the same protocol answers for itself.
             let links = session.links();
             let link =
-                links.first().filter(|link| session.endpoint().is_one() && link.speaks_modern());
+                links.first().filter(|link| session.endpoint().is_one() && link.is_sessionless());
             if let (Ok(_), Some(_)) = (&welcome, link)
-                && let Ok(asking) = session.start_own(&owned, &outlet)
+                && let Ok(asking) = session.start_own(&owned, &buffer)
             {
                 return asking.await;
             }
@@ -52,10 +52,10 @@ pub(super) fn start(standing: &Standing, request: &CallRequest<'_>) -> ModernCal
                 Ok(welcome) => discovered(&welcome, id),
                 Err(answer) => answer,
             };
-            outlet.answer(answer, None);
+            buffer.answer(answer, None);
         }
     };
-    let call = session.call(outlet, Box::pin(work));
+    let call = session.call(buffer, Box::pin(work));
     let interest = Interest::ours(standing);
     ModernCall::new(call, Calling { shape: Shape::Ours, interest, asking: None })
 }
@@ -64,7 +64,7 @@ pub(super) fn start(standing: &Standing, request: &CallRequest<'_>) -> ModernCal
 async fn welcome_of_all(session: &Arc<AgentSession>, request: &Request<'_>) -> Bytes {
     let links = session.links();
     for link in links.iter() {
-        link.server().offers.first_hearing().await;
+        link.server().list_cache.wait_for_first_list().await;
     }
     let request = Request { params: None, ..request.clone() };
     aggregate::welcome(&links, &request).1
@@ -82,11 +82,13 @@ async fn welcome_of_one(
         return Err(write::error(Some(id), code::INTERNAL_ERROR, why, None));
     };
     match link.opened(since).await {
-        Ok(Opened::Yes(welcome)) => Ok(welcome),
-        Ok(Opened::No(refusal)) => Err(match response(&refusal).map(|it| it.payload) {
-            Some(Payload::Error(error)) => with_error(id, error),
-            _ => no_handshake(id),
-        }),
+        Ok(HandshakeOutcome::Accepted(welcome)) => Ok(welcome),
+        Ok(HandshakeOutcome::Rejected(refusal)) => {
+            Err(match response(&refusal).map(|it| it.payload) {
+                Some(Payload::Error(error)) => with_error(id, error),
+                _ => no_handshake(id),
+            })
+        }
         Err(failure) => Err(failure.answer(link.server().name(), id, Expects::Other, None)),
     }
 }

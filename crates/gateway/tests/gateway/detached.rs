@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use toolgate_gateway::EventId;
-use toolgate_gateway::outlet::{First, Next};
+use toolgate_gateway::event_buffer::{First, Next};
 
 use crate::bed::{Bed, Seen};
 use crate::script::{Kind, settle};
@@ -48,8 +48,8 @@ async fn an_agent_finds_the_rest_of_a_stream_when_it_comes_back() {
     drop(call);
     let sent = line.next().await;
     sent.say(NOTE);
-    let stream = attached.reader.number();
-    assert_eq!(attached.reader.next().await, Next::Event(1, NOTE.into()));
+    let stream = attached.number();
+    assert_eq!(attached.next().await, Next::Event(1, NOTE.into()));
     drop(attached);
     sent.say(NOTE);
     sent.answer("1");
@@ -60,9 +60,9 @@ async fn an_agent_finds_the_rest_of_a_stream_when_it_comes_back() {
         let mut attached = agent.session.resume(&id).expect("the stream");
         for number in after + 1..=3 {
             let body = if number == 3 { ANSWER } else { NOTE };
-            assert_eq!(attached.reader.next().await, Next::Event(number, body.into()));
+            assert_eq!(attached.next().await, Next::Event(number, body.into()));
         }
-        assert_eq!(attached.reader.next().await, Next::End);
+        assert_eq!(attached.next().await, Next::End);
     }
 }
 
@@ -85,7 +85,7 @@ async fn an_event_id_that_never_was_does_no_harm() {
     }
     let mut attached = agent.session.resume(&EventId { stream: 1, event: 1 }).unwrap();
     sent.answer("1");
-    assert_eq!(attached.reader.next().await, Next::Event(2, ANSWER.into()));
+    assert_eq!(attached.next().await, Next::Event(2, ANSWER.into()));
 }
 
 #[tokio::test(start_paused = true)]
@@ -101,7 +101,7 @@ async fn the_general_stream_goes_on_where_it_was_left() {
     let mut general = agent.listen();
     assert_eq!(general.message().await, CHANGED);
     let mut again = agent.session.resume(&EventId { stream: 0, event: 0 }).unwrap();
-    assert_eq!(again.reader.next().await, Next::Event(1, NOTE.into()));
+    assert_eq!(again.next().await, Next::Event(1, NOTE.into()));
     assert_eq!(general.all().await, [], "the newest reader wins");
 }
 

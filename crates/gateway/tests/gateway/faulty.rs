@@ -11,8 +11,9 @@ use toolgate_gateway::Ids;
 use toolgate_gateway::channel::{BoxFuture, Channel, Connector, Inbox, Outbound, SendError};
 use toolgate_store::backend::{BackendReader, TransactionBody};
 use toolgate_store::{
-    AdmitOutcome, AdmitRequest, Backend, Change, ChangeError, Document, MemoryBackend, NotAudited,
-    NotReadable, ReadUsage, RowQuery, Snapshot, Store, StoreError, StoreErrorKind, StoreStatus,
+    AdmitOutcome, AdmitRequest, Backend, Change, ChangeError, Completion, Document, MemoryBackend,
+    NotAudited, NotReadable, ReadUsage, RowQuery, Snapshot, Store, StoreError, StoreErrorKind,
+    StoreStatus,
 };
 
 use crate::script::Script;
@@ -176,6 +177,9 @@ impl Store for FaultyStore {
     }
     fn change(&self, change: Change, row: Draft) -> BoxFuture<'static, Result<u64, ChangeError>> {
         self.0.change(change, row)
+    }
+    fn end_task(&self, task: &str, ending: Completion) {
+        self.0.end_task(task, ending);
     }
     fn touch(&self, grant: Arc<str>, now: Timestamp) {
         self.0.touch(grant, now);

@@ -22,6 +22,7 @@ mod all;
 mod answers;
 mod attributed;
 mod cancel;
+mod cut_off;
 mod detached;
 mod dial_in_calls;
 mod dial_in_changes;

@@ -121,8 +121,7 @@ async fn a_detached_call_that_panics_is_answered_on_its_stream_and_recorded() {
         let mut attached = agent.session.stream(&detached);
         drop(detached);
         let reading = Reply::reading(|events| async move {
-            while let toolgate_gateway::outlet::Next::Event(_, body) = attached.reader.next().await
-            {
+            while let toolgate_gateway::event_buffer::Next::Event(_, body) = attached.next().await {
                 drop(events.send(Seen::Event(crate::bed::string(&body))));
             }
         });

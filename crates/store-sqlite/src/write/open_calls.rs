@@ -1,13 +1,17 @@
 //! Records which calls of this process are open, and those that exited processes left open.
 
-use toolgate_store::StoreError;
+use jiff::Timestamp;
+use rusqlite::params;
+use toolgate_audit::CallId;
+use toolgate_store::{StoreError, backend::AbandonedCall};
 
-use super::SqliteTransaction;
+use super::{ABANDONED, SqliteTransaction};
 use crate::{
     error::OrStoreError as _,
     open_calls::{in_rows, spans},
     row::number,
     sql,
+    time::micros,
 };
 
 impl SqliteTransaction<'_> {
@@ -53,7 +57,39 @@ impl SqliteTransaction<'_> {
         Ok(())
     }
 
-    /// Inserts calls that exited processes left open into `open`.
+    /// The call continues as a task, so that it is found by the task's name and stays open if this
+    /// process ends first.
+    pub(crate) fn note_task(
+        &mut self,
+        call: CallId,
+        task: &str,
+        until: Timestamp,
+    ) -> Result<(), StoreError> {
+        let receipts = self.receipts;
+        match receipts.get(&call) {
+            _ if self.settled.contains(&call) => return Ok(()),
+            Some(receipt) if !receipt.noted && !self.noted.contains(&call) => {
+                let (seq, me) = (number(receipt.seq), self.owner.id);
+                self.execute(sql::OPEN_ADD, &[&call.0, &me, &seq])?;
+                self.noted.push(call);
+            }
+            _ => {}
+        }
+        self.execute(sql::TASK_ADD, &[&call.0, &task, &micros(until)]).map(drop)
+    }
+
+    /// Calls that dead processes left open as this task.
+    pub(crate) fn calls_of_task(&mut self, task: &str) -> Result<Vec<AbandonedCall>, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql::TASK_CALLS).or_store_error()?;
+        let calls = statement
+            .query_map(params![task, ABANDONED], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .or_store_error()?;
+        let calls: Vec<([u8; 16], i64, i64)> = calls.collect::<Result<_, _>>().or_store_error()?;
+        let dead = calls.into_iter().filter(|(_, _, owner)| self.owner.is_dead(*owner));
+        dead.map(|(call, seq, _)| self.with_intent(CallId(call), seq)).collect()
+    }
+
+    /// Calls that dead processes left open go to `open`.
     pub(crate) fn insert_abandoned(&mut self) -> Result<(), StoreError> {
         let mut statement = self.connection.prepare_cached(sql::OWNER_OTHERS).or_store_error()?;
         let others = statement

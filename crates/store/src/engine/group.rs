@@ -94,6 +94,18 @@ impl<'a> Group<'a> {
                     ChangeOutcome::Unknown(name) => Err(ChangeError::Unknown(name)),
                 }))
             }
+            Job::Continue(call, task, until) => {
+                self.transaction.continue_as_task(*call, task, *until)?;
+                Ok(JobResult::Nothing)
+            }
+            Job::EndTask(ended) => {
+                let (task, ending) = &**ended;
+                for call in self.transaction.left_as_task(task)? {
+                    let intent = Draft { call_id: Some(call.call_id), ..call.intent };
+                    self.settle(&intent, ending.clone())?;
+                }
+                Ok(JobResult::Nothing)
+            }
             Job::Touch(grant, now) => {
                 // Every call touches its grant; one write per second is enough.
                 let now = self.time(*now);
@@ -268,9 +280,9 @@ impl<'a> Group<'a> {
         Ok(JobResult::Nothing)
     }
 
-    /// Ends calls whose process has exited; returns their number.
+    /// Ends calls whose process has ended; answers how many there were.
     pub(super) fn recover(&mut self) -> Result<usize, StoreError> {
-        let abandoned = self.transaction.abandoned()?;
+        let abandoned = self.transaction.abandoned(self.memory.now)?;
         for call in &abandoned {
             self.give_up(call, Outcome::Unknown, "toolgate exited before the call ended")?;
         }

@@ -13,6 +13,9 @@ use std::{
     sync::Arc,
 };
 
+use jiff::Timestamp;
+use toolgate_audit::CallId;
+
 use super::{
     Job, ReadFn, ReadJob,
     pending::PendingJobs,
@@ -66,6 +69,10 @@ pub(crate) trait JobRunner: OutcomeSink {
 impl<W: JobRunner> OutcomeSink for W {
     fn finish(&self, finish: Finish) {
         self.work(Job::Finish(Box::new(finish)));
+    }
+
+    fn continue_as_task(&self, call: CallId, task: Box<str>, until: Timestamp) {
+        self.work(Job::Continue(call, task, until));
     }
 }
 

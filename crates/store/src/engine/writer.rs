@@ -164,7 +164,7 @@ impl<B: Backend> Writer<B> {
             Job::Deny(_, reply) => drop(reply.send(Err(refused()))),
             Job::Record(_, reply) => drop(reply.send(Err(refused()))),
             Job::Change(_, reply) => drop(reply.send(Err(ChangeError::NotAudited(refused())))),
-            Job::Touch(..) | Job::Tick(_) => {}
+            Job::Touch(..) | Job::Tick(_) | Job::Continue(..) | Job::EndTask(_) => {}
             Job::Close(_, gone, reply) => {
                 return Some(Closing { gone, reply, result: Err(refused()) });
             }
@@ -191,7 +191,7 @@ impl Job {
     pub(super) fn is_awaited(&self) -> bool {
         match self {
             Job::Finish(finish) => finish.reply.is_some(),
-            Job::Touch(..) | Job::Tick(_) => false,
+            Job::Touch(..) | Job::Tick(_) | Job::Continue(..) | Job::EndTask(_) => false,
             _ => true,
         }
     }

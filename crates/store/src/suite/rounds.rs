@@ -1,9 +1,9 @@
-//! Cases about calls that take several requests.
+//! Cases about calls that take several requests, or continue as a task.
 
 use toolgate_audit::{CallId, Effect, Outcome, RowKind};
 
 use super::{StoreFixture, TestAgent, all_rows, assert_whole, at, calls::end, wait};
-use crate::{AdmitOutcome, AdmitRequest, RoundKind, Store};
+use crate::{AdmitOutcome, AdmitRequest, Completion, RoundKind, Store};
 
 fn next(store: &dyn Store, agent: &TestAgent, tool: &str, call: CallId, now: i64) -> AdmitOutcome {
     let mut request = AdmitRequest { round: RoundKind::Next, ..agent.request(tool, "{}", at(now)) };
@@ -77,5 +77,52 @@ pub fn missing_rounds_end_the_call(fixture: &dyn StoreFixture) {
         rows.iter().filter(|row| row.draft.outcome == Some(Outcome::Cancelled)).collect();
     let told = cancelled.first().map(|row| (row.draft.call_id, row.draft.tool.as_deref()));
     assert_eq!((cancelled.len(), told), (1, Some((Some(calls.0), Some("run")))));
+    assert_whole(&*store);
+}
+
+/// A call that continues as a task is open and in flight in the next process too, until the task has
+/// ended or its time is up.
+pub fn tasks_outlive_their_process(fixture: &dyn StoreFixture) {
+    if !fixture.is_durable() {
+        return;
+    }
+    let store = fixture.open(at(0));
+    let agent = TestAgent::new(&store, "a");
+    let mut calls = Vec::new();
+    for (task, until) in [("ends", 10_000), ("expires", 500), ("stays", 10_000)] {
+        let admitted = agent.admit("run", "{}", at(1)).unwrap();
+        calls.push(admitted.call_id());
+        let (permit, ticket) = admitted.split();
+        drop(permit);
+        ticket.continue_as_task(task, at(until));
+        ticket.leave();
+    }
+    wait(store.close(at(2))).unwrap();
+    let store = fixture.open(at(3));
+    let agent = TestAgent::new(&store, "a");
+    let open = || wait(store.status()).unwrap().open;
+    let last_outcome =
+        |call| wait(store.call_rows(call)).unwrap().last().and_then(|row| row.draft.outcome);
+    assert_eq!(open(), 3);
+    assert!(agent.admit("run", "{}", at(3)).is_err(), "all of them are in flight");
+    store.end_task("unknown", Completion::new(Outcome::Ok, Effect::Done, at(4)));
+    store.end_task("ends", Completion::new(Outcome::ToolError, Effect::Done, at(4)));
+    let one = agent.admit("run", "{}", at(5)).unwrap();
+    assert_eq!((open(), last_outcome(calls[0])), (3, Some(Outcome::ToolError)));
+    end(one, Outcome::Ok, Effect::Done, at(6));
+    store.tick(at(501));
+    let rest: Vec<_> = (0..3).map_while(|_| agent.admit("run", "{}", at(502)).ok()).collect();
+    assert_eq!((rest.len(), last_outcome(calls[1])), (2, Some(Outcome::Unknown)));
+    assert_eq!(last_outcome(calls[2]), None, "it is still open");
+    rest.into_iter().for_each(|admitted| end(admitted, Outcome::Ok, Effect::Done, at(503)));
+    // One that ends in its own process leaves nothing.
+    let own = agent.admit("run", "{}", at(504)).unwrap();
+    let (permit, ticket) = own.split();
+    drop(permit);
+    ticket.continue_as_task("stays", at(10_000));
+    store.end_task("stays", Completion::new(Outcome::Ok, Effect::Done, at(505)));
+    wait(ticket.finish_written(Completion::new(Outcome::Cancelled, Effect::Unknown, at(506))))
+        .unwrap();
+    assert_eq!(last_outcome(calls[2]), Some(Outcome::Ok));
     assert_whole(&*store);
 }

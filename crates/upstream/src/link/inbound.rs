@@ -18,45 +18,45 @@ use toolgate_mcp::{
 };
 
 use super::Link;
-use super::input_required::{asks_for_more, hear_asks};
-use super::missing_capability::lacking;
-use super::present::NotShown;
-use super::waiting::{AgentWaiting, Bridge, Waiting};
+use super::input_required::{is_input_required, receive_input_required};
+use super::missing_capability::missing_capability_answer;
+use super::present::Withholding;
+use super::waiting::{AgentWaiter, Bridge, Waiter};
 use crate::channel::{Inbox, Progress};
-use crate::event_buffer::Outlet;
+use crate::event_buffer::EventBuffer;
 use crate::label;
-use crate::relay::Onward;
+use crate::relay::RelayWriter;
 use crate::rewrite::with_error;
 
 /// How long an agent may take to answer a question of a server.
 pub(super) const QUESTION: Duration = Duration::from_mins(10);
 
-/// Hears one exchange, or (without a call) everything that belongs to none.
-pub(super) struct Ear {
+/// Receives the messages of one exchange, or (without a call) all that belong to none.
+pub(super) struct Inbound {
     pub(super) link: Weak<Link>,
     pub(super) epoch: u64,
     pub(super) call: Option<u64>,
 }
 
-// === impl Ear ===
+// === impl Inbound ===
 
-impl Inbox for Ear {
+impl Inbox for Inbound {
     fn message(&self, body: Bytes) -> Progress {
         match self.link.upgrade() {
-            Some(link) => link.hear(&body, self.epoch, self.call),
+            Some(link) => link.receive(&body, self.epoch, self.call),
             None => Progress::Answered,
         }
     }
 
-    fn begins(&self, beginning: &Bytes, size: usize) -> Option<Onward> {
+    fn begins(&self, beginning: &Bytes, size: usize) -> Option<RelayWriter> {
         self.link.upgrade()?.begins(beginning, size, self.call?)
     }
 
     fn paused(&self, retry: Option<Duration>) {
         if let (Some(link), Some(call)) = (self.link.upgrade(), self.call)
-            && let Some(outlet) = link.waiting.outlet_of(call)
+            && let Some(buffer) = link.waiting.buffer_of(call)
         {
-            outlet.pause(retry);
+            buffer.pause(retry);
         }
     }
 
@@ -70,15 +70,16 @@ impl Inbox for Ear {
 // === impl Link ===
 
 impl Link {
-    /// Takes in one message (or a batch) of the channel of `epoch`; `call` says in answer to what.
-    pub(super) fn hear(&self, body: &Bytes, epoch: u64, call: Option<u64>) -> Progress {
+    /// Receives one message (or a batch) over the channel of `epoch`; `call` is the number of its
+    /// exchange.
+    pub(super) fn receive(&self, body: &Bytes, epoch: u64, call: Option<u64>) -> Progress {
         match parse_server(body, &Limits::default()) {
-            Ok(Incoming::One(message)) => self.hear_one(&message, body, epoch, call),
+            Ok(Incoming::One(message)) => self.receive_one(&message, body, epoch, call),
             Ok(Incoming::Batch(messages)) => {
                 let mut progress = Progress::Expecting;
                 for message in messages.iter().flatten() {
                     let raw = body.slice_ref(raw_of(message).as_bytes());
-                    if self.hear_one(message, &raw, epoch, call) == Progress::Answered {
+                    if self.receive_one(message, &raw, epoch, call) == Progress::Answered {
                         progress = Progress::Answered;
                     }
                 }
@@ -86,17 +87,17 @@ impl Link {
             }
             Err(refusal) => {
                 self.server.metrics.dropped.inc();
-                // One that says nothing else must not fill the log.
-                if self.nonsense.lock().allows(Instant::now()) {
+                // A server that sends only invalid messages must not fill the log.
+                if self.log_limit.lock().allows(Instant::now()) {
                     let (server, why) = (self.server.name(), refusal.message);
-                    tracing::warn!(server, why, "the server sent no MCP message");
+                    tracing::warn!(server, why, "server sent an invalid message");
                 }
                 Progress::Expecting
             }
         }
     }
 
-    fn hear_one(
+    fn receive_one(
         &self,
         message: &Message<'_>,
         body: &Bytes,
@@ -104,66 +105,73 @@ impl Link {
         call: Option<u64>,
     ) -> Progress {
         match message {
-            Message::Response(response) => return self.hear_response(response, body, call),
+            Message::Response(response) => return self.receive_response(response, body, call),
             Message::Notification(notification) => {
-                self.hear_notification(notification, body, call);
+                self.receive_notification(notification, body, call);
             }
-            Message::Request(request) => self.hear_request(request, epoch, call),
+            Message::Request(request) => self.receive_request(request, epoch, call),
         }
         Progress::Expecting
     }
 
-    fn hear_response(&self, response: &Response<'_>, body: &Bytes, call: Option<u64>) -> Progress {
+    fn receive_response(
+        &self,
+        response: &Response<'_>,
+        body: &Bytes,
+        call: Option<u64>,
+    ) -> Progress {
         let number = match (response.id.and_then(|id| id.parse().ok()), response.payload) {
             (Some(number), _) => Some(number),
-            // Some servers cannot say which request they refuse; inside an exchange that is plain.
+            // Some servers do not name the request that they reject; within an exchange it is
+            // known.
             (None, Payload::Error(_)) => call,
             (None, Payload::Result(_)) => None,
         };
         let waiting = number.and_then(|number| self.waiting.take(number));
         match waiting {
-            Some(Waiting::Agent(waiting)) => self.answer(waiting, response, body),
-            Some(Waiting::Own(waiting, _)) => drop(waiting.send(Ok(body.clone()))),
+            Some(Waiter::Agent(waiting)) => self.answer(waiting, response, body),
+            Some(Waiter::Own(waiting, _)) => drop(waiting.send(Ok(body.clone()))),
             None => {
-                tracing::debug!(server = self.server.name(), "an answer that nobody waits for");
+                tracing::debug!(server = self.server.name(), "response matches no pending request");
                 self.server.metrics.dropped.inc();
             }
         }
         if number == call { Progress::Answered } else { Progress::Expecting }
     }
 
-    fn answer(&self, waiting: AgentWaiting, response: &Response<'_>, body: &Bytes) {
-        if let (Some(bridge), Payload::Result(result)) = (waiting.newer, response.payload) {
-            if asks_for_more(result) {
-                return hear_asks(waiting, result);
+    fn answer(&self, waiting: AgentWaiter, response: &Response<'_>, body: &Bytes) {
+        if let (Some(bridge), Payload::Result(result)) = (waiting.bridge, response.payload) {
+            if is_input_required(result) {
+                return receive_input_required(waiting, result);
             }
-            if bridge == Bridge::Same {
-                waiting.reply.outlet().mark_newer();
+            if bridge == Bridge::Passthrough {
+                waiting.reply.buffer().mark_sessionless();
             }
         }
-        let lacking = lacking(waiting.reply.outlet(), waiting.reply.id(), response.payload);
-        let (answer, task) = match lacking {
-            Some(lacking) => (lacking.into(), None),
+        let missing_capability_answer =
+            missing_capability_answer(waiting.reply.buffer(), waiting.reply.id(), response.payload);
+        let (answer, task) = match missing_capability_answer {
+            Some(missing_capability_answer) => (missing_capability_answer.into(), None),
             None => self.answer_for(&waiting, response, body),
         };
         self.server.metrics.answered.inc();
         let mut ended = Ended::answered(response.payload, response.is_error);
         ended.task = task;
         let reply = waiting.reply;
-        if let (true, Payload::Result(result)) = (waiting.withheld, response.payload) {
+        if let (true, Payload::Result(result)) = (waiting.held, response.payload) {
             ended.withheld = Some(Withheld::new(result.to_owned(), || reply.answer(answer)));
         } else {
             reply.answer(answer);
         }
         if waiting.answered.send(Ok(ended)).is_err() {
-            tracing::trace!("the request's own future was gone before its answer");
+            tracing::trace!("request was dropped before its answer");
         }
     }
 
-    /// The server's answer as the agent is to see it.
+    /// The server's answer as the agent sees it.
     fn answer_for(
         &self,
-        waiting: &AgentWaiting,
+        waiting: &AgentWaiter,
         response: &Response<'_>,
         body: &Bytes,
     ) -> (Pieces, Option<Box<Made>>) {
@@ -182,10 +190,10 @@ impl Link {
                 return (answer, None);
             }
         };
-        let shown = self.result_for_agent(waiting, result).map_err(NotShown::from);
+        let shown = self.result_for_agent(waiting, result).map_err(Withholding::from);
         let shown = shown.and_then(|shown| {
             let now = shown.as_deref().unwrap_or(result);
-            let (tasks, made) = self.tasks_for_agent(waiting, now)?;
+            let (tasks, made) = self.tasks_for_agent(waiting, now, result)?;
             Ok((tasks.or(shown), made))
         });
         match (shown, response.id) {
@@ -194,24 +202,24 @@ impl Link {
             }
             (Ok((None, made)), Some(id)) => (as_it_is(id), made),
             (Ok((None, made)), None) => (write::result(waiting.reply.id(), result).into(), made),
-            (Err(why), _) => {
+            (Err(withheld), _) => {
                 let server = self.server.name();
-                let why = why.why(server);
+                let why = withheld.why(server);
                 tracing::warn!(server, why, "an answer of the server is not shown");
                 let id = Some(waiting.reply.id());
-                (write::error(id, code::INTERNAL_ERROR, &why, None).into(), None)
+                (write::error(id, code::INTERNAL_ERROR, &why, None).into(), withheld.made)
             }
         }
     }
 
-    /// Where the request `call` is answered; a child does not say what a message belongs to, so
-    /// without a call it is the only request that runs, if there is only one. Where agents share
-    /// the server even that one may be another's than the one it speaks of.
-    fn outlet_of(&self, call: Option<u64>) -> Option<Arc<Outlet>> {
+    /// The event buffer of the request `call`. A child does not name the request a message belongs
+    /// to; then it is the only running request, if there is only one. On a shared server even that
+    /// one may belong to another agent than the message.
+    fn buffer_of(&self, call: Option<u64>) -> Option<Arc<EventBuffer>> {
         match call {
-            Some(call) => self.waiting.outlet_of(call),
+            Some(call) => self.waiting.buffer_of(call),
             None if self.is_shared() => None,
-            None => self.waiting.only_outlet(),
+            None => self.waiting.only_buffer(),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Requests that toolgate writes itself on behalf of an agent, and that need a permit: they are
-//! admitted and recorded like the agent's own.
+//! Requests that toolgate sends on behalf of an agent and that need a permit: they are admitted and
+//! recorded like the agent's own.
 //!
-//! Invariant: the outcome row follows whatever comes of the request.
+//! Invariant: the outcome row is always written.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use toolgate_store::Completion;
 use super::Link;
 use super::agent::Agent;
 
-/// Asks the server at the other end of `link`; its answer, if the request was admitted and
+/// Sends a request to the server of `link`; returns its answer if the request was admitted and
 /// answered.
 pub(crate) async fn ask(
     session: &Arc<dyn Agent>,
@@ -36,7 +36,11 @@ pub(crate) async fn ask(
     let (permit, ticket) = match admission.admit(&wanted).await {
         Ok(admitted) => admitted.split(),
         Err(refused) => {
-            tracing::debug!(method, code = refused.code(), "not asked on behalf of an agent");
+            tracing::debug!(
+                method,
+                code = refused.code(),
+                "request on behalf of an agent not admitted"
+            );
             return None;
         }
     };
@@ -56,7 +60,7 @@ pub(crate) async fn ask(
     answered.ok()
 }
 
-/// Follows a resource again, on a server that has forgotten who follows what.
+/// Subscribes to a resource again, on a server that has lost its subscriptions.
 pub(crate) async fn follow(session: &Arc<dyn Agent>, link: &Arc<Link>, uri: &str) -> bool {
     let params = format!(r#"{{"uri":{}}}"#, quote(uri));
     ask(session, link, method::RESOURCES_SUBSCRIBE, Some(&params)).await.is_some()

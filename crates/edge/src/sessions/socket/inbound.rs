@@ -12,7 +12,7 @@ use toolgate_session::{
     SessionEventKind, SocketId, WebSocketError, WebSocketMessage, WebSocketReader,
 };
 
-use crate::sessions::intake::Share;
+use crate::sessions::intake::IntakeShare;
 use crate::sessions::rate_limit::RateLimit;
 use crate::tls::Stream;
 
@@ -32,7 +32,7 @@ pub(super) struct Inbound<'a> {
     driver: &'a SessionDriver,
     socket: SocketId,
     ear: WebSocketReader,
-    share: Share,
+    share: IntakeShare,
     limit: RateLimit,
     warned: bool,
     /// Bytes that were read and not yet parsed.
@@ -60,7 +60,7 @@ impl<'a> Inbound<'a> {
         driver: &'a SessionDriver,
         socket: SocketId,
         frame: usize,
-        share: Share,
+        share: IntakeShare,
     ) -> Self {
         let (ear, limit) = (WebSocketReader::new(frame), RateLimit::new(Instant::now()));
         Self { driver, socket, ear, share, limit, warned: false, rest: Vec::new() }
@@ -76,7 +76,7 @@ impl<'a> Inbound<'a> {
                 Ok(()) if chunk.filled().is_empty() => Next::Lost,
                 Ok(()) => self.receive(chunk.filled()),
                 Err(error) => {
-                    tracing::debug!(%error, "a session's socket has ended");
+                    tracing::debug!(%error, "session socket closed");
                     Next::Lost
                 }
             })
@@ -148,7 +148,7 @@ impl<'a> Inbound<'a> {
         };
         let pause = self.limit.charge(bytes, Instant::now())?;
         if !std::mem::replace(&mut self.warned, true) {
-            let what = "says more than it is asked, and is heard more slowly".to_owned();
+            let what = "rate limit exceeded; its frames are delayed".to_owned();
             driver.record(SessionEventKind::Flooding, Some(socket), what);
         }
         Some(pause)

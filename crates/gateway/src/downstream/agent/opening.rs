@@ -13,8 +13,8 @@ use toolgate_admission::access::Grant;
 use toolgate_admission::admit::{Admission, Sender};
 use toolgate_audit::Hash;
 use toolgate_json::{peek, text};
-use toolgate_upstream::event_buffer::Outlet;
-use toolgate_upstream::resubscribe::Wishes;
+use toolgate_upstream::event_buffer::EventBuffer;
+use toolgate_upstream::resubscribe::ServerSubscriptions;
 
 use super::{AgentSession, Aggregate};
 use crate::dial_in::DialIn;
@@ -66,16 +66,17 @@ impl AgentSession {
             running: Arc::default(),
             links: ArcSwap::default(),
             former: Mutex::default(),
-            general: Arc::new(Outlet::new(0)),
+            general: Arc::new(EventBuffer::new(0)),
             streams: Mutex::new(Streams::default()),
             next_stream: AtomicU64::new(1),
             asked: Mutex::new(HashMap::new()),
             next_asked: AtomicU64::new(1),
-            wishes: Wishes::default(),
+            server_subscriptions: ServerSubscriptions::default(),
             aggregate,
             is_standing,
             sight: Sight::default(),
             listening: AtomicBool::new(false),
+            cut_off: AtomicBool::new(false),
             readers: AtomicUsize::new(0),
             last_use: Mutex::new(Instant::now()),
             tasks,

@@ -8,7 +8,7 @@ use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::clearance::Closed;
 use toolgate_admission::contained::Work;
 use toolgate_mcp::{OwnedRequest, Refusal, method, write};
-use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::event_buffer::EventBuffer;
 
 use super::{AgentSession, Attached};
 use crate::downstream::call::Call;
@@ -31,19 +31,19 @@ impl AgentSession {
     pub(crate) fn start_own(
         self: &Arc<Self>,
         request: &OwnedRequest,
-        outlet: &Arc<Outlet>,
+        buffer: &Arc<EventBuffer>,
     ) -> Result<Work, Refusal> {
-        self.start(CallRequest::read(&request.request())?, outlet)
+        self.start(CallRequest::read(&request.request())?, buffer)
     }
 
     /// A call whose work is `work`.
-    pub(crate) fn call(&self, outlet: Arc<Outlet>, work: Work) -> Call {
-        Call::new(outlet, work, &self.tasks, &self.pace)
+    pub(crate) fn call(&self, buffer: Arc<EventBuffer>, work: Work) -> Call {
+        Call::new(buffer, work, &self.tasks, &self.pace)
     }
 
     /// Reads the stream of a call, which cannot be resumed.
     pub(crate) fn follow(self: &Arc<Self>, call: &Call) -> Attached {
-        self.attach(call.outlet().read(Some(0)))
+        self.attach(call.buffer().read(Some(0)))
     }
 
     /// Reads the general stream from now on, without what nobody has read before.

@@ -9,19 +9,19 @@ use bytes::Bytes;
 use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::contained::Work;
 use toolgate_mcp::{Notification, Refusal};
-use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::link::Server;
 
 use super::AgentSession;
 
 /// What serves an agent session that sees all servers.
 pub(crate) trait Aggregate: Send + Sync {
-    /// Starts a request; whatever comes of it, a refusal too, is in `outlet` when the work is done.
+    /// Starts a request; whatever comes of it, a refusal too, is in `buffer` when the work is done.
     fn start(
         &self,
         session: &Arc<AgentSession>,
         request: CallRequest<'_>,
-        outlet: &Arc<Outlet>,
+        buffer: &Arc<EventBuffer>,
     ) -> Result<Work, Refusal>;
 
     /// Receives a notification of a server that belongs to no request.

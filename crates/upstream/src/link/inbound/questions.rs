@@ -12,16 +12,16 @@ use toolgate_mcp::{Incoming, Limits, Message, Request, code, method, parse_serve
 use super::QUESTION;
 use crate::label;
 use crate::link::agent::Agent;
-use crate::link::asked::{Asked, Asker};
 use crate::link::missing_capability::answer_at_once;
+use crate::link::server_request::{Requester, ServerRequest};
 use crate::link::{Link, Parties};
 use crate::rewrite::{push, rewrite};
-use crate::tasks::Named;
+use crate::tasks::TaskMessage;
 
 impl Link {
-    pub(super) fn hear_request(&self, request: &Request<'_>, epoch: u64, call: Option<u64>) {
-        if self.speaks_modern() {
-            // Servers ask nothing like that in protocol 2026-07-28, and nobody could answer.
+    pub(super) fn receive_request(&self, request: &Request<'_>, epoch: u64, call: Option<u64>) {
+        if self.is_sessionless() {
+            // Sessionless servers send no requests, and no agent could answer them.
             self.server.metrics.dropped.inc();
             return;
         }
@@ -33,7 +33,7 @@ impl Link {
             Some(session) if session.sees_one_server() => {
                 self.ask_agent(&session, request, epoch, call);
             }
-            Some(session) => self.ask_under_its_name(&session, request, epoch, call),
+            Some(session) => self.ask_with_label(&session, request, epoch, call),
             None => self.answer_for_agents(request),
         }
     }
@@ -45,13 +45,13 @@ impl Link {
         epoch: u64,
         call: Option<u64>,
     ) {
-        let of_call = self.outlet_of(call).or_else(|| self.waiting.newest_outlet());
+        let of_call = self.buffer_of(call).or_else(|| self.waiting.newest_buffer());
         if let Some(answer) = answer_at_once(&**session, request, of_call.as_deref()) {
             return self.answer_server(answer);
         }
-        let outlet = of_call.unwrap_or_else(|| Arc::clone(session.general()));
+        let buffer = of_call.unwrap_or_else(|| Arc::clone(session.general()));
         let server = self.server.name();
-        let task = Named::of(&request.method, request.params);
+        let task = TaskMessage::of(&request.method, request.params);
         if task.as_ref().is_some_and(|task| task.is_of_others(session, server)) {
             return self.refuse_server(request.id, "the task belongs to another agent");
         }
@@ -60,16 +60,16 @@ impl Link {
         let token = request
             .params
             .and_then(|params| peek(params, &["_meta", "progressToken"]).ok().flatten());
-        let asked = Asked {
+        let asked = ServerRequest {
             link: Weak::clone(&self.me),
             epoch,
-            asker: Asker::Server { id: request.id.into(), token: token.map(Into::into) },
-            outlet: Arc::clone(&outlet),
+            requester: Requester::Server { id: request.id.into(), token: token.map(Into::into) },
+            buffer: Arc::clone(&buffer),
             until: Instant::now() + QUESTION,
         };
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.server_requests.fetch_add(1, Ordering::Relaxed);
         let Some(number) = session.ask(asked) else {
-            self.unasked();
+            self.server_request_done();
             let why = "the agent has too many requests to answer already";
             return self.refuse_server(request.id, why);
         };
@@ -77,11 +77,11 @@ impl Link {
         let mut changes = vec![(request.id, number.as_str())];
         changes.extend(token.map(|token| (token, number.as_str())));
         changes.extend(task.as_ref().map(|(raw, shown)| (*raw, shown.as_str())));
-        push(&outlet, request.raw, &changes);
+        push(&buffer, request.raw, &changes);
     }
 
-    /// A question to an agent that sees all servers says which one asks.
-    fn ask_under_its_name(
+    /// Asks an agent that sees all servers; the question names its server.
+    fn ask_with_label(
         &self,
         session: &Arc<dyn Agent>,
         request: &Request<'_>,
@@ -92,8 +92,8 @@ impl Link {
         let (named, params) = match (named, request.params) {
             (Ok(Some(named)), Some(params)) => (named, params),
             (Ok(_), _) => return self.ask_agent(session, request, epoch, call),
-            (Err(label::Unnamed), _) => {
-                return self.refuse_server(request.id, "the question cannot be read");
+            (Err(label::CannotLabel), _) => {
+                return self.refuse_server(request.id, "the request cannot be parsed");
             }
         };
         let Ok(body) = rewrite(request.raw, &[(params, &named)]) else { return };
@@ -104,18 +104,18 @@ impl Link {
         }
     }
 
-    /// Tells the server that its question is not asked.
-    fn refuse_server(&self, id: &str, why: &str) {
+    /// Rejects a request of the server.
+    pub fn refuse_server(&self, id: &str, why: &str) {
         self.answer_server(write::error(Some(id), code::INTERNAL_ERROR, why, None));
     }
 
-    /// The agent has not answered the server's question `id` in time.
+    /// The agent has not answered the server's request `id` in time.
     pub fn answer_late(&self, id: &str) {
         let minutes = QUESTION.as_secs() / 60;
-        self.refuse_server(id, &format!("the agent gave no answer within {minutes} minutes"));
+        self.refuse_server(id, &format!("the agent did not answer within {minutes} minutes"));
     }
 
-    /// On a shared link there is no one agent that the server could mean.
+    /// On a shared link, a request of the server cannot be attributed to one agent.
     fn answer_for_agents(&self, request: &Request<'_>) {
         let answer = if request.method == method::PING {
             write::result(request.id, "{}")

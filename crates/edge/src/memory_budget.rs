@@ -1,10 +1,10 @@
-//! Room for bodies: how much memory the requests of one grant, and of all grants, may hold at once,
-//! and the answers that agents have not read yet.
+//! Memory budget for request bodies and for answers that agents have not read yet, per grant and in
+//! total.
 //!
-//! Invariant: the bytes that are counted here never exceed the bounds. A body that finds no room is
-//! rejected; a body of up to [`SMALL`] bytes always finds room, because connections are bounded.
-//! Invariant: what a share took is free again when the share is dropped. The share of an answer is
-//! dropped with the last of its bytes, wherever they wait.
+//! Invariant: the counted bytes never exceed the limits. A body that does not fit is rejected; a
+//! body of up to [`SMALL`] bytes always fits, because connections are bounded.
+//! Invariant: a reservation is released when it is dropped. The reservation of an answer is dropped
+//! with the last of its bytes, wherever they wait.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,9 +22,9 @@ const UNREAD_OF_ONE: usize = 8;
 /// The same for all grants together.
 const UNREAD_OF_ALL: usize = 16;
 
-/// The bytes that are taken.
+/// The reserved bytes.
 #[derive(Debug, Default)]
-pub(crate) struct Room(Mutex<Taken>);
+pub(crate) struct MemoryBudget(Mutex<Taken>);
 
 #[derive(Debug, Default)]
 struct Taken {
@@ -32,49 +32,53 @@ struct Taken {
     by_grant: HashMap<Arc<str>, usize>,
 }
 
-/// What one body has taken.
+/// The reservation of one body.
 #[derive(Debug)]
-pub(crate) struct Share {
-    room: Arc<Room>,
+pub(crate) struct Reservation {
+    budget: Arc<MemoryBudget>,
     grant: Arc<str>,
-    /// How many bytes its grant may take.
+    /// The limit of its grant, in bytes.
     of_one: usize,
-    /// How many bytes all grants together may take.
+    /// The limit of all grants together, in bytes.
     of_all: usize,
     taken: usize,
 }
 
-/// Bytes of an answer, with the share that they take.
-struct Unread(Bytes, #[expect(dead_code, reason = "it is held, not read")] Arc<Share>);
+/// Bytes of an answer, with their reservation.
+struct Accounted(Bytes, #[expect(dead_code, reason = "it is held, not read")] Arc<Reservation>);
 
-impl Room {
-    /// A share for one body of a grant; `body` is the size of the largest body.
-    pub(crate) fn share(self: &Arc<Self>, grant: &Arc<str>, body: usize) -> Share {
+impl MemoryBudget {
+    /// A reservation for one body of a grant; `body` is the size of the largest body.
+    pub(crate) fn reserve_body(self: &Arc<Self>, grant: &Arc<str>, body: usize) -> Reservation {
         let (of_one, of_all) = (body.saturating_mul(OF_ONE), body.saturating_mul(OF_ALL));
-        Share { room: Arc::clone(self), grant: Arc::clone(grant), of_one, of_all, taken: 0 }
+        Reservation { budget: Arc::clone(self), grant: Arc::clone(grant), of_one, of_all, taken: 0 }
     }
 
-    /// Takes room for an answer until its bytes are sent or dropped; `None` if there is none left.
-    /// `largest` is the size of the largest answer.
-    pub(crate) fn unread(
+    /// Reserves memory for an answer until its bytes are sent or dropped; `None` if it does not
+    /// fit. `largest` is the size of the largest answer.
+    pub(crate) fn reserve_answer(
         self: &Arc<Self>,
         grant: &Arc<str>,
         largest: usize,
         answer: impl IntoIterator<Item = Bytes, IntoIter: Clone>,
     ) -> Option<Vec<Bytes>> {
-        let (room, grant) = (Arc::clone(self), Arc::clone(grant));
+        let (budget, grant) = (Arc::clone(self), Arc::clone(grant));
         let of_one = largest.saturating_mul(UNREAD_OF_ONE);
         let of_all = largest.saturating_mul(UNREAD_OF_ALL);
-        let mut share = Share { room, grant, of_one, of_all, taken: 0 };
+        let mut reservation = Reservation { budget, grant, of_one, of_all, taken: 0 };
         let pieces = answer.into_iter();
-        if !share.grow(pieces.clone().map(|piece| piece.len()).sum()) {
+        if !reservation.grow(pieces.clone().map(|piece| piece.len()).sum()) {
             return None;
         }
-        if share.taken == 0 {
+        if reservation.taken == 0 {
             return Some(pieces.collect());
         }
-        let share = Arc::new(share);
-        Some(pieces.map(|piece| Bytes::from_owner(Unread(piece, Arc::clone(&share)))).collect())
+        let reservation = Arc::new(reservation);
+        Some(
+            pieces
+                .map(|piece| Bytes::from_owner(Accounted(piece, Arc::clone(&reservation))))
+                .collect(),
+        )
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -82,20 +86,20 @@ impl Room {
     }
 }
 
-impl AsRef<[u8]> for Unread {
+impl AsRef<[u8]> for Accounted {
     fn as_ref(&self) -> &[u8] {
         &self.0
     }
 }
 
-impl Share {
-    /// Makes room for a body that has `size` bytes by now; false if there is none.
+impl Reservation {
+    /// Extends the reservation to `size` bytes; false if they do not fit.
     pub(crate) fn grow(&mut self, size: usize) -> bool {
         let more = size.saturating_sub(self.taken);
         if size <= SMALL || more == 0 {
             return true;
         }
-        let mut taken = self.room.taken();
+        let mut taken = self.budget.taken();
         let all = taken.all.saturating_add(more);
         let before = taken.by_grant.get(&self.grant).copied().unwrap_or(0);
         let own = before.saturating_add(more);
@@ -109,12 +113,12 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for Reservation {
     fn drop(&mut self) {
         if self.taken == 0 {
             return;
         }
-        let mut taken = self.room.taken();
+        let mut taken = self.budget.taken();
         taken.all = taken.all.saturating_sub(self.taken);
         let left = taken.by_grant.get(&self.grant).map_or(0, |own| own.saturating_sub(self.taken));
         if left == 0 {
@@ -132,43 +136,44 @@ mod tests {
     #[test]
     fn one_grant_leaves_room_for_others() {
         const BODY: usize = 1024 * 1024;
-        let room = Arc::new(Room::default());
+        let budget = Arc::new(MemoryBudget::default());
         let grants: Vec<Arc<str>> = (0..5).map(|n| n.to_string().into()).collect();
         let mut held = Vec::new();
         for grant in &grants {
             for n in 0..=OF_ONE {
-                let mut share = room.share(grant, BODY);
+                let mut reservation = budget.reserve_body(grant, BODY);
                 let fits = n < OF_ONE && held.len() < OF_ALL;
-                assert!(share.grow(SMALL), "small ones fit always");
-                assert_eq!(share.grow(BODY), fits, "{grant} {n}");
-                held.extend(fits.then_some(share));
+                assert!(reservation.grow(SMALL), "small ones fit always");
+                assert_eq!(reservation.grow(BODY), fits, "{grant} {n}");
+                held.extend(fits.then_some(reservation));
             }
         }
         assert_eq!(held.len(), OF_ALL);
         drop(held);
-        let taken = room.taken();
+        let taken = budget.taken();
         assert_eq!((taken.all, taken.by_grant.len()), (0, 0));
     }
 
     #[test]
     fn unread_answers_of_one_grant_are_bounded() {
-        let room = Arc::new(Room::default());
+        let budget = Arc::new(MemoryBudget::default());
         let (greedy, other): (Arc<str>, Arc<str>) = ("greedy".into(), "other".into());
         let largest = 1024 * 1024;
-        let unread = |grant: &Arc<str>, answer: Bytes| room.unread(grant, largest, [answer]);
+        let unread =
+            |grant: &Arc<str>, answer: Bytes| budget.reserve_answer(grant, largest, [answer]);
         let large = Bytes::from(vec![0; largest * UNREAD_OF_ONE / 2]);
         let first = unread(&greedy, large.clone()).unwrap();
         let second = unread(&greedy, large.clone()).unwrap();
-        assert!(unread(&greedy, large.clone()).is_none(), "no room");
+        assert!(unread(&greedy, large.clone()).is_none(), "no budget");
         assert!(unread(&greedy, Bytes::from_static(b"small")).is_some());
-        assert!(unread(&other, large.clone()).is_some(), "others have room");
-        // A part of an answer that still waits somewhere keeps its room.
+        assert!(unread(&other, large.clone()).is_some(), "others have budget");
+        // A part of an answer that still waits keeps the reservation.
         let rest = first.first().unwrap().slice(1..2);
         drop(first);
-        assert!(unread(&greedy, large.clone()).is_none(), "no room yet");
+        assert!(unread(&greedy, large.clone()).is_none(), "no budget yet");
         drop(rest);
-        assert!(unread(&greedy, large).is_some(), "room again");
+        assert!(unread(&greedy, large).is_some(), "budget again");
         drop(second);
-        assert_eq!(room.taken().all, 0);
+        assert_eq!(budget.taken().all, 0);
     }
 }

@@ -1,19 +1,18 @@
-//! What a result on `/mcp` shows: URIs of resources as they are listed there.
+//! Resource URIs in results on `/mcp`, as they are listed there.
 //!
-//! Invariant: only URIs change: those of resource links, of embedded resources and of what was
-//! read. Everything else passes as it came.
+//! Invariant: only the URIs of resource links, embedded resources and read contents change.
 
 use memchr::memmem;
 use toolgate_json::{Edit, items, members, peek, quote, text};
 
 use crate::names::Naming;
 
-/// Whether a result may hold a URI; most plainly do not.
+/// Whether a result may contain a URI; most do not.
 pub(crate) fn may_show_uris(result: &str) -> bool {
     memmem::find(result.as_bytes(), b"\"uri\"").is_some()
 }
 
-/// The result with its URIs as they are shown; none if there are none.
+/// The result with its URIs as shown; `None` if it has none.
 pub(crate) fn show_uris(result: &str, naming: &Naming) -> Option<String> {
     let mut uris = Vec::new();
     let [content, contents, messages] =

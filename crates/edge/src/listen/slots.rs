@@ -1,7 +1,8 @@
-//! Places: how many connections there may be, and how many from one address.
+//! Connection slots: limits on connections, in total and from one address.
 //!
-//! Invariant: one address that is not on loopback holds at most half of the places, its upgraded
-//! connections included. Of IPv6 a network of /64 is one address: one machine has all of it.
+//! Invariant: one address that is not on loopback holds at most half of the slots, its upgraded
+//! connections included. An IPv6 /64 network is one address, because one machine may have all of
+//! it.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -10,9 +11,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// The places of one listener.
+/// The slots of one listener.
 #[derive(Debug, Clone)]
-pub(super) struct Places {
+pub(super) struct ConnectionSlots {
     free: Arc<Semaphore>,
     shares: Arc<Shares>,
 }
@@ -23,18 +24,18 @@ struct Shares {
     taken: Mutex<HashMap<IpAddr, usize>>,
 }
 
-/// The place of one connection.
+/// The slot of one connection.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct Slot {
     _permit: OwnedSemaphorePermit,
-    pub(super) share: Share,
-    /// Where the connection comes from.
+    pub(super) share: PeerShare,
+    /// The address of the client.
     pub(super) peer: IpAddr,
 }
 
-/// One connection among those of its address; whoever holds it counts.
+/// The share of one connection among those of its address; it counts while it is held.
 #[derive(Debug, Clone)]
-pub(crate) struct Share(
+pub(crate) struct PeerShare(
     #[expect(dead_code, reason = "it counts as long as it lives")] Option<Arc<Counted>>,
 );
 
@@ -44,35 +45,35 @@ struct Counted {
     address: IpAddr,
 }
 
-/// Why there is no place.
+/// Why there is no slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum NoPlace {
+pub(super) enum NoSlot {
     /// All are taken.
     Full,
-    /// This address has its share.
-    Share,
+    /// This address has reached its share.
+    PeerShare,
 }
 
-impl Places {
+impl ConnectionSlots {
     pub(super) fn new(connections: usize) -> Self {
         let free = Arc::new(Semaphore::new(connections.min(Semaphore::MAX_PERMITS)));
         let shares = Shares { most: (connections / 2).max(1), taken: Mutex::default() };
         Self { free, shares: Arc::new(shares) }
     }
 
-    /// A place for a connection from this address.
-    pub(super) fn take(&self, from: IpAddr) -> Result<Place, NoPlace> {
-        let permit = Arc::clone(&self.free).try_acquire_owned().map_err(|_| NoPlace::Full)?;
-        let share = self.shares.take(from).ok_or(NoPlace::Share)?;
-        Ok(Place { _permit: permit, share, peer: from })
+    /// A slot for a connection from this address.
+    pub(super) fn take(&self, from: IpAddr) -> Result<Slot, NoSlot> {
+        let permit = Arc::clone(&self.free).try_acquire_owned().map_err(|_| NoSlot::Full)?;
+        let share = self.shares.take(from).ok_or(NoSlot::PeerShare)?;
+        Ok(Slot { _permit: permit, share, peer: from })
     }
 }
 
 impl Shares {
-    fn take(self: &Arc<Self>, from: IpAddr) -> Option<Share> {
+    fn take(self: &Arc<Self>, from: IpAddr) -> Option<PeerShare> {
         let address = counted_as(from);
         if address.is_loopback() {
-            return Some(Share(None));
+            return Some(PeerShare(None));
         }
         let mut taken = self.taken.lock();
         let count = taken.entry(address).or_default();
@@ -81,7 +82,7 @@ impl Shares {
         }
         *count += 1;
         drop(taken);
-        Some(Share(Some(Arc::new(Counted { shares: Arc::clone(self), address }))))
+        Some(PeerShare(Some(Arc::new(Counted { shares: Arc::clone(self), address }))))
     }
 }
 
@@ -97,7 +98,7 @@ impl Drop for Counted {
     }
 }
 
-/// What a machine is counted as.
+/// The address or network under which a client is counted.
 fn counted_as(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) if !v6.is_loopback() => {
@@ -113,36 +114,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_address_holds_half_of_the_places() {
-        let take = |places: &Places, from: &str| places.take(from.parse().unwrap());
+    fn one_address_holds_half_of_the_slots() {
+        let take = |slots: &ConnectionSlots, from: &str| slots.take(from.parse().unwrap());
         for (one, same, other) in [
             ("192.0.2.1", "::ffff:192.0.2.1", "192.0.2.2"),
             ("2001:db8::1", "2001:db8::ffff:1:2:3", "2001:db8:0:1::1"),
         ] {
-            let places = Places::new(4);
-            let first = take(&places, one).unwrap();
-            let second = take(&places, same).unwrap();
-            assert_eq!(take(&places, one).unwrap_err(), NoPlace::Share, "{one}");
-            let third = take(&places, other).unwrap();
+            let slots = ConnectionSlots::new(4);
+            let first = take(&slots, one).unwrap();
+            let second = take(&slots, same).unwrap();
+            assert_eq!(take(&slots, one).unwrap_err(), NoSlot::PeerShare, "{one}");
+            let third = take(&slots, other).unwrap();
             drop(first);
-            // What an upgraded connection is stays counted.
+            // An upgraded connection stays counted.
             let share = second.share.clone();
             drop(second);
-            let again = take(&places, same).unwrap();
-            assert_eq!(take(&places, one).unwrap_err(), NoPlace::Share, "{one}");
+            let again = take(&slots, same).unwrap();
+            assert_eq!(take(&slots, one).unwrap_err(), NoSlot::PeerShare, "{one}");
             drop((third, again, share));
-            assert!(places.shares.taken.lock().is_empty());
+            assert!(slots.shares.taken.lock().is_empty());
         }
     }
 
     #[test]
     fn loopback_may_hold_them_all_and_no_more() {
         for local in ["127.0.0.1", "127.1.2.3", "::1", "::ffff:127.0.0.1"] {
-            let places = Places::new(2);
-            let held = [places.take(local.parse().unwrap()), places.take(local.parse().unwrap())];
+            let slots = ConnectionSlots::new(2);
+            let held = [slots.take(local.parse().unwrap()), slots.take(local.parse().unwrap())];
             assert!(held.iter().all(Result::is_ok), "{local}");
-            assert_eq!(places.take(local.parse().unwrap()).unwrap_err(), NoPlace::Full);
+            assert_eq!(slots.take(local.parse().unwrap()).unwrap_err(), NoSlot::Full);
         }
-        assert!(Places::new(1).take("192.0.2.1".parse().unwrap()).is_ok());
+        assert!(ConnectionSlots::new(1).take("192.0.2.1".parse().unwrap()).is_ok());
     }
 }

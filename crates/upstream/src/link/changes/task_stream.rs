@@ -1,7 +1,7 @@
-//! The tasks that a client of protocol 2026-07-28 follows at a server of the same protocol: a stream
-//! of its own.
+//! Task streams: the tasks that a sessionless client follows at a sessionless server, over a stream
+//! of their own.
 //!
-//! Invariant: what is said over such a stream reaches its client and nobody else.
+//! Invariant: notifications on such a stream reach only its client.
 
 use std::sync::{Arc, Weak};
 
@@ -14,26 +14,26 @@ use toolgate_json::{items, peek};
 use toolgate_mcp::modern::key;
 use toolgate_mcp::{Incoming, Limits, Message, Notification, method, parse_server};
 
-use super::{FIRST_PAUSE, HEARING, LONGEST_PAUSE, Link, Listening};
+use super::{ACK_WAIT, FIRST_PAUSE, LONGEST_PAUSE, Link, Listening};
 use crate::era::Era;
-use crate::event_buffer::Outlet;
+use crate::event_buffer::EventBuffer;
 use crate::link::Agent;
 use crate::rewrite::{error_in, push};
-use crate::tasks::{Named, shown_if_own};
+use crate::tasks::{TaskMessage, shown_if_own};
 
 /// A stream of one client.
-pub struct More {
-    /// Whose it is, and the name of the server.
+pub struct TaskStream {
+    /// The agent session and the name of the server.
     session: Weak<dyn Agent>,
     server: String,
     /// The members of the filter, raw JSON.
     wanted: String,
-    /// The id of the client's own request, under which it is told.
+    /// The id of the client's own request.
     id: Box<str>,
-    outlet: Arc<Outlet>,
-    /// The members of the filter that the server has agreed to, raw JSON.
+    buffer: Arc<EventBuffer>,
+    /// The members of the filter that the server has acknowledged, raw JSON.
     agreed: watch::Sender<Option<String>>,
-    /// Messages are told once the client has been told that they will be.
+    /// Notifications are held until the client has received the acknowledgement.
     begun: Mutex<Begun>,
     over: CancellationToken,
 }
@@ -44,30 +44,30 @@ struct Begun {
     before: Vec<String>,
 }
 
-/// How many messages wait for the client to hear that it is heard.
+/// How many notifications are held before the acknowledgement.
 const MAX_BEFORE: usize = 100;
 
-impl More {
+impl TaskStream {
     /// A stream of these tasks, under the server's own ids.
     pub fn new(
         (session, server): (Weak<dyn Agent>, &str),
         tasks: &[String],
         id: &str,
-        outlet: &Arc<Outlet>,
+        buffer: &Arc<EventBuffer>,
     ) -> Arc<Self> {
         Arc::new(Self {
             session,
             server: server.to_owned(),
             wanted: format!(r#""taskIds":{}"#, json!(tasks)),
             id: id.into(),
-            outlet: Arc::clone(outlet),
+            buffer: Arc::clone(buffer),
             agreed: watch::Sender::new(None),
             begun: Mutex::default(),
             over: CancellationToken::new(),
         })
     }
 
-    /// The client has been told what it will hear.
+    /// The client has received the acknowledgement: delivers held notifications.
     pub fn begin(&self) {
         let mut begun = self.begun.lock();
         begun.yes = true;
@@ -76,7 +76,7 @@ impl More {
         }
     }
 
-    /// Nobody listens any more.
+    /// The client has stopped listening.
     pub fn end(&self) {
         self.over.cancel();
     }
@@ -90,7 +90,7 @@ impl More {
         }
     }
 
-    /// Tells of a task of the client's own; what is about anything else was not asked for.
+    /// Delivers a notification about a task of the client; others were not requested.
     fn push(&self, raw: &str) {
         let Some(session) = self.session.upgrade() else { return };
         let Ok(Incoming::One(Message::Notification(told))) =
@@ -98,19 +98,19 @@ impl More {
         else {
             return;
         };
-        let named = Named::of(&told.method, told.params);
+        let named = TaskMessage::of(&told.method, told.params);
         let Some(named) = named.filter(|named| named.is_of(&session, &self.server)) else { return };
         let Some(heard) = &named.heard else { return };
         let who = (&*session.grant().label, session.key());
-        session.admission().tasks.hear(who, &self.server, &named.own, heard);
+        session.admission().hear_of_task(who, &self.server, &named.own, heard);
         let Some((id, shown)) = named.change(&session, &self.server) else { return };
         let tag = peek(raw, &["params", "_meta", key::SUBSCRIPTION_ID]).ok().flatten();
         let mut changes = vec![(id, shown.as_str())];
         changes.extend(tag.map(|tag| (tag, &*self.id)));
-        push(&self.outlet, raw, &changes);
+        push(&self.buffer, raw, &changes);
     }
 
-    /// What of the filter the server has agreed to, as the client knows it: members in raw JSON.
+    /// The acknowledged part of the filter with the client's task ids: members in raw JSON.
     fn agreed_to(&self, filter: &str) -> String {
         let tasks = peek(filter, &["taskIds"]).ok().flatten();
         let tasks = tasks.and_then(|raw| items(raw).ok().flatten()).unwrap_or_default();
@@ -122,16 +122,16 @@ impl More {
 }
 
 impl Link {
-    /// Hears more for a client; what of it the server agrees to tell, members in raw JSON.
-    pub async fn listen_for_more(&self, more: &Arc<More>) -> String {
+    /// Opens a task stream for a client; returns the acknowledged members of the filter, raw JSON.
+    pub async fn open_task_stream(&self, more: &Arc<TaskStream>) -> String {
         let mut agreed = more.agreed.subscribe();
         tokio::spawn(keep(Weak::clone(&self.me), Arc::clone(more)));
-        let known = timeout(HEARING, agreed.wait_for(Option::is_some)).await;
+        let known = timeout(ACK_WAIT, agreed.wait_for(Option::is_some)).await;
         known.ok().and_then(Result::ok).and_then(|known| known.clone()).unwrap_or_default()
     }
 
-    /// A notification over such a stream; false if it is none.
-    pub(in crate::link) fn hear_more(
+    /// Receives a notification on a task stream; false if it belongs to none.
+    pub(in crate::link) fn receive_on_task_stream(
         &self,
         notification: &Notification<'_>,
         call: Option<u64>,
@@ -156,8 +156,8 @@ impl Link {
         true
     }
 
-    fn prepare_more(&self, more: &Arc<More>) -> Option<Listening> {
-        let up = self.up.load_full().filter(|up| up.era == Era::Modern)?;
+    fn prepare_task_stream(&self, more: &Arc<TaskStream>) -> Option<Listening> {
+        let up = self.up.load_full().filter(|up| up.era == Era::Sessionless)?;
         let params = format!(r#"{{"notifications":{{{}}}}}"#, more.wanted);
         let listening = self.listening(&up, &params).ok()?;
         self.changes.0.lock().more.insert(listening.number, Arc::clone(more));
@@ -165,15 +165,15 @@ impl Link {
     }
 }
 
-/// Keeps a stream open for as long as its client listens.
-async fn keep(link: Weak<Link>, more: Arc<More>) {
+/// Keeps a stream open while its client listens.
+async fn keep(link: Weak<Link>, more: Arc<TaskStream>) {
     let mut pause = FIRST_PAUSE;
     while let Some(here) = link.upgrade() {
-        let listening = here.prepare_more(&more);
+        let listening = here.prepare_task_stream(&more);
         drop(here);
         if let Some(listening) = listening {
             let number = listening.number;
-            let heard = more.over.run_until_cancelled(listening.hear()).await;
+            let heard = more.over.run_until_cancelled(listening.read_to_end()).await;
             let Some(here) = link.upgrade() else { return };
             drop(here.waiting.take(number));
             here.changes.0.lock().more.remove(&number);
@@ -187,7 +187,7 @@ async fn keep(link: Weak<Link>, more: Arc<More>) {
             () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
         }
     }
-    // Whoever waits for the server to agree waits no longer.
+    // Releases the waiters for the acknowledgement.
     more.agreed.send_modify(|agreed| {
         agreed.get_or_insert_default();
     });

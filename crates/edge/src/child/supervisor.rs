@@ -1,11 +1,11 @@
-//! The life of one child: waiting for its exit, ending it, reporting why.
+//! The supervisor of one child: waits for its exit, ends it, reports why.
 //!
-//! Ending goes step by step: stdin is closed and the child has [`VOLUNTARY`] to exit by itself;
-//! then SIGTERM to the group and [`TERMINATING`]; then SIGKILL to the group. When the leader is
-//! gone, however it went, the rest of its group is killed.
+//! Ending has three steps: stdin is closed and the child has [`VOLUNTARY`] to exit; then SIGTERM to
+//! the group and [`TERMINATING`]; then SIGKILL to the group. After the leader has exited, for any
+//! reason, the rest of its group is killed.
 //!
-//! Invariant: whoever ends the keeper (also a runtime that is torn down) ends the group.
-//! A process that has left the group with `setsid` is out of reach.
+//! Invariant: dropping the supervisor (also when the runtime shuts down) kills the group. A process
+//! that has left the group with `setsid` is out of reach.
 
 use std::io;
 use std::os::unix::process::ExitStatusExt;
@@ -21,17 +21,17 @@ use tokio_util::sync::CancellationToken;
 use toolgate_gateway::channel::Inbox;
 
 use super::output::OutputEnd;
-use super::stderr::Spoken;
+use super::stderr::StderrWritten;
 
 /// How long a child has to exit once its stdin is closed.
 const VOLUNTARY: Duration = Duration::from_secs(3);
 /// How long it has after SIGTERM.
 const TERMINATING: Duration = Duration::from_secs(2);
-/// How long SIGKILL may take; longer only where the kernel itself hangs.
+/// How long SIGKILL may take; longer only if the kernel hangs.
 const KILLING: Duration = Duration::from_secs(5);
-/// How long the pipes of a dead child are still read: somebody outside the group may hold them.
+/// How long the pipes of a dead child are still read: a process outside the group may hold them.
 const DRAINING: Duration = Duration::from_secs(1);
-/// How long a child that has closed a pipe has to exit, so that its exit code can be told.
+/// How long a child that has closed a pipe has to exit, so that its exit code can be reported.
 const EXITING: Duration = Duration::from_secs(1);
 
 /// A child as the leader of its process group.
@@ -43,12 +43,12 @@ impl Group {
         Self(leader)
     }
 
-    /// Waits for the leader, reaps it, and kills whatever it has left behind. Safe to cancel.
+    /// Waits for the leader, reaps it, and kills the rest of its group. Cancel-safe.
     async fn wait(&mut self) -> io::Result<ExitStatus> {
-        // The leader alone at first: orphans come to a gateway that runs as process 1, and it would
-        // wait for them as well, though nobody has told them to end yet.
+        // Waits for the leader alone at first: as process 1 the gateway adopts orphans, and would
+        // wait for them although they were not told to exit yet.
         let status = self.0.inner_mut().wait().await;
-        // The number of a group is not given to anybody else while a member lives.
+        // The id of a group is not reused while a member lives.
         self.kill();
         self.0.wait().await?;
         status
@@ -63,12 +63,12 @@ impl Group {
         self.tell("SIGKILL", result);
     }
 
-    /// A group without members is what we want, not an error.
+    /// A group without members is the desired state, not an error.
     fn tell(&self, signal: &str, result: io::Result<()>) {
         if let Err(error) = result
             && error.raw_os_error() != Some(rustix::io::Errno::SRCH.raw_os_error())
         {
-            tracing::debug!(pid = self.0.id(), %error, "cannot send {signal} to a child's group");
+            tracing::debug!(pid = self.0.id(), %error, "cannot send {signal} to a process group");
         }
     }
 }
@@ -82,35 +82,35 @@ impl Drop for Group {
     }
 }
 
-/// Watches one child until it is gone.
-pub(super) struct Keeper {
+/// Watches one child until it has exited.
+pub(super) struct Supervisor {
     pub(super) group: Group,
     pub(super) input: Task<io::Result<()>>,
     pub(super) output: Task<OutputEnd>,
     pub(super) stderr: Task<()>,
-    pub(super) spoken: Spoken,
+    pub(super) stderr_written: StderrWritten,
     pub(super) inbox: Arc<dyn Inbox>,
     pub(super) ending: CancellationToken,
     pub(super) ended: CancellationToken,
 }
 
-/// What came first.
+/// The first event.
 enum Cause {
     Exited(io::Result<ExitStatus>),
     Output(OutputEnd),
     Input,
-    Asked,
+    Requested,
 }
 
-impl Keeper {
-    /// Runs until the child is gone and reported.
+impl Supervisor {
+    /// Runs until the child has exited and its exit is reported.
     pub(super) async fn run(mut self) {
         let _ended = self.ended.clone().drop_guard();
         let why = match self.first().await {
             Cause::Exited(status) => self.exited(&status).await,
-            Cause::Asked => {
+            Cause::Requested => {
                 self.end().await;
-                "ended by the gateway".to_owned()
+                "closed by the gateway".to_owned()
             }
             Cause::Output(OutputEnd::Closed) => self.hung_up("its output").await,
             Cause::Input => self.hung_up("its input").await,
@@ -119,7 +119,7 @@ impl Keeper {
                 format!("it printed a line of more than {limit} bytes, the limit for one message")
             }
         };
-        // After this no task speaks for the child any more, so nothing comes after `closed`.
+        // All tasks of the child have stopped, so nothing follows `closed`.
         self.input.stop().await;
         self.output.stop().await;
         self.stderr.stop().await;
@@ -128,11 +128,11 @@ impl Keeper {
 
     async fn first(&mut self) -> Cause {
         tokio::select! {
-            // A dead child's pipes close as well; its exit says more.
+            // The pipes of a dead child close as well; its exit status is more useful.
             biased;
             status = self.group.wait() => Cause::Exited(status),
             end = self.output.finish() => Cause::Output(end.unwrap_or(OutputEnd::Closed)),
-            () = self.ending.cancelled() => Cause::Asked,
+            () = self.ending.cancelled() => Cause::Requested,
             _ = self.input.finish() => Cause::Input,
         }
     }
@@ -147,16 +147,16 @@ impl Keeper {
             },
             Err(error) => format!("the process is lost: {error}"),
         };
-        self.spoken.after(what)
+        self.stderr_written.after(what)
     }
 
-    /// A pipe was closed. Mostly the child is exiting; if not, it is of no use any more.
+    /// A pipe was closed. Usually the child is exiting; if not, it is no longer usable.
     async fn hung_up(&mut self, what: &str) -> String {
         if let Ok(status) = timeout(EXITING, self.group.wait()).await {
             return self.exited(&status).await;
         }
         self.end().await;
-        self.spoken.after(format!("the process closed {what} but did not exit"))
+        self.stderr_written.after(format!("the process closed {what} but did not exit"))
     }
 
     async fn end(&mut self) {
@@ -166,26 +166,26 @@ impl Keeper {
             if timeout(TERMINATING, self.group.wait()).await.is_err() {
                 self.group.kill();
                 if timeout(KILLING, self.group.wait()).await.is_err() {
-                    tracing::warn!(pid = self.group.0.id(), "a child does not die of SIGKILL");
+                    tracing::warn!(pid = self.group.0.id(), "child still runs after SIGKILL");
                 }
             }
         }
         self.drain().await;
     }
 
-    /// Lets the readers finish what is still in the pipes.
+    /// Lets the readers empty the pipes.
     async fn drain(&mut self) {
         let readers = async {
             self.output.finish().await;
             self.stderr.finish().await;
         };
         if timeout(DRAINING, readers).await.is_err() {
-            tracing::debug!("a process outside the group holds the pipes of a child that is gone");
+            tracing::debug!("pipes of an exited child are held by a process outside its group");
         }
     }
 }
 
-/// A task that may be asked again after it has finished.
+/// A task that can be awaited again after it has finished.
 pub(super) struct Task<T>(Option<JoinHandle<T>>);
 
 impl<T> Task<T> {
@@ -193,7 +193,7 @@ impl<T> Task<T> {
         Self(Some(handle))
     }
 
-    /// What the task returned; `None` if it was asked before, or panicked.
+    /// The result of the task; `None` if it was taken before, or if the task panicked.
     async fn finish(&mut self) -> Option<T> {
         let handle = self.0.as_mut()?;
         let result = handle.await;

@@ -1,8 +1,8 @@
-//! Buffers for large bodies, used again.
+//! Reused buffers for large bodies.
 //!
-//! The memory of a buffer of many megabytes goes back to the kernel when it is freed, and the
-//! pages of the next one have to be made and cleared one by one, which takes longer than to copy
-//! the body into them. So the last ones are kept until the next large body.
+//! A freed buffer of many megabytes is returned to the kernel, and the pages of the next one must
+//! be mapped and cleared, which takes longer than copying the body. So the last ones are kept for
+//! the next large body.
 //!
 //! Invariant: keeps at most [`KEPT`] buffers of at most [`LARGEST`] bytes each.
 
@@ -12,17 +12,17 @@ use std::sync::{Arc, Weak};
 use bytes::Bytes;
 use parking_lot::Mutex;
 
-/// Smaller ones the allocator itself keeps.
+/// The allocator itself keeps smaller ones.
 const SMALLEST: usize = 1024 * 1024;
 const LARGEST: usize = 16 * 1024 * 1024;
 const KEPT: usize = 2;
 
-/// Buffers that wait for a body.
+/// Free buffers.
 #[derive(Debug, Default)]
-pub(super) struct Spare(Mutex<Vec<Vec<u8>>>);
+pub(super) struct BufferPool(Mutex<Vec<Vec<u8>>>);
 
-impl Spare {
-    /// An empty buffer with room for so many bytes.
+impl BufferPool {
+    /// An empty buffer with this capacity.
     pub(super) fn take(&self, room: usize) -> Vec<u8> {
         let kept = if room < SMALLEST { None } else { self.0.lock().pop() };
         let mut buffer = kept.unwrap_or_default();
@@ -30,7 +30,7 @@ impl Spare {
         buffer
     }
 
-    /// The body in a buffer, which comes back when nobody needs it any more.
+    /// The body in a pooled buffer, which returns to the pool with its last reference.
     pub(super) fn lend(self: &Arc<Self>, body: Vec<u8>) -> Bytes {
         if !(SMALLEST..=LARGEST).contains(&body.capacity()) {
             return body.into();
@@ -50,7 +50,7 @@ impl Spare {
 /// A buffer in use.
 struct Lent {
     body: Vec<u8>,
-    home: Weak<Spare>,
+    home: Weak<BufferPool>,
 }
 
 impl AsRef<[u8]> for Lent {
@@ -71,41 +71,41 @@ impl Drop for Lent {
 mod tests {
     use super::*;
 
-    fn place(buffer: &[u8]) -> usize {
+    fn position(buffer: &[u8]) -> usize {
         buffer.as_ptr().addr()
     }
 
     #[test]
     fn a_large_buffer_comes_back_when_the_last_part_of_its_body_is_dropped() {
-        let spare = Arc::new(Spare::default());
-        let mut buffer = spare.take(SMALLEST);
+        let buffers = Arc::new(BufferPool::default());
+        let mut buffer = buffers.take(SMALLEST);
         buffer.extend_from_slice(b"first");
-        let first = place(&buffer);
-        let body = spare.lend(buffer);
+        let first = position(&buffer);
+        let body = buffers.lend(buffer);
         let part = body.slice(1..3);
         drop(body);
-        assert_ne!(place(&spare.take(SMALLEST)), first, "it is still in use");
+        assert_ne!(position(&buffers.take(SMALLEST)), first, "it is still in use");
         assert_eq!(&part[..], b"ir");
         drop(part);
-        let again = spare.take(SMALLEST);
-        assert_eq!((place(&again), again.len()), (first, 0));
+        let again = buffers.take(SMALLEST);
+        assert_eq!((position(&again), again.len()), (first, 0));
     }
 
     #[test]
     fn no_more_is_kept_than_may_be() {
-        let spare = Arc::new(Spare::default());
-        let kept = || spare.0.lock().iter().map(Vec::capacity).collect::<Vec<_>>();
+        let buffers = Arc::new(BufferPool::default());
+        let kept = || buffers.0.lock().iter().map(Vec::capacity).collect::<Vec<_>>();
         for room in [10, LARGEST + 1] {
-            drop(spare.lend(Vec::with_capacity(room)));
+            drop(buffers.lend(Vec::with_capacity(room)));
             assert_eq!(kept(), [0; 0], "{room}");
         }
-        let bodies: Vec<_> = (0..4).map(|_| spare.lend(Vec::with_capacity(LARGEST))).collect();
+        let bodies: Vec<_> = (0..4).map(|_| buffers.lend(Vec::with_capacity(LARGEST))).collect();
         drop(bodies);
         assert_eq!(kept(), [LARGEST; KEPT]);
-        assert_eq!(spare.take(10).capacity(), 10);
+        assert_eq!(buffers.take(10).capacity(), 10);
         assert_eq!(kept().len(), KEPT, "a small body needs none of them");
-        let late = spare.lend(spare.take(LARGEST));
-        drop(spare);
+        let late = buffers.lend(buffers.take(LARGEST));
+        drop(buffers);
         assert_eq!(late.len(), 0);
     }
 }

@@ -1,9 +1,8 @@
-//! What a server was heard to list: the names of its tools and prompts, and what it says of a tool
-//! that raises its risk class.
+//! Names that a server has listed: tools and prompts, and annotations that raise a tool's risk
+//! class.
 //!
-//! Invariant: learned from lists only, as they pass or as they are asked for; a name that was listed
-//! once stays known.
-//! Invariant: what a server says of its own tool raises its class and never lowers it.
+//! Invariant: learned from lists only; a name that was listed once stays known.
+//! Invariant: a server's own annotation raises the class of a tool and never lowers it.
 
 use std::collections::{HashMap, HashSet};
 
@@ -17,9 +16,9 @@ use crate::lists::List;
 /// How many names of each kind are kept of one server.
 const MAX_NAMES: usize = 100_000;
 
-/// What is known of one server.
+/// The names of one server.
 #[derive(Debug, Default)]
-pub(crate) struct Heard {
+pub(crate) struct ListedNames {
     tools: RwLock<Names>,
     prompts: RwLock<Names>,
     classes: RwLock<HashMap<Box<str>, Class>>,
@@ -27,13 +26,13 @@ pub(crate) struct Heard {
 
 #[derive(Debug, Default)]
 struct Names {
-    /// A list was heard, be it empty.
+    /// A list was received, even if empty.
     any: bool,
     exact: HashSet<Box<str>>,
     folded: HashSet<Box<str>>,
 }
 
-impl Heard {
+impl ListedNames {
     /// Learns from a page of a list.
     pub(crate) fn learn(&self, kind: Kind, result: &str) {
         if self.of(kind).is_none() {
@@ -47,30 +46,30 @@ impl Heard {
                 self.add(kind, &name, entry);
             }
         }
-        self.heard(kind);
+        self.mark_listed(kind);
     }
 
-    /// Learns from a list that was put together.
+    /// Learns from a complete list.
     pub(crate) fn learn_list(&self, kind: Kind, list: &List) {
         for (own, entry) in list.entries() {
             self.add(kind, own, entry);
         }
-        self.heard(kind);
+        self.mark_listed(kind);
     }
 
-    /// Whether it has listed something of this name; none if no list was heard.
+    /// Whether the server has listed this name; `None` if no list was received.
     pub(crate) fn lists(&self, kind: Kind, name: &str) -> Option<bool> {
         let names = self.of(kind)?.read();
         names.any.then(|| names.exact.contains(name))
     }
 
-    /// Whether it has listed something that this name folds to.
+    /// Whether the server has listed a name with the same folded form.
     pub(crate) fn lists_folded(&self, kind: Kind, name: &str) -> bool {
         self.of(kind).is_some_and(|names| names.read().folded.contains(&*fold(name)))
     }
 
-    /// Whether something holds of any name that it has listed; none if no list was heard, or more
-    /// names than `most`.
+    /// Whether `holds` is true of any listed name; `None` if no list was received, or if there are
+    /// more than `most` names.
     pub(crate) fn any(
         &self,
         kind: Kind,
@@ -87,7 +86,7 @@ impl Heard {
         Some(names.iter().map(|name| &**name).any(holds))
     }
 
-    /// The class that its server's own words give a tool at least.
+    /// The least class that the server's annotations give a tool.
     pub(crate) fn class(&self, tool: &str) -> Option<Class> {
         self.classes.read().get(tool).copied()
     }
@@ -100,7 +99,7 @@ impl Heard {
         }
     }
 
-    fn heard(&self, kind: Kind) {
+    fn mark_listed(&self, kind: Kind) {
         if let Some(names) = self.of(kind) {
             names.write().any = true;
         }
@@ -130,7 +129,7 @@ impl Heard {
     }
 }
 
-/// What the annotations of a tool say of its class.
+/// The class that the annotations of a tool imply.
 pub fn class_of_definition(tool: &str) -> Option<Class> {
     let hint = |name| peek(tool, &["annotations", name]).ok().flatten();
     if hint("destructiveHint") == Some("true") {
@@ -145,7 +144,7 @@ mod tests {
 
     #[test]
     fn names_and_classes_are_learned_from_lists() {
-        let heard = Heard::default();
+        let heard = ListedNames::default();
         assert_eq!(heard.lists(Kind::Tools, "a"), None);
         heard.learn(
             Kind::Tools,

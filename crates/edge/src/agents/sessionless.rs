@@ -1,41 +1,41 @@
 //! Requests of protocol 2026-07-28: each describes itself, in its body and in its headers.
 //!
-//! Invariant: a request whose headers and body differ goes no further, so that whoever stands
-//! before toolgate and looks at headers has seen what is done.
+//! Invariant: a request whose headers and body differ is rejected, so that a proxy that inspects
+//! headers has seen what is executed.
 
 use http::header::{HeaderMap, HeaderName};
 use http::{Response, StatusCode};
 use toolgate_gateway::channel::Heads;
+use toolgate_gateway::event_buffer::First;
 use toolgate_gateway::modern::{Client, NotStarted, Started};
-use toolgate_gateway::outlet::First;
 use toolgate_mcp::modern::annotations::PREFIX;
 use toolgate_mcp::modern::{Heads as Repeated, Objection, VERSION, is_modern, judge};
 use toolgate_mcp::{Incoming as Body, Message, Request, code, write};
 
 use super::head::PROTOCOL_VERSION;
 use super::reply::{self, json, problem};
-use super::{Door, Inner, not_opened, stream};
-use crate::body::Reply;
+use super::{Inner, Target, not_opened, stream};
+use crate::body::ResponseBody;
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const SESSION: HeaderName = HeaderName::from_static("toolgate-session");
-/// How long a client's own word for its session may be.
+/// How long a client's own name for its session may be.
 const MAX_SESSION: usize = 128;
 
-/// Whether the headers alone say that it is this protocol.
+/// Whether the headers name this protocol.
 pub(super) fn is_named(headers: &HeaderMap) -> bool {
     headers.get(PROTOCOL_VERSION).is_some_and(|version| version == VERSION)
 }
 
 impl Inner {
-    /// The response to a message of this protocol; none if it is of an older one.
-    pub(super) async fn modern(
+    /// The response to a message of this protocol; `None` if it is of another one.
+    pub(super) async fn sessionless(
         &self,
-        to: &Door,
+        to: &Target,
         headers: &HeaderMap,
         message: &Body<'_>,
-    ) -> Option<Response<Reply>> {
+    ) -> Option<Response<ResponseBody>> {
         let named = if is_named(headers) { Some(VERSION) } else { None };
         let params = match message {
             Body::One(Message::Request(request)) => request.params,
@@ -46,22 +46,24 @@ impl Inner {
             return None;
         }
         Some(match message {
-            Body::One(Message::Request(request)) => self.modern_request(to, headers, request).await,
-            // Closing the stream is what cancels; who also says so has been heard.
+            Body::One(Message::Request(request)) => {
+                self.sessionless_request(to, headers, request).await
+            }
+            // Closing the stream cancels; a notification of the same is accepted and ignored.
             Body::One(Message::Notification(_)) => reply::accepted(),
             Body::One(Message::Response(_)) | Body::Batch(_) => {
-                let why = "protocol 2026-07-28 has requests and notifications only, one by one";
+                let why = "protocol 2026-07-28 has only single requests and notifications";
                 problem(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, why)
             }
         })
     }
 
-    async fn modern_request(
+    async fn sessionless_request(
         &self,
-        to: &Door,
+        to: &Target,
         headers: &HeaderMap,
         request: &Request<'_>,
-    ) -> Response<Reply> {
+    ) -> Response<ResponseBody> {
         let judged = heads(headers).and_then(|heads| judge(&heads, request));
         let claims = match judged {
             Ok(claims) => claims,
@@ -82,9 +84,9 @@ impl Inner {
         let started = self.gateway.modern(&to.endpoint, &to.caller, &client, request).await;
         let mut call = match started {
             Ok(Started::Call(call)) => call,
-            Ok(Started::Stream(going)) => return stream::modern(going),
-            Ok(Started::Answer(answer, status)) => {
-                return json(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), answer);
+            Ok(Started::Stream(going)) => return stream::sessionless(going),
+            Ok(Started::Answer(answer, rejection)) => {
+                return json(reply::status(rejection), answer);
             }
             Err(NotStarted::NotOpened(why)) => return not_opened(why),
             Err(NotStarted::Refused(refusal)) => {
@@ -92,17 +94,18 @@ impl Inner {
             }
         };
         match call.first().await {
-            First::Answer(answer, status) => {
-                json(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), answer)
-            }
-            First::Stream => stream::modern(call.stream()),
+            First::Answer(answer, rejection) => json(reply::status(rejection), answer),
+            First::Stream => stream::sessionless(call.stream()),
         }
     }
 }
 
-fn refuse(objection: &Objection, id: &str) -> Response<Reply> {
-    let Objection { status, code, message, data } = objection;
-    let status = StatusCode::from_u16(*status).unwrap_or(StatusCode::BAD_REQUEST);
+fn refuse(objection: &Objection, id: &str) -> Response<ResponseBody> {
+    let Objection { code, message, data } = objection;
+    let status = match *code {
+        code::METHOD_NOT_FOUND => StatusCode::NOT_FOUND,
+        _ => StatusCode::BAD_REQUEST,
+    };
     json(status, write::error(Some(id), *code, message, data.as_deref()))
 }
 
@@ -115,7 +118,7 @@ fn heads(headers: &HeaderMap) -> Result<Repeated<'_>, Objection> {
     })
 }
 
-/// The headers that repeat arguments. Who knows the tool says whether they agree.
+/// The headers that repeat arguments. They are compared with the arguments where the tool is known.
 fn parameters(headers: &HeaderMap) -> Result<Heads, Objection> {
     let named = headers.keys().filter(|name| name.as_str().starts_with(PREFIX));
     let values = named.map(|name| {
@@ -125,14 +128,13 @@ fn parameters(headers: &HeaderMap) -> Result<Heads, Objection> {
     values.collect()
 }
 
-/// The only value of a header. Of two, one reader may see the first and another the last.
+/// The only value of a header. With two, one reader may use the first and another the last.
 fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>, Objection> {
     let mut values = headers.get_all(name).iter();
     let value = values.next().map(http::HeaderValue::to_str).transpose();
     match (value, values.next()) {
         (Ok(value), None) => Ok(value),
         _ => Err(Objection {
-            status: 400,
             code: code::HEADER_MISMATCH,
             message: format!("the header {name} must be sent once, in visible ASCII"),
             data: None,
@@ -140,7 +142,7 @@ fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a str>,
     }
 }
 
-/// What the client says belongs together.
+/// The client's own name for its session.
 fn session(headers: &HeaderMap) -> Result<Option<&str>, &'static str> {
     let why = "the header Toolgate-Session must be sent once at most, with 1 to 128 visible ASCII \
                characters";

@@ -1,0 +1,235 @@
+//! What an open stream, and an open question of a server, are worth after access has changed.
+
+use std::sync::Arc;
+
+use jiff::ToSpan;
+use toolgate_audit::Hash;
+use toolgate_gateway::{Access, Frozen, Grant};
+use toolgate_json::peek;
+
+use crate::bed::{Agent, Bed, settings, shared};
+use crate::client::{Client, ask};
+use crate::newer::DISCOVERED;
+use crate::office::policy;
+use crate::player::Player;
+use crate::script::{Kind, settle};
+
+const ALLOW: &str = "version: \"1\"\ndefault: allow\n";
+const CALL: &str = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","_meta":{"progressToken":"p"}}}"#;
+const CHANGED: &str = r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#;
+
+fn grant(token: &str) -> Grant {
+    let token = Some(Hash::of(token.as_bytes()));
+    Grant { label: "g".into(), policy: Some(policy(ALLOW)), token, ..Grant::default() }
+}
+
+/// Puts this grant in force, or none.
+fn enforce(bed: &Bed, grant: Option<Grant>) -> Option<Arc<Grant>> {
+    let grant = grant.map(Arc::new);
+    let with_token = |grant: &Arc<Grant>| Some((grant.token?, Arc::clone(grant)));
+    let mut access = Access::new(None, grant.iter().filter_map(with_token));
+    access.generation = Some(bed.office.store.generation());
+    bed.office.admission.set_access(access);
+    bed.gateway.access_changed();
+    grant
+}
+
+/// What ends the right of a token to read.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Revoked,
+    Rotated,
+    OutOfReach,
+    Expired,
+}
+
+const ENDS: [End; 4] = [End::Revoked, End::Rotated, End::OutOfReach, End::Expired];
+
+fn end(bed: &Bed, how: End) {
+    match how {
+        End::Revoked => drop(enforce(bed, None)),
+        End::Rotated => drop(enforce(bed, Some(grant("second")))),
+        End::OutOfReach => {
+            let servers = Some(std::iter::once("other".to_owned()).collect());
+            drop(enforce(bed, Some(Grant { servers, ..grant("first") })));
+        }
+        End::Expired => {
+            let now = bed.office.admission.now();
+            bed.office.clock.set(now + 2.hours());
+            bed.gateway.sweep();
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_stream_delivers_to_a_token_that_is_no_longer_valid() {
+    for (how, settings) in
+        ENDS.into_iter().flat_map(|how| [(how, settings("files")), (how, shared("files"))])
+    {
+        let (bed, player) = (Bed::new(), Player::with_tools(&["slow"]));
+        bed.apply([bed.played(settings, &player)]);
+        let expires = Some(bed.office.admission.now() + 1.hour());
+        let caller = enforce(&bed, Some(Grant { expires, ..grant("first") })).unwrap();
+        let agent = bed.open_as(&caller).await;
+        player.unset("tools/call");
+        let (mut general, mut call) = (agent.listen(), agent.ask(CALL));
+        let sent = player.waiting("tools/call").await;
+        let number = sent.id().to_owned();
+        let progress = |n: u32| {
+            format!(
+                r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{number},"progress":{n}}}}}"#
+            )
+        };
+        sent.say(&progress(1));
+        assert!(call.message().await.contains(r#""progress":1"#), "{how:?}");
+        end(&bed, how);
+        sent.say(&progress(2));
+        sent.answer(r#"{"content":[{"type":"text","text":"secret"}]}"#);
+        player.say(CHANGED);
+        settle().await;
+        assert_eq!(general.next().await, None, "{how:?}");
+        let seen = call.so_far().await;
+        let told = |body: &String| body.contains("secret") || body.contains(r#""progress":2"#);
+        assert!(!seen.iter().any(told), "{how:?} {seen:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_agent_session_ends_with_the_token_that_opened_it() {
+    let (bed, player) = (Bed::new(), Player::with_tools(&["slow"]));
+    bed.apply([bed.played(settings("files"), &player)]);
+    let first = enforce(&bed, Some(grant("first"))).unwrap();
+    let agent = bed.open_as(&first).await;
+    let (endpoint, id) = (agent.session.endpoint().clone(), agent.session.id().to_owned());
+    let second = Arc::new(grant("second"));
+    // A request with the new token that comes before the change is in force everywhere.
+    assert!(bed.gateway.session(&endpoint, &id, &second).is_none());
+    assert!(bed.gateway.session(&endpoint, &id, &first).is_some());
+    end(&bed, End::Rotated);
+    assert!(bed.gateway.session(&endpoint, &id, &first).is_none());
+}
+
+const ASKS: &str = r#"{"jsonrpc":"2.0","id":"q","method":"elicitation/create","params":{}}"#;
+const CALL_ALL: &str =
+    r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"files__slow"}}"#;
+const OPENING: &str = r#"{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"a","version":"0"}}}"#;
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_reaches_no_server_that_is_frozen_or_out_of_reach() {
+    for (frozen, out_of_reach) in [(false, false), (true, false), (false, true)] {
+        let (bed, player) = (Bed::new(), Player::over(Kind::Http, &["slow"]));
+        bed.apply([bed.played(settings("files"), &player)]);
+        let agent: Agent = bed.open_all(OPENING).await;
+        player.unset("tools/call");
+        let mut call = agent.ask(CALL_ALL);
+        let sent = player.waiting("tools/call").await;
+        sent.say(ASKS);
+        let question = call.message().await;
+        let id = peek(&question, &["id"]).unwrap().unwrap();
+        player.heard();
+        let servers = out_of_reach.then(|| std::iter::once("other".to_owned()).collect());
+        let policy = Some(policy(ALLOW));
+        let local = Grant { label: "local".into(), policy, servers, ..Grant::default() };
+        let mut access = Access::new(Some(Arc::new(local)), []);
+        access.frozen = Frozen { all: frozen, ..Frozen::default() };
+        bed.office.admission.set_access(access);
+        bed.gateway.access_changed();
+        agent
+            .tell(&format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"action":"accept"}}}}"#))
+            .await;
+        settle().await;
+        let heard = player.heard().join("\n");
+        let is_free = !frozen && !out_of_reach;
+        assert_eq!(heard.contains("accept"), is_free, "{heard}");
+        assert!(heard.contains(r#""id":"q""#), "the server is not left waiting: {heard}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_agent_is_told_of_changes_of_a_resource_that_its_policy_keeps_from_it() {
+    const UPDATED: &str = r#"{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"demo://a"}}"#;
+    for settings in [settings("files"), shared("files")] {
+        let (bed, player) = (Bed::new(), Player::with_tools(&["t"]));
+        player.set("resources/subscribe", "{}");
+        bed.apply([bed.played(settings, &player)]);
+        let agent = bed.agent().await;
+        let mut general = agent.listen();
+        let follow = r#"{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"demo://a"}}"#;
+        agent.ask(follow).answer().await;
+        for (rule, is_told) in
+            [("allow: []", true), ("hide: ['demo://*']", false), ("deny: ['demo://a']", false)]
+        {
+            bed.office.enforce(&format!("{ALLOW}resources: {{ default: allow, {rule} }}\n"));
+            bed.gateway.access_changed();
+            player.say(UPDATED);
+            let seen = general.so_far().await;
+            assert_eq!(
+                seen.iter().any(|body| body.contains("demo://a")),
+                is_told,
+                "{rule} {seen:?}"
+            );
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_id_of_a_task_that_the_server_has_used_again_opens_nothing() {
+    let servers = [
+        Player::modern_over(Kind::Http, DISCOVERED, &["t"]),
+        Player::modern_over(Kind::Child, DISCOVERED, &["t"]),
+    ];
+    for (player, settings) in servers.into_iter().zip([settings("files"), shared("files")]) {
+        let bed = Bed::new();
+        player.set("tools/call", r#"{"resultType":"task","taskId":"1","status":"working"}"#);
+        player.set("tasks/get", r#"{"taskId":"1","status":"completed","result":{"content":[]}}"#);
+        bed.apply([bed.played(settings, &player)]);
+        let of = |label: &str| {
+            let policy = Some(policy(ALLOW));
+            let grant = Arc::new(Grant { label: label.into(), policy, ..Grant::default() });
+            let capabilities = r#"{"extensions":{"io.modelcontextprotocol/tasks":{}}}"#;
+            Client { grant, capabilities, ..Client::of_files(&bed) }
+        };
+        let (before, after) = (of("before"), of("after"));
+        let call = ask("tools/call", r#""name":"t""#);
+        let about = |answer: &str, method: &str| {
+            let shown = peek(answer, &["result", "taskId"]).unwrap().unwrap();
+            ask(method, &format!(r#""taskId":{shown}"#))
+        };
+        let old = before.ask(&call).answer().await;
+        before.ask(&about(&old, "tasks/get")).answer().await;
+        settle().await;
+        // The server has been restarted and numbers its tasks anew.
+        let new = after.ask(&call).answer().await;
+        player.heard();
+        for method in ["tasks/get", "tasks/cancel"] {
+            let refused = before.ask(&about(&old, method)).answer().await;
+            assert!(refused.contains("no such task"), "{refused}");
+        }
+        assert!(player.heard().is_empty(), "nothing reaches the server");
+        let own = after.ask(&about(&new, "tasks/get")).answer().await;
+        assert!(own.contains("completed"), "{own}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_method_on_tasks_that_the_protocol_does_not_define_reaches_own_tasks_alone() {
+    let (bed, player) = (Bed::new(), Player::with_tools(&["t"]));
+    player.set("tools/call", r#"{"task":{"taskId":"1","status":"working"}}"#);
+    player.set("tasks/delete", "{}");
+    bed.apply([bed.played(settings("files"), &player)]);
+    let agent = bed.agent().await;
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","task":{}}}"#;
+    let made = agent.ask(call).answer().await;
+    let shown = peek(&made, &["result", "task", "taskId"]).unwrap().unwrap();
+    let delete = |id: &str| {
+        format!(r#"{{"jsonrpc":"2.0","id":2,"method":"tasks/delete","params":{{"taskId":{id}}}}}"#)
+    };
+    player.heard();
+    for id in ["\"1\"", "\"2\""] {
+        let refused = agent.ask(&delete(id)).answer().await;
+        assert!(refused.contains("no such task"), "{refused}");
+    }
+    assert!(player.heard().is_empty());
+    agent.ask(&delete(shown)).answer().await;
+    assert!(player.heard().join("\n").contains(r#""taskId":"1""#));
+}
