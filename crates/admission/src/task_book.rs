@@ -114,7 +114,7 @@ impl Book {
             state.remove_others(&task, grant);
         }
         let (tell, heard) = mpsc::unbounded_channel();
-        let entry = state.entry(grant, task, session).ok_or(NotFollowed::Full)?;
+        let entry = state.entry(grant, &task, session).ok_or(NotFollowed::Full)?;
         entry.calls.retain(|call| !call.tell.is_closed());
         entry.calls.push(Call { session, tell, watched });
         Ok(heard)
@@ -141,7 +141,7 @@ impl Book {
             return false;
         }
         // Without room the task still answers to its id; lists leave it out.
-        state.entry(grant, task, session);
+        state.entry(grant, &task, session);
         true
     }
 
@@ -186,7 +186,8 @@ impl Book {
         // A task of another agent session is meant only if this one has none of that id.
         let has_own = entry.calls.iter().any(|call| call.session == session);
         let meant = entry.calls.iter().filter(|call| !has_own || call.session == session);
-        meant.fold(false, |told, call| call.tell.send(heard.clone()).is_ok() || told)
+        // All of them are told, also after one that receives it.
+        meant.filter(|call| call.tell.send(heard.clone()).is_ok()).count() > 0
     }
 
     /// The calls of `grant` that have ended wait for the task no more.
@@ -229,9 +230,9 @@ impl Entry {
 
 impl State {
     /// The entry of a grant's task, which is made if it is new; `None` if there is no room for it.
-    fn entry(&mut self, grant: &Arc<str>, task: Task, session: u64) -> Option<&mut Entry> {
+    fn entry(&mut self, grant: &Arc<str>, task: &Task, session: u64) -> Option<&mut Entry> {
         let is_own = |entry: &Entry| entry.grant == *grant;
-        if !self.all.get(&task).is_some_and(|all| all.iter().any(is_own)) {
+        if !self.all.get(task).is_some_and(|all| all.iter().any(is_own)) {
             self.make_room(grant)?;
             let place = self.next;
             self.next += 1;
@@ -239,7 +240,7 @@ impl State {
             self.all.entry(task.clone()).or_default().push(entry);
             self.by_grant.entry(Arc::clone(grant)).or_default().insert(place, task.clone());
         }
-        let entry = self.all.get_mut(&task)?.iter_mut().find(|entry| entry.grant == *grant)?;
+        let entry = self.all.get_mut(task)?.iter_mut().find(|entry| entry.grant == *grant)?;
         entry.session = session;
         Some(entry)
     }

@@ -47,7 +47,9 @@ pub struct FileState {
 
 /// Policy files with their content.
 #[derive(Debug, Default, Clone)]
-pub struct PolicyFiles(Vec<(PathBuf, Result<Vec<u8>, Arc<io::Error>>)>);
+pub struct PolicyFiles(Vec<(PathBuf, FileContent)>);
+
+type FileContent = Result<Vec<u8>, Arc<io::Error>>;
 
 /// Why a policy of the file cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -90,8 +90,8 @@ impl RemoteConnector {
 
     async fn prepare(&self, inbox: Arc<dyn Inbox>) -> Result<Arc<dyn Channel>, SendError> {
         let RemoteSpec { server, url, headers, max_body, .. } = &self.spec;
-        let (secure, host) = check(url).map_err(not_sent)?;
-        let pool = self.client.pool_for(secure).await.map_err(not_sent)?;
+        let (secure, host) = check(url).map_err(|why| not_sent(&why))?;
+        let pool = self.client.pool_for(secure).await.map_err(|why| not_sent(&why))?;
         let channel = RemoteChannel {
             server: server.clone(),
             origin: failure::origin(url),
@@ -130,7 +130,7 @@ enum UrlError {
     NoHost,
 }
 
-fn not_sent(why: impl ToString) -> SendError {
+fn not_sent(why: &impl ToString) -> SendError {
     SendError::NotSent(why.to_string())
 }
 

@@ -187,7 +187,7 @@ fn freshen(link: &Arc<Link>, kind: Kind, now: Instant) {
     match link.server().list_cache.of(link.client_profile()) {
         None => link.refresh_lists(&Kind::ALL),
         Some(advertised) if advertised.is_older(FRESH, now) && link.is_cheap() => {
-            link.refresh_lists(&[kind])
+            link.refresh_lists(&[kind]);
         }
         Some(_) => {}
     }

@@ -26,7 +26,7 @@ pub fn push(buffer: &EventBuffer, raw: &str, changes: &[(&str, &str)]) {
     match rewrite(raw, changes) {
         Ok(body) => buffer.push(body),
         Err(refusal) => {
-            tracing::warn!(why = refusal.message, "message dropped: cannot be rewritten")
+            tracing::warn!(why = refusal.message, "message dropped: cannot be rewritten");
         }
     }
 }

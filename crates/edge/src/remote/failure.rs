@@ -32,8 +32,8 @@ pub(super) fn classified(status: StatusCode) -> RefusedStatus {
         401 | 403 => StatusClass::Credentials,
         404 | 405 => StatusClass::NoEndpoint,
         421 => StatusClass::WrongHost,
-        300..=399 => StatusClass::Redirect,
-        400..=499 => StatusClass::OtherClientError,
+        300..400 => StatusClass::Redirect,
+        402..500 => StatusClass::OtherClientError,
         _ => StatusClass::ServerError,
     };
     RefusedStatus { number: status.as_u16(), class }

@@ -36,7 +36,7 @@ impl RemoteChannel {
                     heard = self.read_stream(Events::new(body, self.max_body), &mut position).await;
                 }
                 StreamOpening::Later(why) => {
-                    tracing::debug!(server = self.server, "server stream not opened: {why}")
+                    tracing::debug!(server = self.server, "server stream not opened: {why}");
                 }
                 StreamOpening::Never(why) => {
                     tracing::debug!(server = self.server, "server has no stream of its own: {why}");

@@ -46,7 +46,9 @@ impl RemoteChannel {
     pub(super) async fn choose(&self) -> Result<(), SendError> {
         match self.transport.configured {
             HttpTransport::Streamable => {}
-            HttpTransport::Legacy => self.open_legacy(PATIENT).await.map_err(not_sent)?,
+            HttpTransport::Legacy => {
+                self.open_legacy(PATIENT).await.map_err(|why| not_sent(&why))?;
+            }
             HttpTransport::Detect => {
                 if self.transport.legacy.load(Ordering::Relaxed)
                     && let Err(why) = self.open_legacy(PATIENT).await

@@ -1,5 +1,7 @@
 //! Calls to sessions through the gateway: listed, decided, sent, answered, failed, recorded.
 
+#![expect(clippy::indexing_slicing, reason = "reads JSON values that the test knows")]
+
 use serde_json::{Value, json};
 use toolgate_audit::{Effect, Outcome, Row, RowKind};
 

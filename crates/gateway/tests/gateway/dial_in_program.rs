@@ -1,5 +1,7 @@
 //! Programs that dial in, without sockets: a test does what the owner of a socket does.
 
+#![expect(clippy::indexing_slicing, reason = "reads JSON values that the test knows")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 

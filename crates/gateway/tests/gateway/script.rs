@@ -28,8 +28,8 @@ pub(crate) fn refusal(number: u16, body: impl Into<Bytes>) -> SendError {
         401 | 403 => StatusClass::Credentials,
         404 | 405 => StatusClass::NoEndpoint,
         421 => StatusClass::WrongHost,
-        300..=399 => StatusClass::Redirect,
-        400..=499 => StatusClass::OtherClientError,
+        300..400 => StatusClass::Redirect,
+        402..500 => StatusClass::OtherClientError,
         _ => StatusClass::ServerError,
     };
     SendError::Refused { status: RefusedStatus { number, class }, body: body.into() }

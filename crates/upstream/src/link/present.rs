@@ -90,7 +90,10 @@ impl Link {
         let Some(session) = self.agent_by_key(waiting.session) else {
             // Its agent session has ended; what the call started has not.
             return match waiting.role {
-                Role::Call => Ok((None, call.unseen(result).map(|made| self.place(made, waiting)))),
+                Role::Call => {
+                    let made = call.unseen(result).map(|made| self.placed(made, waiting));
+                    Ok((None, made.map(Box::new)))
+                }
                 Role::List | Role::Task { .. } => Err(Withholding::from(NotShown::default())),
             };
         };
@@ -104,14 +107,14 @@ impl Link {
             call,
         };
         let shown = answer.show(result).map_err(|not_shown| {
-            let made = not_shown.made.map(|made| self.place(made, waiting));
+            let made = not_shown.made.map(|made| Box::new(self.placed(*made, waiting)));
             Withholding { why: Why::Task(not_shown.why), made }
         })?;
         let made = shown.made.map(|made| {
             if let Some((own, _)) = &made.followed {
                 self.deliver_early(own);
             }
-            self.place(made, waiting)
+            Box::new(self.placed(*made, waiting))
         });
         if !waiting.held
             && let Role::Task { own, .. } = &waiting.role
@@ -124,11 +127,11 @@ impl Link {
     }
 
     /// The task with where it runs and how long it keeps its call in flight at least.
-    fn place(&self, made: Made, waiting: &AgentWaiter) -> Box<Made> {
+    fn placed(&self, made: Made, waiting: &AgentWaiter) -> Made {
         let up = self.up.load_full().filter(|up| Some(up.epoch) == waiting.epoch);
         // A process takes its tasks with it; an HTTP server may keep them.
         let gone = up.and_then(|up| (!up.channel.exchange_per_request()).then(|| up.gone.clone()));
-        Box::new(Made { gone, shortest: self.server.timeout(None), ..made })
+        Made { gone, shortest: self.server.timeout(None), ..made }
     }
 }
 

@@ -172,7 +172,7 @@ impl Link {
         match &pending.sessionless {
             // The client's headers agree with the arguments; this was checked before.
             Some(_) if up.channel.exchange_per_request() => {
-                heads.extend(self.known_parameters(&raw))
+                heads.extend(self.known_parameters(&raw));
             }
             None if !pending.is_sessionless && up.channel.exchange_per_request() => {
                 heads.extend(self.parameters(&raw).await);

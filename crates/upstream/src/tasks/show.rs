@@ -30,7 +30,7 @@ pub(crate) struct ShownResult {
     /// `None` if it is unchanged.
     pub(crate) result: Option<String>,
     /// The task that it creates; the caller fills in its times and its channel.
-    pub(crate) made: Option<Made>,
+    pub(crate) made: Option<Box<Made>>,
 }
 
 /// An answer that is not shown.
@@ -38,7 +38,7 @@ pub(crate) struct ShownResult {
 pub(crate) struct NotShown {
     pub(crate) why: WhyNot,
     /// The task that the answer creates nevertheless: its call is in flight.
-    pub(crate) made: Option<Made>,
+    pub(crate) made: Option<Box<Made>>,
 }
 
 /// Why an answer is not shown.
@@ -98,7 +98,7 @@ impl TaskAnswer<'_> {
             NotFollowed::Taken => NotShown::unfollowed(WhyNot::NotYours, task),
             NotFollowed::Full => NotShown::unfollowed(WhyNot::TooMany, task),
         })?;
-        let made = Some(made(Some((own.clone(), heard)), task));
+        let made = Some(Box::new(made(Some((own.clone(), heard)), task)));
         let Some(shown) = shown_id(self.session, self.server, &own) else {
             return Err(NotShown { why: WhyNot::NotYours, made });
         };
@@ -155,7 +155,7 @@ impl TaskAnswer<'_> {
 impl NotShown {
     /// The agent learns no id, so that only its time ends the task.
     fn unfollowed(why: WhyNot, task: &str) -> Self {
-        Self { why, made: Some(made(None, task)) }
+        Self { why, made: Some(Box::new(made(None, task))) }
     }
 }
 
