@@ -12,8 +12,8 @@ use jiff::Timestamp;
 use libfuzzer_sys::fuzz_target;
 use serde_json::{Map, Value};
 use toolgate_audit::{
-    CallId, Checkpoint, Decision, Draft, Effect, Found, Hash, Head, Kind, Outcome, Report, Row,
-    Signer, Verifier,
+    CallId, ChainHead, Checkpoint, Decision, Defect, Draft, Effect, Hash, Outcome, Row, RowKind,
+    Signer, Verifier, VerifyReport,
 };
 
 const ROWS: usize = 4;
@@ -29,7 +29,7 @@ fuzz_target!(|input: &str| {
             None => check_spellings(line),
         }
     }
-    let mut head = Head::default();
+    let mut head = ChainHead::default();
     let rows: Vec<Row> = drafts.into_iter().map(|draft| head.seal(draft)).collect();
     if rows.is_empty() {
         return;
@@ -46,7 +46,7 @@ fuzz_target!(|input: &str| {
     check_chain(&rows, &checkpoint);
 });
 
-fn verify(rows: &[Row], checkpoint: &Checkpoint) -> Report {
+fn verify(rows: &[Row], checkpoint: &Checkpoint) -> VerifyReport {
     let mut verifier = Verifier::new(&SIGNER.public_key(), [checkpoint.clone()]);
     for row in rows {
         let seq = i64::try_from(row.seq).unwrap_or(-1);
@@ -93,7 +93,7 @@ fn check_changes(rows: &[Row], checkpoint: &Checkpoint) {
             let mut rows = rows.to_vec();
             rows[place].draft = draft;
             let bad = verify(&rows, checkpoint).first_bad.expect("an edit was not found");
-            assert!(bad.seq <= row.seq && matches!(bad.found, Found::Hash | Found::Undecodable));
+            assert!(bad.seq <= row.seq && matches!(bad.found, Defect::Hash | Defect::Undecodable));
         }
         let mut edited = rows.to_vec();
         edited[place].hash.0[place] ^= 1;
@@ -111,7 +111,7 @@ fn check_chain(rows: &[Row], checkpoint: &Checkpoint) {
         twice.insert(place, rows[place].clone());
         assert!(verify(&twice, checkpoint).first_bad.is_some(), "a row stands twice");
         // Written anew without the key: the checkpoint does not fit.
-        let mut head = Head::default();
+        let mut head = ChainHead::default();
         let forged: Vec<Row> = rows
             .iter()
             .enumerate()
@@ -160,7 +160,7 @@ fn draft(line: &str) -> Option<Draft> {
         Value::String(text) => Some(Arc::from(text.as_str())),
         other => Some(Arc::from(other.to_string())),
     };
-    let kind = Kind::parse(columns.get("kind")?.as_str()?).ok()?;
+    let kind = RowKind::parse(columns.get("kind")?.as_str()?).ok()?;
     Some(Draft {
         call_id: text("call_id").and_then(|id: Arc<str>| CallId::parse(&id).ok()),
         method: text("method"),
@@ -208,7 +208,7 @@ fn time(columns: &Map<String, Value>) -> Timestamp {
 
 fn check_spellings(line: &str) {
     if let Some(counters) = Draft::parse_counters(line) {
-        let mut draft = Draft::new(Kind::Intent, Timestamp::UNIX_EPOCH);
+        let mut draft = Draft::new(RowKind::Intent, Timestamp::UNIX_EPOCH);
         draft.counters = counters;
         assert_eq!(draft.counters_json().as_deref(), Some(line));
     }

@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use toolgate_gateway::{BrokenOff, Passage, fuzz::pass};
+use toolgate_gateway::{RelayReader, Truncated, fuzz::pass};
 use toolgate_mcp::{Incoming, Limits, Message, Outline, Payload, parse_server};
 
 const ID: &str = r#""another id""#;
@@ -73,31 +73,32 @@ fn check_passage(first: &[u8], pieces: &[&[u8]], is_answer: bool) {
         let beginning = Bytes::copy_from_slice(first);
         let outline = Outline::begin(&beginning).expect("it was begun before");
         let place = outline.id();
-        let (mut onward, passage) = pass(outline, &beginning, size, ID).expect("room for the id");
+        let (mut relay_writer, relay_reader) =
+            pass(outline, &beginning, size, ID).expect("room for the id");
         for piece in pieces {
-            onward.push(Bytes::copy_from_slice(piece));
+            relay_writer.push(Bytes::copy_from_slice(piece));
         }
         let mut all = [first, &pieces.concat()].concat();
         all.splice(place, ID.bytes());
-        match onward.finish() {
+        match relay_writer.finish() {
             Some((_, held)) if let_go => {
-                held.let_go();
-                assert_eq!(read(passage), (all, Ok(())));
+                held.release();
+                assert_eq!(read(relay_reader), (all, Ok(())));
             }
             held => {
                 assert_eq!(held.is_some(), is_answer);
                 drop(held);
-                let (seen, end) = read(passage);
+                let (seen, end) = read(relay_reader);
                 assert!(end.is_err() && seen.len() < all.len() && all.starts_with(&seen));
             }
         }
     }
 }
 
-fn read(mut passage: Passage) -> (Vec<u8>, Result<(), BrokenOff>) {
+fn read(mut relay_reader: RelayReader) -> (Vec<u8>, Result<(), Truncated>) {
     let (mut all, mut context) = (Vec::new(), Context::from_waker(Waker::noop()));
     loop {
-        match passage.poll_next(&mut context) {
+        match relay_reader.poll_next(&mut context) {
             Poll::Ready(Some(Ok(piece))) => all.extend_from_slice(&piece),
             Poll::Ready(Some(Err(broken))) => return (all, Err(broken)),
             Poll::Ready(None) => return (all, Ok(())),

@@ -8,7 +8,7 @@
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 use toolgate_gateway::fuzz::argument_checker;
-use toolgate_session::{Entry, Key, Millis, Schema};
+use toolgate_session::{EntryKey, Millis, Schema, ShowcaseEntry};
 
 const CALLS: usize = 4;
 
@@ -24,8 +24,8 @@ fuzz_target!(|input: &str| {
 /// A schema as a session would publish it.
 fn schema(raw: &str) -> Option<Schema> {
     let tool = format!(r#"{{"name":"t","input_schema":{raw}}}"#);
-    let key = Key { kind: String::new(), config_id: String::new(), infobase_name: None };
-    let entry = Entry::restore(key, [tool.as_str()], Millis(0), []);
+    let key = EntryKey { kind: String::new(), config_id: String::new(), infobase_name: None };
+    let entry = ShowcaseEntry::restore(key, [tool.as_str()], Millis(0), []);
     entry.tools.get("t").map(|tool| tool.checked_schema.clone())
 }
 

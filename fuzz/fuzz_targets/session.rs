@@ -9,28 +9,29 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use serde::de::IgnoredAny;
 use toolgate_session::{
-    Asked, Call, CallId, Input, Millis, Output, Reach, Sessions, Settings, SocketId, Token, ViewId,
+    CallArguments, CallNumber, Input, Millis, Output, Reach, SessionCall, SessionMachine,
+    SessionSettings, SocketId, SocketToken, ViewId,
 };
 
 const LINES: usize = 64;
 
 fuzz_target!(|input: &str| {
-    let mut gate = Sessions::new(Settings::default(), [], Millis(0));
+    let mut gate = SessionMachine::new(SessionSettings::default(), [], Millis(0));
     let reach = Arc::new(Reach::default());
     gate.handle(Input::Watch { view: ViewId(1), reach: Arc::clone(&reach) }, Millis(0));
     for socket in [SocketId(0), SocketId(1)] {
-        gate.handle(Input::Opened { socket, token: Arc::new(Token::default()) }, Millis(0));
+        gate.handle(Input::Opened { socket, token: Arc::new(SocketToken::default()) }, Millis(0));
     }
     for (n, line) in (0..).zip(input.lines().take(LINES)) {
         let now = Millis(n * 500);
         let outputs = gate.handle(Input::Frame { socket: SocketId(n % 2), text: line }, now);
         check(&outputs.list);
         for name in ["find", "execute_query"] {
-            if let Ok(target) = gate.resolve(name, &Asked::read(Some(line)), &reach)
+            if let Ok(target) = gate.resolve(name, &CallArguments::read(Some(line)), &reach)
                 && target.check_keys(line).is_ok()
             {
                 assert!(target.arguments.starts_with('{') && is_json(&target.arguments));
-                let call = Call { call: CallId(n), target, random: 0 };
+                let call = SessionCall { call: CallNumber(n), target, random: 0 };
                 check(&gate.handle(Input::Call(call), now).list);
             }
         }

@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use toolgate_session::{Ear, Fault, Heard};
+use toolgate_session::{WebSocketError, WebSocketMessage, WebSocketReader};
 
 const MOST: usize = 4_096;
 
@@ -14,8 +14,8 @@ fuzz_target!(|input: &[u8]| {
     assert_eq!(at_once, hear(bytes, usize::from(*piece)));
 });
 
-fn hear(bytes: &[u8], piece: usize) -> (Vec<Heard>, Option<Fault>) {
-    let mut ear = Ear::new(MOST);
+fn hear(bytes: &[u8], piece: usize) -> (Vec<WebSocketMessage>, Option<WebSocketError>) {
+    let mut ear = WebSocketReader::new(MOST);
     let (mut heard, mut come) = (Vec::new(), 0);
     for mut here in bytes.chunks(piece.max(1)) {
         come += here.len();

@@ -1,14 +1,13 @@
-//! `cargo xtask bench`: what toolgate costs, as ratios to a bare proxy in the same run.
+//! `cargo xtask bench`: the cost of toolgate, as ratios to a bare proxy in the same run.
 //!
-//! The peers (echo server, bare proxy, load generator) are binaries of `testkit`; here they are
-//! started and asked in turn, and their figures compared. [`SCENARIOS`] says what is measured and
-//! what is aimed at; [`arena`] starts processes, [`measure`] takes the figures, [`table`] shows
-//! them.
+//! The peers (echo server, bare proxy, load generator) are binaries of `testkit`; this module
+//! starts them, measures in turn and compares the figures. [`SCENARIOS`] lists measurements and
+//! aims; [`arena`] starts processes, [`measure`] takes the figures, [`table`] shows them.
 //!
 //! Invariant: never a test. A missed aim is shown, and the exit code stays 0; only wrong answers
-//! and processes that fail are failures.
-//! Invariant: arrangements that are compared run in turn in the same minute, never one run against
-//! the figures of another.
+//! and failing processes are failures.
+//! Invariant: compared setups run in turn in the same minute; figures of different runs are never
+//! compared.
 
 mod all;
 mod arena;
@@ -37,7 +36,7 @@ usage: cargo xtask bench [--quick] [--only NAME] [--toolgate PATH]
   --only NAME       one measurement (may be repeated); likewise
   --toolgate PATH   measure this binary instead of building one; likewise";
 
-/// How the three arrangements are compared.
+/// How the three setups are compared.
 #[derive(Debug, Clone, Copy)]
 enum Compare {
     /// What toolgate adds to the direct p50, over what the bare proxy adds.
@@ -55,7 +54,7 @@ struct Scenario {
     name: &'static str,
     what: &'static str,
     compare: Compare,
-    /// The ratio that is wanted: at least for throughput, at most for times.
+    /// The target ratio: at least for throughput, at most for times.
     aim: Option<f64>,
     /// Arguments of the load generator.
     load: &'static [&'static str],
@@ -63,20 +62,20 @@ struct Scenario {
     gate: Safety,
 }
 
-/// How safe the toolgate of a scenario is.
+/// The durability of the toolgate in a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Safety {
-    /// Without grants, policy or audit: what forwarding alone costs.
+    /// Without grants, policy or audit: the cost of forwarding alone.
     Bare,
-    /// With grants, a policy of a thousand tools and limits; nothing is written down.
+    /// With grants, a policy of a thousand tools and limits; nothing is recorded.
     Counted,
-    /// The same, and written down: `durability: process`, the default.
+    /// The same, recorded: `durability: process`, the default.
     Process,
-    /// The same, and on the disk: `durability: power`.
+    /// The same, synced to the disk: `durability: power`.
     Power,
 }
 
-/// Which echo server a scenario talks to.
+/// The echo server of a scenario.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Server {
     Small,
@@ -87,19 +86,19 @@ enum Server {
 /// The cargo profile of a release; cargo names the folder under `target/` after it.
 const PROFILE: &str = "dist";
 const MANY_TOOLS: &str = "10000";
-/// What agents of a toolgate with grants present.
+/// The token of agents of a toolgate with grants.
 const TOKEN: &str = "the-token-of-the-load-generator";
 const DISK: &str = "disk";
 const ROWS: &str = "rows";
 const MEMORY: &str = "memory";
 const START: &str = "start";
 const ALL: &str = "all";
-const ZOO: &str = "zoo";
+const FAULTY: &str = "faulty";
 const SESSION_CALL: &str = "session-call";
-const CROWD: &str = "sessions";
+const FLEET: &str = "sessions";
 const STORM: &str = "storm";
-/// What is measured besides the scenarios.
-const OTHERS: [&str; 9] = [MEMORY, START, DISK, ROWS, ALL, ZOO, SESSION_CALL, CROWD, STORM];
+/// Measurements besides the scenarios.
+const OTHERS: [&str; 9] = [MEMORY, START, DISK, ROWS, ALL, FAULTY, SESSION_CALL, FLEET, STORM];
 const MEMORY_AIM_MIB: f64 = 15.0;
 const START_AIM_MS: f64 = 50.0;
 const DISK_AIM_BYTES: f64 = 1_000.0;
@@ -232,10 +231,10 @@ struct Extent {
     round: Duration,
     starts: usize,
     idle: Duration,
-    /// Calls that are written down before the disk is looked at, and rows before a restart.
+    /// Calls that are recorded before the disk is measured, and rows before a restart.
     calls: u64,
     rows: u64,
-    /// Restarts that everybody comes back after.
+    /// Restarts after which all sessions reconnect.
     storms: usize,
 }
 
@@ -245,7 +244,7 @@ struct Options {
     toolgate: Option<PathBuf>,
 }
 
-/// Runs the verb with the words that followed it.
+/// Runs the verb with its arguments.
 pub(crate) fn run(words: &[&str]) -> Result<()> {
     if let ["policy", rest @ ..] = words {
         return policy::run(rest);

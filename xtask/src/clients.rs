@@ -1,6 +1,6 @@
-//! Scenarios of real clients with toolgate: cut connections, restarts, two clients at once.
+//! Scenarios of real clients with toolgate: interrupted connections, restarts, two clients at once.
 //!
-//! The scenarios are in the scripts of [`SCRIPTS`]; each is a process of its own that starts the
+//! The scenarios are in the scripts of [`SCRIPTS`]; each runs in its own process and starts the
 //! toolgate it needs.
 
 use std::ffi::OsStr;
@@ -25,7 +25,7 @@ const LIMIT: Duration = Duration::from_mins(3);
 struct Script {
     /// Below `tests/peers`; a copy of a Node script is beside the packages that it imports.
     file: &'static str,
-    /// How the table of its scenarios begins.
+    /// The start of its scenario table.
     table: &'static str,
     runtime: Runtime,
 }
@@ -51,7 +51,7 @@ const SCRIPTS: &[Script] = &[
 pub(crate) fn run() -> Result<()> {
     copy_scripts()?;
     let work = folder("runs").join("clients");
-    // What a run before has left would be known to this one.
+    // Files of an earlier run would affect this one.
     if work.exists() {
         fs::remove_dir_all(&work)?;
     }

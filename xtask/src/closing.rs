@@ -1,8 +1,8 @@
 //! The four closing tools by the wall clock: zulipchat-mcp's own `close_agent_session` and three
-//! scripted ones, each under its recommended document, all at once.
+//! scripted ones, each under its recommended policy, all at once.
 //!
-//! What happens is in `tests/peers/python/closing.py`; here its servers are started.
-//! It lasts until the next minute has begun, because that is what it is about.
+//! The test is in `tests/peers/python/closing.py`; this module starts its servers. It runs until
+//! the next minute has begun, because limits per minute are tested.
 
 use std::fs;
 use std::process::Command;

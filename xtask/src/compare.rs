@@ -1,11 +1,11 @@
-//! Two transcripts of one tour, compared field by field.
+//! Compares two transcripts of one tour field by field.
 //!
-//! Answers are compared step by step, what the server sent of its own accord method by method:
-//! over HTTP these travel on different streams, so their order among each other is nobody's
-//! promise, while the order within a step or a method is.
+//! Answers are compared step by step, server-initiated messages method by method: over HTTP these
+//! use different streams, so their relative order is undefined, while the order within a step or a
+//! method is defined.
 //!
-//! Invariant: scalars are compared as they were spelled, members in the order they came; only what
-//! the tour's `varying` table names may differ. Ids of JSON-RPC are each side's own.
+//! Invariant: scalars are compared as spelled, members in order; only what the tour's `varying`
+//! table names may differ. Ids of JSON-RPC are each side's own.
 //! Start at [`compare`]. Tested by `compare/tests.rs`.
 
 mod tour;
@@ -21,12 +21,12 @@ pub(crate) use self::tour::{Link, Tour};
 use self::tour::{Mask, Rule};
 use self::tree::Tree;
 
-/// What a driver wrote down.
+/// The transcript of a driver.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Transcript {
     answers: Vec<Answer>,
     incoming: Vec<Incoming>,
-    /// The client's HTTP exchanges; none over stdio.
+    /// The client's HTTP exchanges; empty over stdio.
     http: Vec<Exchange>,
     /// Names of the tools, of a walk among many servers.
     listed: Option<Vec<String>>,
@@ -42,7 +42,7 @@ struct Exchange {
 struct Answer {
     step: String,
     raw: String,
-    /// It had come before, and came again when the client resumed a stream.
+    /// It was repeated when the client resumed a stream.
     repeated: bool,
 }
 
@@ -60,8 +60,8 @@ impl Transcript {
         serde_json::from_str(text).context("not a transcript")
     }
 
-    /// What is wrong with the HTTP exchanges of a walk: each succeeds, up to the DELETE that ends
-    /// the session. What begins after it (a stream that was closed is resumed) is of no account.
+    /// Problems of the HTTP exchanges of a walk: each must succeed, up to the DELETE that ends the
+    /// session. Later ones (a closed stream is resumed) are ignored.
     pub(crate) fn http_faults(&self) -> Vec<String> {
         let end = self.http.iter().position(|exchange| exchange.method == "DELETE");
         let counted = self.http.iter().take(end.map_or(self.http.len(), |end| end + 1));
@@ -72,7 +72,7 @@ impl Transcript {
         faults.chain(left).collect()
     }
 
-    /// A direct walk: without repeats, if the tour says that the server makes them.
+    /// A direct walk: without repeats, if the tour states that the server makes them.
     pub(crate) fn of_direct_walk(mut self, tour: &Tour) -> Self {
         if tour.repeats.is_some() {
             self.answers.retain(|answer| !answer.repeated);
@@ -82,8 +82,8 @@ impl Transcript {
     }
 }
 
-/// Every difference between the answers to the calls of a direct walk and those of a walk on the
-/// endpoint of many servers, where this one is called `name`; and how many answers were compared.
+/// All differences between the answers to the calls of a direct walk and those of a walk on the
+/// endpoint of many servers, where this one is called `name`; and the number of compared answers.
 pub(crate) fn compare_calls(
     tour: &Tour,
     link: Link,
@@ -96,7 +96,7 @@ pub(crate) fn compare_calls(
     if own != shown {
         found.push(format!("tools: {own:?} direct, {shown:?} among others"));
     }
-    // Its URIs bear its name there, and so do its questions.
+    // Its URIs and its questions contain its name there.
     let here = |answer: &Answer| {
         answer.raw.replace(&format!("{name}+"), "").replace(&format!("\"[{name}] "), "\"")
     };
@@ -158,7 +158,7 @@ pub(crate) fn compare(
     found
 }
 
-/// Where a message stands: the answer to a step, or a method the server used.
+/// The position of a message: the answer to a step, or a method the server used.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Place {
     Step(String),

@@ -1,10 +1,10 @@
 //! The official conformance suite against our fixture, directly and through toolgate.
 //!
-//! Direct runs say what the fixture (`crates/testkit/src/conformance.rs`) gives by itself: no check
-//! may fail. Every other run must give exactly that, check by check; what differs stands in
-//! `differences.json` with its reason, is rendered in `docs/conformance.md`, and fails the run
-//! once it is equal again. toolgate runs with a grant and a policy; the suite cannot send a token,
-//! so a front adds it. The other way round, `leg` has the suite try a client through toolgate.
+//! Direct runs establish what the fixture (`crates/testkit/src/conformance.rs`) achieves on its
+//! own: no check may fail. Every other run must give exactly that, check by check; known
+//! differences are in `differences.json` with their reason, are rendered in `docs/conformance.md`,
+//! and fail the run once they are equal again. toolgate runs with a grant and a policy; the suite
+//! cannot send a token, so a front adds it. In `leg` the suite tests a client through toolgate.
 //! Start at [`run`].
 
 mod checks;
@@ -85,7 +85,7 @@ const THROUGH: &[Through] = &[
 
 /// The part `conformance`.
 pub(crate) fn run() -> Result<()> {
-    // What the part `unit` has built, features and all.
+    // Built by the part `unit`, with the same features.
     let mut build = cargo();
     build.args(["test", "--workspace", "--quiet", "--no-run"]);
     build.args(["--test", "conformance", "--test", "rmcp"]);
@@ -121,7 +121,7 @@ pub(crate) fn run() -> Result<()> {
     each(LEGS.to_vec(), |leg| leg.name.to_owned(), |leg| leg.run(&suite, &differences))
 }
 
-/// What the fixture gives by itself, by revision; nothing may fail.
+/// The results of the fixture alone, by revision; nothing may fail.
 fn direct(suite: &Suite, fixture: &Fixture) -> Result<BTreeMap<&'static str, Checks>> {
     let found = Mutex::new(BTreeMap::new());
     each(

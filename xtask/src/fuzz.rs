@@ -43,7 +43,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
         [seconds] => seconds.parse().with_context(|| {
             format!("`{seconds}` is not a number of seconds (`fuzz [SECONDS]`)")
         })?,
-        _ => bail!("too many words after `fuzz`: it takes a number of seconds or nothing"),
+        _ => bail!("too many arguments after `fuzz`: it takes a number of seconds or nothing"),
     };
     let folder = build()?;
     run_all(&targets()?, |name| {

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use crate::process::{Group, tail};
 use crate::target;
 
-/// How long toolgate may take to say that it is ready.
+/// How long toolgate may take to become ready.
 const READY: Duration = Duration::from_secs(30);
 
 /// The release binary that the part `build` made.
@@ -81,7 +81,7 @@ impl Gate {
     }
 }
 
-/// What the ready line says.
+/// The content of the ready line.
 fn ready(group: &mut Group) -> Result<String> {
     let line = first_line(group)?;
     let ready: Value = serde_json::from_str(&line).context("the ready line is not JSON")?;
@@ -89,15 +89,15 @@ fn ready(group: &mut Group) -> Result<String> {
     Ok(mcp.to_owned())
 }
 
-/// The first line that a process says; a thread, because a pipe has no read timeout.
+/// The first line of a process; read on a thread, because a pipe has no read timeout.
 pub(crate) fn first_line(group: &mut Group) -> Result<String> {
     let stdout = group.child().stdout.take().context("no standard output")?;
     let (send, receive) = mpsc::channel();
     std::thread::spawn(move || {
         let mut line = String::new();
         let read = BufReader::new(stdout).read_line(&mut line);
-        // Nobody waits any more once the limit is over.
+        // The receiver is gone once the limit is over.
         send.send(read.map(|_| line)).is_ok()
     });
-    Ok(receive.recv_timeout(READY).map_err(|_| anyhow!("it said nothing within 30 s"))??)
+    Ok(receive.recv_timeout(READY).map_err(|_| anyhow!("no output within 30 s"))??)
 }

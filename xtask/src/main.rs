@@ -62,7 +62,7 @@ fn root() -> &'static Path {
     here.parent().unwrap_or(here)
 }
 
-/// Where cargo puts what it builds, and we the peers of the tests.
+/// Cargo's target folder, also used for the peers of the tests.
 fn target() -> PathBuf {
     let set = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     root().join(set.unwrap_or_else(|| "target".into()))

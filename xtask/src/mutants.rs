@@ -1,11 +1,11 @@
-//! `cargo xtask mutants [all | NAME…]`: tests the tests with mistakes that are known.
+//! `cargo xtask mutants [all | NAME…]`: tests the tests with known mistakes.
 //!
 //! A mutant is a patch in `tests/mutants/` that plants one mistake. For each, this module applies
-//! the patch to a copy of the sources and expects the test that the patch names to fail. Without
-//! words it takes a tenth of the patches, another one each day.
+//! the patch to a copy of the sources and expects the test named in the patch to fail. Without
+//! arguments it takes a tenth of the patches, another one each day.
 //!
 //! Invariant: the sources themselves are never patched, and a patch that does not apply, does not
-//! compile or names no test is an error, not a mutant that was caught.
+//! compile or names no test is an error, not a caught mutant.
 //! Start at [`run`].
 
 mod patch;
@@ -20,7 +20,7 @@ use self::patch::{Patch, TestName};
 use self::scratch::{Outcome, Scratch};
 use crate::report::say;
 
-/// After so many days every patch has been taken once.
+/// After this many days every patch has been taken once.
 const DAYS: u64 = 10;
 
 pub(crate) fn run(words: &[&str]) -> Result<()> {
@@ -48,7 +48,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
     Ok(())
 }
 
-/// The part of today's run of all tests.
+/// The patches of today, for the run of all tests.
 pub(crate) fn todays() -> Result<()> {
     run(&[])
 }
@@ -65,7 +65,7 @@ fn today() -> Result<u64> {
 fn named<'a>(patches: &'a [Patch], names: &[&str]) -> Result<Vec<&'a Patch>> {
     let find = |name: &&str| {
         let found = patches.iter().find(|patch| patch.name == *name);
-        found.with_context(|| format!("there is no mutant `{name}`; docs/mutants.md lists them"))
+        found.with_context(|| format!("unknown mutant `{name}`; docs/mutants.md lists them"))
     };
     names.iter().map(find).collect()
 }

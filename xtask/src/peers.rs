@@ -1,9 +1,9 @@
 //! The real MCP servers and clients of the tests, installed into `target/peers`.
 //!
-//! What is installed stands in `tests/peers`: a lock file for npm, exact pins for Python. A stamp
-//! with the manifest's text says what an environment holds, so a second run is instant.
+//! The versions are in `tests/peers`: a lock file for npm, exact pins for Python. A stamp with the
+//! manifest's text identifies an installed environment, so a second run is instant.
 //! Start at [`install`]. Invariant: nothing is installed outside `target/peers`, except Debian
-//! packages, and those only when we are root and the program is missing.
+//! packages, and those only as root and if the program is missing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -35,18 +35,18 @@ pub(crate) fn python(venv: &str, program: &str) -> PathBuf {
     folder(venv).join("bin").join(program)
 }
 
-/// The Node that came with the peers that the machine's is too old for.
+/// The Node that is installed with the peers, if the machine's is too old.
 pub(crate) fn node22() -> Result<PathBuf> {
     let machine = match std::env::consts::ARCH {
         "aarch64" => "arm64",
         _ => "x64",
     };
     let node = folder("node22").join(format!("node_modules/node-linux-{machine}/bin/node"));
-    ensure!(node.exists(), "there is no `{}`", node.display());
+    ensure!(node.exists(), "`{}` does not exist", node.display());
     Ok(node)
 }
 
-/// Puts our scripts beside the packages they import: Node looks for those next to the script.
+/// Copies our scripts beside the packages they import: Node looks for those next to the script.
 pub(crate) fn copy_scripts() -> Result<()> {
     for kind in NODES {
         for entry in fs::read_dir(sources().join(kind))? {
@@ -64,7 +64,7 @@ pub(crate) fn sources() -> PathBuf {
     root().join("tests/peers")
 }
 
-/// Installs whatever is missing or was installed from another manifest.
+/// Installs what is missing or was installed from another manifest.
 pub(crate) fn install() -> Result<()> {
     let node = need("node", &["nodejs", "npm"], node_version)?;
     let npm = need("npm", &["npm"], || output(Command::new("npm").arg("--version")))?;
@@ -102,7 +102,7 @@ pub(crate) fn install() -> Result<()> {
     Ok(())
 }
 
-/// Makes the environment `kind` anew with `fill`, unless its stamp says that it is as it should be.
+/// Creates the environment `kind` with `fill`, unless its stamp is current.
 fn environment(
     kind: &str,
     manifests: &[PathBuf],

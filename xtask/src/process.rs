@@ -22,12 +22,12 @@ const GRACE: Duration = Duration::from_secs(10);
 /// How often a process is asked whether it has ended.
 const POLL: Duration = Duration::from_millis(20);
 
-/// The groups alive now. A static because the signal thread must find them whoever started them.
+/// The running groups. A static, because the signal thread must find all of them.
 static ALIVE: Mutex<Alive> = Mutex::new(Alive { groups: BTreeSet::new(), ending: false });
 
 struct Alive {
     groups: BTreeSet<i32>,
-    /// A signal told us to end: nothing is started any more.
+    /// A signal was received: nothing is started any more.
     ending: bool,
 }
 
@@ -43,7 +43,7 @@ impl Group {
     pub(crate) fn start(name: &str, command: &mut Command) -> Result<Self> {
         // Under the lock, so that the signal thread sees either no process or a registered one.
         let mut alive = alive();
-        ensure!(!alive.ending, "{name} was not started: told to end");
+        ensure!(!alive.ending, "{name} was not started: received a signal");
         let child = command
             .process_group(0)
             .spawn()
@@ -63,7 +63,7 @@ impl Group {
         Ok(self.child.try_wait()?)
     }
 
-    /// Waits for the process to end by itself; an error once `limit` is over.
+    /// Waits for the process to exit; an error after `limit`.
     pub(crate) fn wait(mut self, limit: Duration) -> Result<ExitStatus> {
         match self.wait_until(Instant::now() + limit)? {
             Some(status) => Ok(status),
@@ -144,7 +144,7 @@ pub(crate) fn tail(log: &Path) -> String {
     format!("end of {}:\n  | {}", log.display(), last.join("\n  | "))
 }
 
-/// Ends all groups when this program is told to end.
+/// Ends all groups when this program receives a signal.
 pub(crate) fn end_children_on_signal() {
     let mut signals = match signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) {
         Ok(signals) => signals,
@@ -173,7 +173,7 @@ fn succeeded(shown: &str, status: ExitStatus) -> Result<()> {
 
 fn signal(group: Pid, signal: Signal) {
     if kill_process_group(group, signal).is_err() {
-        // The group is gone, which is what was wanted.
+        // The group has already ended.
     }
 }
 

@@ -1,5 +1,5 @@
-//! What Python, Node and Go read of arguments, against what the policy read: 5,000 bodies, one
-//! process for each reader.
+//! Compares what Python, Node and Go parse of arguments with what the policy parses: 5,000 bodies,
+//! one process for each reader.
 //!
 //! The bodies and the judgement are `crates/admission/examples/readers.rs`; the readers stand in
 //! `tests/peers/readers`.

@@ -1,9 +1,9 @@
-//! Real servers driven by real clients, directly and through toolgate, and the answers compared.
+//! Real servers driven by real clients, directly and through toolgate, with compared answers.
 //!
 //! A case is one server with one client library. Its tour (`tests/peers/tours`) is walked twice
-//! directly, which must give the same transcript (else the comparison itself is no good), and once
-//! through toolgate, which must give that transcript too.
-//! [`together()`] does it with all of them on one endpoint. Start at [`direct`] and [`through`].
+//! directly, which must give the same transcript (otherwise the comparison is invalid), and once
+//! through toolgate, which must give that transcript too. [`together()`] does it with all of them
+//! on one endpoint. Start at [`direct`] and [`through`].
 
 pub(crate) mod servers;
 mod together;
@@ -116,7 +116,7 @@ impl Case {
         self.walk_as(walk, target, &Value::Null)
     }
 
-    /// The same in the folder as it is, on an endpoint where tools have a prefix.
+    /// The same in the existing folder, on an endpoint with a tool prefix.
     fn walk_as(&self, walk: &str, target: &Value, prefix: &Value) -> Result<Transcript> {
         let work = self.work();
         let out = self.transcript(walk);

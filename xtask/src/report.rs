@@ -1,6 +1,6 @@
-//! What a run says: lines on standard output, the time of each part and the closing table.
+//! The output of a run: lines on standard output, the time of each part and the closing table.
 //!
-//! Invariant: a part that was started is in the table, whatever became of it.
+//! Invariant: a part that was started is in the table, also if it failed.
 
 use std::collections::VecDeque;
 use std::io::Write as _;
@@ -13,11 +13,11 @@ use anyhow::{Result, bail};
 /// Cases that run at a time; most of a case is waiting.
 const AT_A_TIME: usize = 3;
 
-/// Prints one line. Output that nobody reads (a closed pipe) is not an error.
+/// Prints one line. A closed pipe is not an error.
 pub(crate) fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     if writeln!(out, "{line}").and_then(|()| out.flush()).is_err() {
-        // Nobody listens any more; the exit code still tells.
+        // The pipe is closed; the exit code still reports the result.
     }
 }
 
@@ -82,7 +82,7 @@ impl Report {
     }
 }
 
-/// Runs cases of one part, a few at a time, says how each went and how many passed.
+/// Runs cases of one part, a few at a time, and reports each result and the number of passed ones.
 pub(crate) fn each<C: Send>(
     cases: Vec<C>,
     name: impl Fn(&C) -> String + Sync,

@@ -1,6 +1,6 @@
 //! `cargo xtask soak [PART | FUZZ_SECONDS]`: the counts that are too heavy for every run.
 //!
-//! Start at [`PARTS`]. Without a word all of them run, and every fuzz target for a long while.
+//! Start at [`PARTS`]. Without arguments all of them run, and every fuzz target for a long time.
 
 use anyhow::Result;
 
@@ -17,9 +17,9 @@ struct Part {
     name: &'static str,
     what: &'static str,
     package: &'static str,
-    /// Words of `cargo test`.
+    /// Arguments of `cargo test`.
     words: &'static [&'static str],
-    /// The variable that says how much, and how much.
+    /// The variable with the count, and its value.
     count: (&'static str, &'static str),
 }
 
@@ -45,7 +45,7 @@ const PARTS: [Part; 7] = [
         words: &["--release"],
         count: ("TOOLGATE_POLICY_WORLDS", "2000000"),
     },
-    // Not a release build: that has no points to be killed at.
+    // Not a release build, which has no failpoints.
     Part {
         name: "kill",
         what: "kill -9 under load, and everything still adds up",
@@ -97,7 +97,7 @@ impl Part {
         let (variable, count) = self.count;
         let mut command = std::process::Command::new("cargo");
         command.args(["test", "--package", self.package]).args(self.words).current_dir(root());
-        // Whoever sets it themselves wants less, or more.
+        // A value in the environment takes precedence.
         if std::env::var_os(variable).is_none() {
             command.env(variable, count);
         }

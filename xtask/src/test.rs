@@ -1,6 +1,6 @@
 //! `cargo xtask test`: the parts of the test run and their order.
 //!
-//! Invariant: every part that was asked for runs or fails; a part whose needs failed has failed.
+//! Invariant: every selected part runs or fails; a part whose needs failed has failed.
 //! Start at [`PARTS`].
 
 use anyhow::{Result, bail};
@@ -152,7 +152,7 @@ pub(crate) fn run(words: &[&str]) -> Result<()> {
 fn with_needs(name: &str) -> Result<Vec<&'static Part>> {
     let Some(part) = PARTS.iter().find(|part| part.name == name) else {
         let names: Vec<&str> = PARTS.iter().map(|part| part.name).collect();
-        bail!("there is no part `{name}`; the parts are {}", names.join(", "));
+        bail!("unknown part `{name}`; the parts are {}", names.join(", "));
     };
     Ok(PARTS.iter().filter(|p| p.name == name || part.needs.contains(&p.name)).collect())
 }
@@ -174,7 +174,7 @@ fn unit() -> Result<()> {
     run_command(cargo().args(["test", "--workspace", "--no-fail-fast"]))
 }
 
-/// Apart from the others: here threads and locks are those of shuttle.
+/// Separate from the others: here threads and locks are those of shuttle.
 fn schedules() -> Result<()> {
     let words = ["test", "-p", "toolgate-store", "--features", "shuttle", "--test", "schedules"];
     run_command(cargo().args(words))
@@ -195,11 +195,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn needs_stand_before_the_parts_that_need_them() {
+    fn needs_precede_the_parts_that_need_them() {
         for (place, part) in PARTS.iter().enumerate() {
             for need in part.needs {
                 let before = PARTS.iter().take(place).any(|earlier| earlier.name == *need);
-                assert!(before, "`{}` needs `{need}`, which does not stand before it", part.name);
+                assert!(before, "`{}` needs `{need}`, which is not before it", part.name);
             }
         }
     }

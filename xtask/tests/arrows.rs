@@ -1,8 +1,7 @@
-//! The arrows between the crates are those that ARCHITECTURE.md draws.
+//! The dependencies between the crates match the table in ARCHITECTURE.md.
 //!
-//! The table follows the heading `## Arrows`: crate, what it may depend on, what in tests also;
-//! folder names in backticks, `–` for none. An arrow that is drawn but gone is a failure too, so
-//! that the table stays true.
+//! The table follows the heading `## Arrows`: crate, its dependencies, additional ones in tests;
+//! folder names in backticks, `–` for none. A listed arrow that does not exist is a failure too.
 
 #![expect(
     clippy::unwrap_used,
@@ -18,15 +17,14 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Of each crate: what it depends on, and what only its tests do.
+/// For each crate: its dependencies, and those of its tests only.
 type Arrows = BTreeMap<String, [BTreeSet<String>; 2]>;
 
 #[test]
 fn the_arrows_are_those_of_architecture_md() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-    let text = std::fs::read_to_string(root.join("ARCHITECTURE.md")).expect(
-        "there is no ARCHITECTURE.md; its table `## Arrows` says which crate may use which",
-    );
+    let text = std::fs::read_to_string(root.join("ARCHITECTURE.md"))
+        .expect("ARCHITECTURE.md is missing; its table `## Arrows` lists the allowed dependencies");
     let complaints = compare(&drawn(&text), &found(root));
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
 }
@@ -71,7 +69,7 @@ fn found(root: &Path) -> Arrows {
             let kind = if dependency["kind"] == "dev" { &mut *dev } else { &mut *normal };
             kind.insert(folder(Path::new(path)));
         }
-        // What a crate depends on anyway is no news in its tests.
+        // Normal dependencies are not repeated for tests.
         dev.retain(|name| !normal.contains(name));
     }
     arrows
@@ -94,18 +92,18 @@ fn compare(drawn: &Arrows, found: &Arrows) -> Vec<String> {
         for (kind, (drawn, found)) in ["", " in tests"].iter().zip(drawn.iter().zip(found)) {
             let new = found.difference(drawn);
             complaints.extend(new.map(|to| {
-                format!("`{name}` → `{to}`{kind} is not drawn in ARCHITECTURE.md: take the dependency out, or draw it and say why")
+                format!("`{name}` → `{to}`{kind} is not drawn in ARCHITECTURE.md: remove the dependency, or add it with a reason")
             }));
             let gone = drawn.difference(found);
             complaints.extend(gone.map(|to| {
-                format!("`{name}` → `{to}`{kind} is drawn in ARCHITECTURE.md but does not exist: take it out of the table")
+                format!("`{name}` → `{to}`{kind} is drawn in ARCHITECTURE.md but does not exist: remove it from the table")
             }));
         }
     }
     complaints
 }
 
-/// The check itself can fail, and says which arrow is wrong.
+/// The check can fail, and names the wrong arrow.
 #[test]
 fn each_kind_of_difference_is_named() {
     let text = "\n## Arrows\n\nWords.\n\n| crate | may depend on | in tests also |\n|---|---|---|\n\

@@ -65,7 +65,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// Whose tests all exist: the first column of a page.
+/// Checks that all tests of a page exist; returns its first column.
 fn promises(text: &str) -> BTreeSet<&str> {
     let rows = text.lines().filter(|line| line.starts_with("| ")).skip(1);
     let mut seen = BTreeSet::new();
@@ -91,7 +91,7 @@ fn is_test(source: &str, name: &str) -> bool {
         if line.starts_with("#[") {
             marked |= line.contains("test");
         } else if line.contains(&function) {
-            return marked || line.contains("place: &dyn Place");
+            return marked || line.contains("fixture: &dyn StoreFixture");
         } else if !line.starts_with("//") {
             marked = false;
         }
@@ -102,7 +102,7 @@ fn is_test(source: &str, name: &str) -> bool {
 }
 
 #[test]
-fn what_is_no_test_does_not_count() {
+fn only_tests_are_accepted() {
     let source = "#[test]\nfn a() {}\nfn b() {}\n// fn c() {}\n";
     assert!(is_test(source, "a") && !is_test(source, "b") && !is_test(source, "c"));
 }

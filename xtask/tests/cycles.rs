@@ -1,9 +1,7 @@
-//! No top-level module of a crate depends on itself by way of others.
+//! No top-level module of a crate depends on itself through others.
 //!
 //! An edge is a path `crate::module`, or `crate::Name` where the crate's root re-exports `Name` of a
-//! module. Test modules are left out. Crates that still have cycles are listed in [`KNOWN`] with
-//! the modules of each; a crate that has none any more must be taken off, so that the list only
-//! shrinks.
+//! module. Test modules are left out.
 
 #![expect(
     clippy::unwrap_used,
@@ -16,11 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Of each module: the modules that it uses, and the files that do so.
+/// For each module: the modules that it uses, and the files that do so.
 type Edges = BTreeMap<String, BTreeMap<String, BTreeSet<String>>>;
-
-/// The cycles that are still there.
-const KNOWN: &[(&str, &[&str])] = &[("cli", &["admin_client", "policy", "serve", "trusted"])];
 
 #[test]
 fn no_crate_has_a_cycle_between_its_modules() {
@@ -34,25 +29,12 @@ fn no_crate_has_a_cycle_between_its_modules() {
     for folder in crates.iter().filter(|folder| folder.join("src").is_dir()) {
         let name = folder.file_name().unwrap().to_str().unwrap();
         let edges = edges(&sources(&folder.join("src")));
-        let found = cycles(&edges);
-        let known = KNOWN.iter().filter(|(krate, _)| *krate == name);
-        let known: BTreeSet<BTreeSet<String>> = known
-            .map(|(_, cycle)| cycle.iter().map(|&module| module.to_owned()).collect())
-            .collect();
-        for cycle in found.difference(&known) {
-            complaints.push(described(name, cycle, &edges));
-        }
-        complaints.extend(known.difference(&found).map(|cycle| {
-            format!(
-                "`{name}`: the listed cycle {cycle:?} is gone or has become another one: change \
-                 `KNOWN`; it may only shrink"
-            )
-        }));
+        complaints.extend(cycles(&edges).iter().map(|cycle| described(name, cycle, &edges)));
     }
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
 }
 
-/// What to do about a cycle, with each of its edges and the files that make it.
+/// Advice about a cycle, with each of its edges and their files.
 fn described(name: &str, cycle: &BTreeSet<String>, edges: &Edges) -> String {
     let mut text = format!(
         "`{name}`: {} modules depend on each other; move what they share below them:",
@@ -111,7 +93,7 @@ fn edges(files: &BTreeMap<String, String>) -> Edges {
     edges
 }
 
-/// The text without comments and without what follows its first module of tests.
+/// The text without comments and without everything after its first test module.
 fn code(text: &str) -> String {
     let is_tests = |(at, _): &(usize, &str)| {
         let rest = text[*at..].trim_start_matches("#[cfg(test)]").trim_start();

@@ -32,7 +32,7 @@ fn banned_crates_are_not_in_the_binary() {
     for (banned, why) in BANNED {
         assert!(
             !graph.iter().any(|(name, _)| name == banned),
-            "`{banned}` is in the binary ({why}); `cargo tree -e normal -i {banned}` says through what"
+            "`{banned}` is in the binary ({why}); `cargo tree -e normal -i {banned}` shows through what"
         );
     }
 }
@@ -46,7 +46,7 @@ fn features_that_change_json_are_off() {
         let on: Vec<&String> = all.clone().filter(|found| found == feature).collect();
         assert!(
             on.is_empty(),
-            "`{name}/{feature}` is on ({why}); `cargo tree -e features -i {name}` says through what"
+            "`{name}/{feature}` is on ({why}); `cargo tree -e features -i {name}` shows through what"
         );
         assert!(all.count() > 0, "`{name}` has no feature at all, so the graph is read wrongly");
     }

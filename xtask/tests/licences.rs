@@ -1,5 +1,5 @@
-//! What the workspace is built from: licences that we may ship, and no crate in two versions
-//! without a reason. `deny.toml` holds the same lists for cargo-deny, which also checks advisories.
+//! The licences of all dependencies are allowed, and no crate is used in two versions without a
+//! reason. `deny.toml` contains the same lists for cargo-deny, which also checks advisories.
 //!
 //! Start at [`ALLOWED`] and [`DUPLICATES`].
 
@@ -102,7 +102,7 @@ fn is_allowed(expression: &str) -> bool {
     any_of(&mut words) && words.is_empty()
 }
 
-/// Terms with `OR` between them. The next word is the last of `words`.
+/// Terms with `OR` between them. The next token is the last of `words`.
 fn any_of(words: &mut Vec<&str>) -> bool {
     let mut allowed = all_of(words);
     while words.pop_if(|word| *word == "OR").is_some() {

@@ -1,80 +1,58 @@
-//! The API as a whole: what it is made of, and what a handler is given.
+//! The API: its dependencies, and what a handler receives.
 
 use std::fmt;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
 use axum::http::{HeaderMap, header};
 use bytes::Bytes;
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
-use toolgate_audit::{Draft, Kind};
+use toolgate_audit::{Draft, RowKind};
+use toolgate_control::{Control, Person, Role, View};
 use toolgate_gateway::{Clock, Gateway};
 use toolgate_store::{Change, Store};
 
-use crate::fault::{Fault, Flaw};
-use crate::people::{People, Person, Role};
+use crate::fault::Fault;
 use crate::query::Query;
 use crate::streams::Streams;
-use crate::tried::Tried;
-use crate::view::View;
 
-/// What the API is made of.
+/// The dependencies of the API.
 pub struct Given {
-    /// What is changed and read.
-    pub store: Arc<dyn Store>,
-    /// What servers and agents there are.
-    pub gateway: Arc<Gateway>,
-    /// What time it is.
+    /// What is active; makes changes.
+    pub control: Arc<Control>,
+    /// The time.
     pub clock: Arc<dyn Clock>,
-    /// Random bytes; none if there are none to be had, and then nothing is made.
+    /// Random bytes; `None` if the system has none, and then nothing is created.
     pub random: fn() -> Option<[u8; 32]>,
-    /// What a server's entry must look like.
-    pub entries: Arc<dyn Entries>,
-    /// The sessions that programs have dialled in with.
+    /// The connected sessions.
     pub sessions: Option<Arc<Sessions>>,
-    /// Where everything listens, and with which durability: part of the status, as it stands.
+    /// Listeners and durability: a part of the status, unchanged.
     pub facts: serde_json::Map<String, serde_json::Value>,
-    /// Policies that passed their own tests.
-    pub tried: Arc<Tried>,
-    /// Ends streams of events.
+    /// Closes event streams.
     pub stop: CancellationToken,
 }
 
 /// The items of `GET /api/v1/sessions`.
 pub type Sessions = dyn Fn() -> Vec<serde_json::Value> + Send + Sync;
 
-/// Knows what a server's entry must look like.
-pub trait Entries: Send + Sync {
-    /// Everything that is wrong with an entry (a JSON object) for a server of this name.
-    fn check(&self, name: &str, entry: &str) -> Result<(), Vec<Flaw>>;
-}
-
 /// The admin API.
 pub struct Admin {
     pub(crate) given: Given,
-    people: ArcSwap<People>,
-    view: ArcSwap<View>,
-    /// Changes that read before they write take turns.
+    /// Serialises changes that read before they write.
     pub(crate) turn: Mutex<()>,
-    /// So do freezes, apart from all others.
+    /// Serialises freezes, independently of other changes.
     pub(crate) freezing: Mutex<()>,
-    /// Documents that are checked at once.
-    pub(crate) checks: Arc<Semaphore>,
-    /// Streams of events.
+    /// Open event streams.
     pub(crate) streams: Arc<Streams>,
 }
 
-/// Most documents that are checked at once.
-const CHECKS: usize = 2;
-
-/// A request of somebody who may make it.
+/// An authorised request.
 pub(crate) struct Ask {
     pub(crate) admin: Arc<Admin>,
     pub(crate) who: Arc<Person>,
-    /// The parts of the path that the route leaves open.
+    /// The path parameters of the route.
     pub(crate) params: Vec<(String, String)>,
     pub(crate) query: Query,
     pub(crate) body: Bytes,
@@ -84,27 +62,27 @@ pub(crate) struct Ask {
 // === impl Admin ===
 
 impl Admin {
-    /// An API that knows nobody yet.
+    /// An API for what this control makes active.
     pub fn new(given: Given) -> Arc<Self> {
-        let (people, view) = (ArcSwap::default(), ArcSwap::default());
-        let (checks, streams) = (Arc::new(Semaphore::new(CHECKS)), Arc::default());
         let (turn, freezing) = (Mutex::default(), Mutex::default());
-        Arc::new(Self { given, people, view, turn, freezing, checks, streams })
+        Arc::new(Self { given, turn, freezing, streams: Arc::default() })
     }
 
-    /// From the next request on, these are the people and this is what they see.
-    pub fn set(&self, people: People, view: View) {
-        self.people.store(Arc::new(people));
-        self.view.store(Arc::new(view));
-    }
-
-    /// Whether these headers show the token of somebody who may look.
+    /// Whether these headers carry the token of a person who may view.
     pub fn may_look(&self, headers: &HeaderMap) -> bool {
         self.person(headers).is_some_and(|who| who.may(Role::Viewer))
     }
 
     pub(crate) fn view(&self) -> Arc<View> {
-        self.view.load_full()
+        self.given.control.view()
+    }
+
+    pub(crate) fn store(&self) -> &Arc<dyn Store> {
+        self.given.control.store()
+    }
+
+    pub(crate) fn gateway(&self) -> &Arc<Gateway> {
+        self.given.control.gateway()
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -112,7 +90,8 @@ impl Admin {
     }
 
     pub(crate) fn random(&self) -> Result<[u8; 32], Fault> {
-        (self.given.random)().ok_or_else(|| Fault::unavailable("the system gives no randomness"))
+        (self.given.random)()
+            .ok_or_else(|| Fault::unavailable("the system provides no random bytes"))
     }
 
     pub(crate) fn person(&self, headers: &HeaderMap) -> Option<Arc<Person>> {
@@ -121,7 +100,7 @@ impl Admin {
         let (scheme, token) = value.to_str().ok()?.split_once(' ')?;
         let token = token.trim_matches(' ');
         let bearer = scheme.eq_ignore_ascii_case("bearer");
-        bearer.then(|| self.people.load().find(token, self.now())).flatten()
+        bearer.then(|| self.given.control.people().find(token, self.now())).flatten()
     }
 }
 
@@ -134,7 +113,7 @@ impl fmt::Debug for Admin {
 // === impl Ask ===
 
 impl Ask {
-    /// The part of the path that the route calls `name`.
+    /// The path parameter `name`.
     pub(crate) fn param(&self, name: &str) -> &str {
         let found = self.params.iter().find(|(other, _)| other == name);
         found.map(|(_, value)| value.as_str()).unwrap_or_default()
@@ -148,27 +127,23 @@ impl Ask {
         if is_same { Ok(()) } else { Err(Fault::unauthorized()) }
     }
 
-    /// The body, read as JSON.
+    /// The body, parsed as JSON.
     pub(crate) fn json<T: DeserializeOwned>(&self) -> Result<T, Fault> {
         serde_json::from_slice(&self.body)
-            .map_err(|error| Fault::bad_request(format!("the body is not as it must be: {error}")))
+            .map_err(|error| Fault::bad_request(format!("invalid request body: {error}")))
     }
 
-    /// The row of what this person does.
+    /// The audit row of this request.
     pub(crate) fn row(&self, message: &str) -> Draft {
-        let mut row = Draft::new(Kind::Admin, self.admin.now());
+        let mut row = Draft::new(RowKind::Admin, self.admin.now());
         row.person = Some(Arc::clone(&self.who.name));
         row.message = Some(message.into());
         row
     }
 
-    /// Makes a change together with its row, and puts it in force.
+    /// Makes a change together with its row, and makes it active.
     pub(crate) async fn change(&self, change: Change, row: Draft) -> Result<(), Fault> {
         self.check_person()?;
-        self.admin.given.store.change(change, row).await?;
-        let admission = self.admin.given.gateway.admission();
-        admission.refresh().await.map_err(|why| {
-            Fault::unavailable(format!("the change is kept, but not in force: {why}"))
-        })
+        Ok(self.admin.given.control.change(change, row).await?)
     }
 }

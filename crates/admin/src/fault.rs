@@ -1,12 +1,13 @@
-//! What is answered when something is not done: one shape for every error.
+//! Errors: one shape for every response that is not a success.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use schemars::JsonSchema;
 use serde::Serialize;
+use toolgate_control::{Finding, NotAccepted, NotChanged};
 use toolgate_store::{ChangeError, NotAudited, NotReadable};
 
-/// Why something was not done.
+/// An error response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     status: StatusCode,
@@ -15,15 +16,15 @@ pub struct Fault {
     problems: Vec<Flaw>,
 }
 
-/// One thing that is wrong with a document, and where.
+/// One problem of a document, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Flaw {
-    /// The file, where there is one.
+    /// The file, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// From 1.
+    /// Line, from 1.
     pub line: usize,
-    /// From 1.
+    /// Column, from 1.
     pub column: usize,
     /// A stable code.
     pub code: String,
@@ -43,11 +44,11 @@ pub(crate) struct Body {
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "ErrorDetail")]
 struct Inner {
-    /// A stable word.
+    /// A stable name.
     code: &'static str,
     /// For people.
     message: String,
-    /// Everything that is wrong with a document.
+    /// All problems of a document.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     problems: Vec<Flaw>,
 }
@@ -57,46 +58,46 @@ impl Fault {
         Self { status, code, message: message.into(), problems: Vec::new() }
     }
 
-    /// 400: the request makes no sense.
+    /// 400: the request is invalid.
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "bad_request", message)
     }
 
-    /// 401: nobody is known by this token.
+    /// 401: the token is missing or unknown.
     pub fn unauthorized() -> Self {
         let message = "send `Authorization: Bearer <token of a person>`; the token of the person \
                        `admin` is in the file `admin.token` of the data folder";
         Self::new(StatusCode::UNAUTHORIZED, "unauthorized", message)
     }
 
-    /// 403: the person may not do this.
+    /// 403: the person lacks the role.
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, "forbidden", message)
     }
 
-    /// 404: there is no such thing.
+    /// 404: it does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "not_found", message)
     }
 
-    /// 405: the path is there, for other methods.
+    /// 405: the path exists for other methods.
     pub(crate) fn not_allowed() -> Self {
-        let message = "this path takes other methods; see /api/v1/openapi.json";
+        let message = "this path does not support this method; see /api/v1/openapi.json";
         Self::new(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", message)
     }
 
-    /// 409: it is in a state in which this cannot be done.
+    /// 409: its state does not allow this.
     pub fn conflict(message: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, "conflict", message)
     }
 
-    /// 413: the body is larger than anything that could be meant.
+    /// 413: the body is too large.
     pub(crate) fn too_large(limit: usize) -> Self {
         let message = format!("the body is larger than {limit} bytes");
         Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too_large", message)
     }
 
-    /// 422: the document is wrong; here is everything that is wrong with it.
+    /// 422: the document is invalid, with all its problems.
     pub fn unprocessable(message: impl Into<String>, problems: Vec<Flaw>) -> Self {
         let status = StatusCode::UNPROCESSABLE_ENTITY;
         Self { problems, ..Self::new(status, "unprocessable", message) }
@@ -104,11 +105,11 @@ impl Fault {
 
     /// 408: the body did not arrive in time.
     pub fn too_slow() -> Self {
-        let message = "the body did not arrive in time; nothing of it was used";
+        let message = "the body did not arrive in time; it was not processed";
         Self::new(StatusCode::REQUEST_TIMEOUT, "too_slow", message)
     }
 
-    /// 503: it cannot be done now, so it was not done.
+    /// 503: it cannot be done now and was not done.
     pub fn unavailable(message: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", message)
     }
@@ -123,6 +124,45 @@ impl From<NotReadable> for Fault {
 impl From<NotAudited> for Fault {
     fn from(error: NotAudited) -> Self {
         Self::unavailable(error.to_string())
+    }
+}
+
+impl From<NotChanged> for Fault {
+    fn from(error: NotChanged) -> Self {
+        match error {
+            NotChanged::Store(error) => error.into(),
+            NotChanged::NotActive(_) => Self::unavailable(error.to_string()),
+        }
+    }
+}
+
+impl From<NotAccepted> for Fault {
+    fn from(error: NotAccepted) -> Self {
+        let rejected = match error {
+            NotAccepted::Rejected(rejected) => rejected,
+            NotAccepted::Aborted => return Self::unavailable(error.to_string()),
+        };
+        let message = if rejected.fails_tests {
+            "the document fails its own tests"
+        } else {
+            "the document is not valid"
+        };
+        Self::unprocessable(message, rejected.findings.iter().map(Flaw::of).collect())
+    }
+}
+
+impl Flaw {
+    /// A finding, as programs read it.
+    pub(crate) fn of(finding: &Finding) -> Self {
+        let kind = if finding.is_error() { "" } else { "warning: " };
+        Self {
+            file: None,
+            line: finding.line,
+            column: finding.column,
+            code: finding.code.clone().into_owned(),
+            message: format!("{kind}{}", finding.message),
+            hint: finding.hint.clone(),
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Handlers, by what they are about.
+//! Handlers, by subject.
 
 pub(crate) mod audit;
 pub(crate) mod clock;
@@ -6,7 +6,7 @@ pub(crate) mod events;
 pub(crate) mod freeze;
 pub(crate) mod grants;
 pub(crate) mod input;
-pub mod local;
+pub(crate) mod local;
 pub(crate) mod people;
 pub(crate) mod policies;
 pub(crate) mod servers;

@@ -1,14 +1,14 @@
-//! The admin API: what people and their programs may ask and change over HTTP.
+//! The admin API: what people and their programs may read and change over HTTP.
 //!
-//! One table (`routes.rs`) says of every route its method, path, role, and what goes in and out;
-//! the router, the check of roles and the OpenAPI document are made of it, so that they cannot
-//! differ. Handlers are under `handle/`, by what they are about.
+//! One table (`routes.rs`) defines method, path, role, input and output of every route. The router,
+//! the role check and the OpenAPI document are generated from it, so that they cannot differ.
+//! Handlers are under `handle/`, by subject.
 //!
-//! Invariant: no handler runs before its caller is known as a person with the role of the route;
-//! the token of a grant is nobody's here.
-//! Invariant: a change is written in the audit, with who made it, in the transaction that makes it;
-//! it is in force before the answer says so.
-//! Invariant: no secret is ever answered but a new token, once, to whoever made it.
+//! Invariant: no handler runs before the caller is identified as a person with the role of the
+//! route; the token of a grant is never accepted here.
+//! Invariant: a change and its audit row, with the name of the person, are written in one
+//! transaction; the change is active before the answer is sent.
+//! Invariant: no secret is ever returned except a new token, once, to the person who created it.
 //!
 //! Start at [`Admin`] and [`router`].
 
@@ -16,7 +16,6 @@ mod api;
 mod fault;
 mod handle;
 mod openapi;
-mod people;
 mod query;
 mod reply;
 mod route;
@@ -24,18 +23,9 @@ mod router;
 mod routes;
 mod secret;
 mod streams;
-mod tried;
-mod view;
 
-pub use api::{Admin, Entries, Given, Sessions};
+pub use api::{Admin, Given, Sessions};
 pub use fault::{Fault, Flaw};
-pub use handle::local;
-pub use handle::servers::SPACE as SERVERS;
-pub use people::{People, Person, Role};
 pub use router::router;
 pub use routes::openapi;
 pub use secret::token;
-pub use tried::{Tried, two_seconds};
-pub use view::{
-    FreezeItem, GrantItem, PersonItem, Place, PolicyItem, PolicyText, ServerItem, Stands, View,
-};

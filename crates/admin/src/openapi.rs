@@ -1,4 +1,4 @@
-//! The OpenAPI 3.1 document, made of the table of routes.
+//! The OpenAPI 3.1 document, generated from the table of routes.
 
 use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
@@ -28,20 +28,20 @@ pub(crate) fn document(routes: &[Route]) -> Value {
         "info": {
             "title": "toolgate admin API",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "Every change is audited before it takes effect, and in force when the answer comes.",
+            "description": "Every change is audited before it takes effect, and is active when the response arrives.",
         },
         "security": [{ "person": [] }],
         "paths": paths,
         "components": {
             "schemas": generator.take_definitions(true),
             "responses": { "Error": {
-                "description": "What was not done, and why",
+                "description": "Error",
                 "content": { "application/json": { "schema": error } },
             } },
             "securitySchemes": { "person": {
                 "type": "http",
                 "scheme": "bearer",
-                "description": "The token of a person, never of a grant",
+                "description": "The token of a person; tokens of grants are not accepted",
             } },
         },
     })
@@ -66,7 +66,7 @@ fn operation(route: &Route, generator: &mut SchemaGenerator) -> Value {
         (route.answer.0.to_string()): answer,
         "default": { "$ref": "#/components/responses/Error" },
     });
-    let needs = format!("Needs the role `{}`.", route.role.as_str());
+    let needs = format!("Requires the role `{}`.", route.role.as_str());
     object([
         ("summary", Some(route.summary.into())),
         ("description", Some(needs.into())),
@@ -87,7 +87,7 @@ fn request_body(body: &Body, generator: &mut SchemaGenerator) -> Value {
     json!({ "required": true, "content": content })
 }
 
-/// An object of those members that there are.
+/// An object of the members that are present.
 fn object<const N: usize>(members: [(&str, Option<Value>); N]) -> Value {
     let there = members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Value::Object(there.collect())

@@ -1,15 +1,15 @@
-//! The query of a request: known words only, each once.
+//! The query of a request: only known parameters, each once.
 
 use std::str::FromStr;
 
 use crate::fault::Fault;
 
-/// The parts of a query.
+/// The parameters of a query.
 #[derive(Debug, Default)]
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads a query in which only these words may stand; a misspelt filter must not show all.
+    /// Parses a query with only these parameters: a misspelt filter must not return everything.
     pub(crate) fn read(raw: Option<&str>, known: &[&str]) -> Result<Self, Fault> {
         let pairs: Vec<(String, String)> =
             url::form_urlencoded::parse(raw.unwrap_or_default().as_bytes()).into_owned().collect();
@@ -20,19 +20,19 @@ impl Query {
                 return Err(Fault::bad_request(why));
             }
             if pairs.iter().skip(place + 1).any(|(other, _)| other == name) {
-                return Err(Fault::bad_request(format!("the parameter `{name}` stands twice")));
+                return Err(Fault::bad_request(format!("the parameter `{name}` is given twice")));
             }
         }
         Ok(Self(pairs))
     }
 
-    /// What was given as `name`, if it is not empty.
+    /// The value of `name`, if it is not empty.
     pub(crate) fn text(&self, name: &str) -> Option<&str> {
         let found = self.0.iter().find(|(other, _)| other == name);
         found.map(|(_, value)| value.as_str()).filter(|value| !value.is_empty())
     }
 
-    /// The same, as a number.
+    /// The value of `name` as a number.
     pub(crate) fn number<T: FromStr>(&self, name: &str) -> Result<Option<T>, Fault> {
         let wrong = |text| Fault::bad_request(format!("`{name}` must be a number, not `{text}`"));
         self.text(name).map(|text| text.parse().map_err(|_| wrong(text))).transpose()

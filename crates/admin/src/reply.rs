@@ -1,4 +1,4 @@
-//! Answers of the shapes that every route shares.
+//! Response shapes that all routes share.
 
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -8,15 +8,15 @@ use serde::Serialize;
 use crate::fault::Fault;
 use crate::query::Query;
 
-/// What a handler gives back.
+/// The result of a handler.
 pub(crate) type Answer = Result<Response, Fault>;
 
-/// A part of a list, and how to go on.
+/// A page of a list.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct List<T> {
-    /// What there is.
+    /// The items.
     pub(crate) items: Vec<T>,
-    /// Give it as `after` to get more; null at the end.
+    /// Pass it as `after` to continue; null at the end.
     pub(crate) next: Option<String>,
 }
 
@@ -36,8 +36,8 @@ pub(crate) fn done() -> Answer {
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// A list that is held as a whole: the part that `after` and `limit` ask for. The cursor is the
-/// place of the last item; a list that changes between two parts may skip or repeat some.
+/// A page of a list that is in memory, by `after` and `limit`. The cursor is the index of the last
+/// item; a list that changes between two pages may skip or repeat items.
 pub(crate) fn page<T: Serialize>(items: Vec<T>, query: &Query) -> Answer {
     let from = query.number("after")?.unwrap_or(0);
     let limit = query.number("limit")?.unwrap_or(usize::MAX).max(1);

@@ -1,38 +1,38 @@
-//! What a route is: one row of the table in `routes.rs`.
+//! A route: one row of the table in `routes.rs`.
 
 use axum::routing::MethodFilter;
 use futures_util::future::BoxFuture;
 use schemars::{Schema, SchemaGenerator};
+use toolgate_control::Role;
 
 use crate::api::Ask;
-use crate::people::Role;
 use crate::reply::Answer;
 
 /// One route.
 pub(crate) struct Route {
     pub(crate) method: Verb,
     pub(crate) path: &'static str,
-    /// Who may: at least this role.
+    /// The least role.
     pub(crate) role: Role,
-    /// One line.
+    /// A one-line summary.
     pub(crate) summary: &'static str,
-    /// Words that may stand in the query, and what they mean.
+    /// Query parameters and their descriptions.
     pub(crate) query: &'static [(&'static str, &'static str)],
     pub(crate) body: Option<Body>,
-    /// The status if all is well, and what comes with it.
+    /// The status of a success, and the shape of its body.
     pub(crate) answer: (u16, Option<Shape>),
     pub(crate) handle: fn(Ask) -> BoxFuture<'static, Answer>,
 }
 
-/// What goes in.
+/// The request body.
 pub(crate) enum Body {
-    /// JSON of a shape.
+    /// JSON of this shape.
     Json(Shape),
     /// A policy document, JSON or YAML.
     Document,
 }
 
-/// Writes a schema.
+/// Generates a schema.
 pub(crate) type Shape = fn(&mut SchemaGenerator) -> Schema;
 
 /// The methods in use.
@@ -56,7 +56,7 @@ impl Verb {
         }
     }
 
-    /// As OpenAPI writes it.
+    /// The name in OpenAPI.
     pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Get => "get",

@@ -1,4 +1,4 @@
-//! The router: who comes in, and which handler they reach.
+//! The router: authenticates the person, checks the role and calls the handler.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,10 +23,10 @@ use crate::routes::ROUTES;
 /// The largest body: that of a policy.
 const MAX_BODY: usize = toolgate_policy::MAX_BYTES;
 
-/// How long a body may take to arrive, in all.
+/// How long a body may take to arrive, in total.
 const BODY_READ: Duration = Duration::from_mins(1);
 
-/// Every route of the API, and an answer to all other paths below `/api`.
+/// All routes of the API, and an answer to all other paths below `/api`.
 pub fn router(admin: Arc<Admin>) -> Router {
     let mut router = Router::new().route("/api/{*rest}", any(nothing_here));
     for route in ROUTES {
@@ -41,7 +41,7 @@ pub fn router(admin: Arc<Admin>) -> Router {
 }
 
 async fn nothing_here() -> Fault {
-    Fault::not_found("there is nothing at this path; see /api/v1/openapi.json")
+    Fault::not_found("not found; see /api/v1/openapi.json")
 }
 
 async fn serve(
@@ -66,12 +66,12 @@ async fn answer(
     let Some(who) = admin.person(request.headers()) else {
         let has_one = request.headers().contains_key(header::AUTHORIZATION);
         let why = if has_one { Stranger::BadToken } else { Stranger::NoToken };
-        let strangers = admin.given.gateway.admission().strangers();
+        let strangers = admin.gateway().admission().strangers();
         strangers.refused(Listener::Admin, why, request.extensions().get().copied());
         return Err(Fault::unauthorized());
     };
     if !who.may(route.role) {
-        let strangers = admin.given.gateway.admission().strangers();
+        let strangers = admin.gateway().admission().strangers();
         strangers.refused(Listener::Admin, Stranger::Role, request.extensions().get().copied());
         let needed = route.role.as_str();
         return Err(Fault::forbidden(format!("this needs the role `{needed}`")));
@@ -87,14 +87,14 @@ async fn answer(
     let headers = parts.headers;
     let ask = Ask { admin, who, params, query, body, headers };
     if let Err(fault) = ask.check_person() {
-        let strangers = ask.admin.given.gateway.admission().strangers();
+        let strangers = ask.admin.gateway().admission().strangers();
         strangers.refused(Listener::Admin, Stranger::BadToken, parts.extensions.get().copied());
         return Err(fault);
     }
     (route.handle)(ask).await
 }
 
-/// The body, which has [`BODY_READ`] in all to come.
+/// Reads the body within [`BODY_READ`].
 async fn read(body: Body) -> Result<Bytes, Fault> {
     match timeout(BODY_READ, to_bytes(body, MAX_BODY)).await {
         Ok(Ok(body)) => Ok(body),

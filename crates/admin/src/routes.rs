@@ -1,16 +1,16 @@
-//! The table of routes: method, path, role, what goes in and out, and who handles it.
+//! The table of routes: method, path, role, input, output and handler.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use toolgate_control::Role;
+use toolgate_control::{FreezeItem, GrantItem, PersonItem, PolicyItem, PolicyText, ServerItem};
 
 use crate::api::Ask;
 use crate::handle::{
     audit, clock, events, freeze, grants, local, people, policies, servers, status, tools,
 };
 use crate::openapi::document;
-use crate::people::Role;
 use crate::reply::{Answer, List, ok};
 use crate::route::{Body, Route, Verb};
-use crate::view::{FreezeItem, GrantItem, PersonItem, PolicyItem, PolicyText, ServerItem};
 
 const PAGE: &[(&str, &str)] =
     &[("after", "the `next` of the part before"), ("limit", "at most so many items")];
@@ -64,9 +64,9 @@ macro_rules! routes {
 }
 
 routes! {
-    Get "/api/v1/openapi.json" Viewer "This description"
+    Get "/api/v1/openapi.json" Viewer "This OpenAPI document"
         [&[]] [] 200 [any] describe;
-    Get "/api/v1/status" Viewer "Where it listens, where the audit stands, what is frozen"
+    Get "/api/v1/status" Viewer "Listeners, the state of the audit, and active freezes"
         [&[]] [] 200 [status::Status] status::get;
     Get "/api/v1/servers" Viewer "Servers"
         [PAGE] [] 200 [List<ServerItem>] servers::list;
@@ -76,25 +76,25 @@ routes! {
         [&[]] [] 204 [] servers::remove;
     Post "/api/v1/servers/{name}/test" Admin "Connect to a server and list its tools"
         [&[]] [] 200 [servers::Tested] servers::test;
-    Get "/api/v1/sessions" Viewer "Sessions of programs that have dialled in"
+    Get "/api/v1/sessions" Viewer "Connected sessions"
         [PAGE] [] 200 [List<serde_json::Value>] tools::sessions;
-    Get "/api/v1/tools" Viewer "Tools that servers were heard to have"
+    Get "/api/v1/tools" Viewer "Tools in the last lists of servers"
         [PAGE] [] 200 [List<tools::ToolItem>] tools::list;
     Get "/api/v1/grants" Viewer "Grants"
         [PAGE] [] 200 [List<GrantItem>] grants::list;
-    Post "/api/v1/grants" Admin "Make a grant; its token is shown once, here"
+    Post "/api/v1/grants" Admin "Create a grant; its token is returned only here"
         [&[]] [grants::New] 201 [grants::Made] grants::create;
     Patch "/api/v1/grants/{id}" PolicyManager "Change a grant; anything but its policy needs the role `admin`"
         [&[]] [grants::Changes] 200 [GrantItem] grants::patch;
-    Post "/api/v1/grants/{id}/rotate" Admin "Give a grant a new token; the old one ends at once"
+    Post "/api/v1/grants/{id}/rotate" Admin "Replace the token of a grant; the old one stops working at once"
         [&[]] [] 200 [grants::Made] grants::rotate;
     Delete "/api/v1/grants/{id}" Admin "Revoke a grant"
         [&[]] [] 204 [] grants::revoke;
     Get "/api/v1/people" Viewer "People"
         [PAGE] [] 200 [List<PersonItem>] people::list;
-    Post "/api/v1/people" Admin "Make a person; the token is shown once, here"
+    Post "/api/v1/people" Admin "Create a person; the token is returned only here"
         [&[]] [people::New] 201 [people::Made] people::create;
-    Post "/api/v1/people/{id}/rotate" Admin "Give a person a new token; the old one ends at once"
+    Post "/api/v1/people/{id}/rotate" Admin "Replace the token of a person; the old one stops working at once"
         [&[]] [] 200 [people::Made] people::rotate;
     Delete "/api/v1/people/{id}" Admin "Revoke a person's token"
         [&[]] [] 204 [] people::revoke;
@@ -102,26 +102,26 @@ routes! {
         [PAGE] [] 200 [List<PolicyItem>] policies::list;
     Get "/api/v1/policies/{name}" Viewer "One policy with its document"
         [&[]] [] 200 [PolicyText] policies::get;
-    Put "/api/v1/policies/{name}" PolicyManager "Make a policy, or its next version"
+    Put "/api/v1/policies/{name}" PolicyManager "Create a policy, or its next version"
         [&[]] [document] 200 [PolicyItem] policies::put;
-    Delete "/api/v1/policies/{name}" PolicyManager "Take a policy away that no grant names"
+    Delete "/api/v1/policies/{name}" PolicyManager "Remove a policy that no grant uses"
         [&[]] [] 204 [] policies::remove;
-    Post "/api/v1/policies/{name}/explain" Viewer "What a policy makes of a call, and what is left of its limits"
+    Post "/api/v1/policies/{name}/explain" Viewer "Explain the decision of a policy about a call, with the remaining limits"
         [&[]] [policies::Asked] 200 [any] policies::explained;
-    Get "/api/v1/freeze" Viewer "What is frozen"
+    Get "/api/v1/freeze" Viewer "Active freezes"
         [PAGE] [] 200 [List<FreezeItem>] freeze::list;
-    Post "/api/v1/freeze" Admin "Stop a grant, a server, a session, or everything; 200 with the same id if it is frozen already"
+    Post "/api/v1/freeze" Admin "Freeze a grant, a server, a session, or everything; 200 with the same id if it is frozen already"
         [&[]] [freeze::What] 201 [freeze::Made] freeze::create;
     Delete "/api/v1/freeze/{id}" Admin "End a freeze"
         [&[]] [] 204 [] freeze::end;
-    Put "/api/v1/local" Admin "Take calls without a token again, or no longer"
+    Put "/api/v1/local" Admin "Switch local mode (calls without a token) on or off"
         [&[]] [local::Wish] 200 [local::Wish] local::put;
-    Post "/api/v1/clock/accept" Admin "Take the clock as it is now, after it was far ahead; what was counted stays counted"
+    Post "/api/v1/clock/accept" Admin "Accept the current clock after it was far ahead; counters keep their values"
         [&[]] [clock::Wish] 200 [clock::Accepted] clock::accept;
-    Get "/api/v1/audit" Viewer "Rows of the audit, ascending"
+    Get "/api/v1/audit" Viewer "Audit rows, ascending"
         [AUDIT] [] 200 [List<serde_json::Value>] audit::list;
-    Get "/api/v1/events" Viewer "Rows of the audit as they are written (server-sent events); goes on after Last-Event-ID"
-        [&[("after", "begin after this `seq`")]] [] 200 [] events::stream;
+    Get "/api/v1/events" Viewer "Audit rows as they are written (server-sent events); resumes after Last-Event-ID"
+        [&[("after", "start after this `seq`")]] [] 200 [] events::stream;
 }
 
 /// The OpenAPI document of this table.

@@ -1,9 +1,9 @@
-//! New tokens: `tg_`, 256 random bits, and a checksum by which scanners tell one from a lookalike.
+//! New tokens: `tg_`, 256 random bits, and a checksum that lets scanners recognise them.
 
 use data_encoding::HEXLOWER;
 use toolgate_audit::Hash;
 
-/// How many characters of the checksum are kept.
+/// The length of the checksum in characters.
 const CHECK: usize = 8;
 
 /// The token of these random bits.

@@ -20,12 +20,12 @@ use arc_swap::ArcSwap;
 use jiff::Timestamp;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
-use toolgate_audit::{ArgumentMode, CallId, Draft, Kind as RowKind, Secret, record_arguments};
+use toolgate_audit::{ArgumentHashKey, ArgumentMode, CallId, Draft, RowKind, record_arguments};
 use toolgate_policy::{
     Call, Class, Effect, Identity, Outcome, SessionFacts, UNUSED, Usage, Verdict, decide,
 };
-use toolgate_session::Target;
-use toolgate_store::{Admitted, Answer, Asking, Leg, Store};
+use toolgate_session::CallTarget;
+use toolgate_store::{AdmitOutcome, AdmitRequest, Admitted, RoundKind, Store};
 
 use crate::access::{Access, Grant, InForce};
 use crate::barred::Barred;
@@ -34,7 +34,7 @@ use crate::environment::{Clock, Ids};
 use crate::refused::Refused;
 use crate::reserved::{SESSIONS, TOOLGATE};
 use crate::store_timeout::{PATIENCE, in_time, written_in_time};
-use crate::task_book::Book;
+use crate::task_book::{Book, MAX_OPEN};
 use crate::turns::Turns;
 use judge::Judged;
 
@@ -68,7 +68,7 @@ pub struct Writing {
     /// How much.
     pub mode: ArgumentMode,
     /// The key of the `hashed` mode.
-    pub secret: Secret,
+    pub secret: ArgumentHashKey,
 }
 
 /// Who sends a request, and by what way.
@@ -283,7 +283,7 @@ impl Admission {
     }
 
     /// The secret of the data folder.
-    pub fn secret(&self) -> Secret {
+    pub fn secret(&self) -> ArgumentHashKey {
         self.writing.load().secret.clone()
     }
 
@@ -292,15 +292,15 @@ impl Admission {
     /// The store admits only under the generation that is in force here: a revocation, a policy or
     /// a freeze of a moment ago, in whichever process, is looked up before the call is decided.
     pub async fn admit(&self, wanted: &Arc<Wanted>) -> Result<Admitted, Refused> {
-        self.admit_leg(wanted, Leg::First).await
+        self.admit_leg(wanted, RoundKind::First).await
     }
 
     /// Decides the next leg of a call that was counted before.
     pub(crate) async fn admit_next(&self, wanted: &Arc<Wanted>) -> Result<Admitted, Refused> {
-        self.admit_leg(wanted, Leg::Next).await
+        self.admit_leg(wanted, RoundKind::Next).await
     }
 
-    async fn admit_leg(&self, wanted: &Arc<Wanted>, leg: Leg) -> Result<Admitted, Refused> {
+    async fn admit_leg(&self, wanted: &Arc<Wanted>, leg: RoundKind) -> Result<Admitted, Refused> {
         let call_id = wanted.call_id;
         for _ in 0..LOOKS {
             let access = self.access.load_full();
@@ -316,9 +316,9 @@ impl Admission {
                 return Err(refused);
             }
             let Judged { draft, so_far } = self.judge(&wanted).await?;
-            let asking = Asking {
+            let asking = AdmitRequest {
                 draft,
-                leg,
+                round: leg,
                 generation: access.generation,
                 decide: Box::new({
                     let wanted = Arc::clone(&wanted);
@@ -329,20 +329,22 @@ impl Admission {
             let answer = in_time(|| self.store.admit(asking), &self.clock).await;
             drop(place);
             match answer {
-                Ok(Answer::Admitted(admitted)) => return Ok(admitted),
-                Ok(Answer::Refused(verdict)) => return Err(Refused::by_policy(call_id, &verdict)),
-                Ok(Answer::Held(verdict)) => {
+                Ok(AdmitOutcome::Admitted(admitted)) => return Ok(admitted),
+                Ok(AdmitOutcome::Refused(verdict)) => {
+                    return Err(Refused::by_policy(call_id, &verdict));
+                }
+                Ok(AdmitOutcome::Held(verdict)) => {
                     let refused = Refused::held(call_id, &verdict);
                     self.write_denial(&wanted, &refused).await?;
                     return Err(refused);
                 }
-                Ok(Answer::Stale) => {
+                Ok(AdmitOutcome::Stale) => {
                     let refreshed = timeout(PATIENCE, self.refresh()).await;
                     let refreshed = refreshed.unwrap_or_else(|_| Err("it takes too long".into()));
                     refreshed.map_err(|why| Refused::not_audited(call_id, &why))?;
                 }
                 // A new call waits for nothing; a leg may have come too late.
-                Ok(Answer::NotWaiting) => break,
+                Ok(AdmitOutcome::NotWaiting) => break,
                 Err(error) => return Err(Refused::not_audited(call_id, &error.to_string())),
             }
         }
@@ -359,7 +361,7 @@ impl Admission {
         let (tell, told) = oneshot::channel();
         // Whoever asked may be gone.
         let look = Box::new(|usage: &dyn Usage, now: Timestamp| drop(tell.send(look(usage, now))));
-        let looked = timeout(PATIENCE, self.store.look(self.clock.now(), look)).await;
+        let looked = timeout(PATIENCE, self.store.read_usage(self.clock.now(), look)).await;
         let slow = format!("the store has not answered for {} s", PATIENCE.as_secs());
         looked.map_err(|_| slow)?.map_err(|error| error.to_string())?;
         told.await.map_err(|_| "the store gave no answer".to_owned())
@@ -389,6 +391,16 @@ impl Admission {
         let verdict = wanted.verdict_on_name(self.clock.now());
         self.access.load().frozen.stops(label, server).is_some()
             || matches!(verdict.effect, Effect::Deny | Effect::Hide)
+    }
+
+    /// The grant has as many open tasks as it may have, so that no call of it may create another.
+    /// The policy is asked about the name first; either way the refusal is recorded.
+    pub async fn too_many_tasks(&self, wanted: &Wanted) -> Refused {
+        let refused = Refused::too_many_tasks(wanted.call_id, MAX_OPEN);
+        match self.unroutable(wanted, refused.code(), refused.said()).await {
+            Ok(()) => refused,
+            Err(other) => other,
+        }
     }
 
     /// The call goes nowhere, for the reason given; that is written down. The policy has the first
@@ -564,7 +576,7 @@ impl Sender {
 
 impl Called {
     /// What is known of the session that a call goes to.
-    pub fn of(target: &Target) -> Self {
+    pub fn of(target: &CallTarget) -> Self {
         Self {
             id: Arc::clone(&target.session_id),
             kind: target.kind.clone(),

@@ -222,7 +222,7 @@ impl Outbound {
     }
 
     /// A notification or an answer, which never has a permit.
-    pub fn word(body: Bytes, heads: Heads, closed: Closed) -> Result<Self, Uncleared> {
+    pub fn notification(body: Bytes, heads: Heads, closed: Closed) -> Result<Self, Uncleared> {
         Self::new(body, false, heads, Clearance::Closed(closed))
     }
 

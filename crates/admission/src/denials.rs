@@ -3,7 +3,7 @@
 //!
 //! Invariant: nothing that they have sent is written anywhere; only their address is.
 //! Invariant: strangers decide neither how much memory this takes nor how many rows and lines it
-//! gives (`toolgate_audit::Refusals`), and nobody waits for a row.
+//! gives (`toolgate_audit::AuthFailureCounter`), and nobody waits for a row.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -14,7 +14,7 @@ use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
-use toolgate_audit::{Draft, Refusal, Refusals};
+use toolgate_audit::{AuthFailure, AuthFailureCounter, Draft};
 use toolgate_store::Store;
 
 use crate::environment::Clock;
@@ -56,7 +56,7 @@ pub struct Strangers {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     counts: Family<Labels, Counter>,
-    minute: Mutex<Refusals>,
+    minute: Mutex<AuthFailureCounter>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
@@ -115,7 +115,7 @@ impl Strangers {
         let (listener, reason) = (listener.as_str(), why.as_str());
         self.counts.get_or_create(&Labels { listener, reason }).inc();
         let (now, peer) = (self.clock.now(), peer.map(|Peer(peer)| peer.to_canonical()));
-        let refusal = Refusal { listener, reason, peer };
+        let refusal = AuthFailure { listener, reason, peer };
         let (due, row) = {
             let mut minute = self.minute.lock();
             (minute.due(now), minute.refused(refusal, now))
@@ -140,8 +140,8 @@ impl Strangers {
         self.tell(due);
     }
 
-    fn tell(&self, due: Vec<(Refusal, u64, Draft)>) {
-        for (Refusal { listener, reason, peer }, count, row) in due {
+    fn tell(&self, due: Vec<(AuthFailure, u64, Draft)>) {
+        for (AuthFailure { listener, reason, peer }, count, row) in due {
             let peer = Shown(peer);
             tracing::warn!(listener, reason, %peer, count, "more requests were refused");
             self.write(row);

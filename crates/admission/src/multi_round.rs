@@ -1,16 +1,17 @@
-//! Legs: a call that takes several requests of its client, admitted and written down as one.
+//! Multi-round calls: a call that takes several requests of its client is admitted and recorded as
+//! one.
 //!
-//! In protocol 2026-07-28 a call that needs an answer of its client ends a request and goes on with
-//! the next one. Whoever talks to the client says so here ([`Legs`]), and whoever forwards the call
-//! ([`Ticking`]) ends the leg in the audit and has the next one decided.
+//! In protocol 2026-07-28 a call that needs an answer of its client ends a request and continues
+//! with the next one. The side of the client reports that here ([`Legs`]); the pipeline
+//! ([`AuditedCall`]) ends the round in the audit and has the next one decided.
 //!
-//! Invariant: between two legs nothing that the client says reaches the server.
+//! Invariant: between two rounds nothing that the client sends reaches the server.
 
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot};
 use toolgate_audit::{Effect, Outcome};
-use toolgate_store::{Ending, Permit, Ticket};
+use toolgate_store::{Completion, Permit, Ticket};
 
 use crate::admit::{Admission, Sender, Wanted};
 use crate::clearance::Heads;
@@ -28,7 +29,7 @@ pub struct Legs {
 }
 
 /// The other end.
-pub type Steps = mpsc::UnboundedReceiver<Step>;
+pub type Rounds = mpsc::UnboundedReceiver<Step>;
 
 /// What happens between legs.
 pub enum Step {
@@ -47,6 +48,14 @@ pub struct Retry {
     pub permit: Permit,
 }
 
+/// The other end of a call in several rounds.
+pub struct MultiRound {
+    /// Its rounds, for the pipeline.
+    pub rounds: Rounds,
+    /// What the link needs of it.
+    pub newer: Newer,
+}
+
 /// What only a request of protocol 2026-07-28 has.
 pub struct Newer {
     /// Its client's next requests, which go on with it.
@@ -55,21 +64,22 @@ pub struct Newer {
     pub heads: Heads,
 }
 
-/// A call that was admitted, and the duty to say how each leg of it ended.
-pub struct Ticking {
-    /// What decides its next requests.
-    pub admission: Arc<Admission>,
+/// An admitted call, and the duty to record how each round of it ended.
+pub(crate) struct AuditedCall<'a> {
+    /// Decides its next requests.
+    admission: &'a Admission,
     /// The call, as its last request was decided.
-    pub wanted: Arc<Wanted>,
-    /// None between two legs.
-    pub ticket: Option<Ticket>,
+    wanted: Arc<Wanted>,
+    /// `None` between two rounds.
+    ticket: Option<Ticket>,
 }
 
 /// The two ends of one call, which came with these `Mcp-Param-*` headers.
-pub fn legs(heads: Heads) -> (Legs, (Steps, Newer)) {
-    let (tell, steps) = mpsc::unbounded_channel();
+pub fn legs(heads: Heads) -> (Legs, MultiRound) {
+    let (tell, rounds) = mpsc::unbounded_channel();
     let (retry, retries) = mpsc::unbounded_channel();
-    (Legs { steps: tell, retries: retry }, (steps, Newer { retries, heads }))
+    let newer = Newer { retries, heads };
+    (Legs { steps: tell, retries: retry }, MultiRound { rounds, newer })
 }
 
 // === impl Legs ===
@@ -96,23 +106,27 @@ impl Legs {
     }
 }
 
-// === impl Ticking ===
+// === impl AuditedCall ===
 
-impl Ticking {
+impl<'a> AuditedCall<'a> {
+    pub(crate) fn new(admission: &'a Admission, wanted: &Arc<Wanted>, ticket: Ticket) -> Self {
+        Self { admission, wanted: Arc::clone(wanted), ticket: Some(ticket) }
+    }
+
     /// Does what a step demands.
-    pub async fn take(&mut self, step: Step) {
+    pub(crate) async fn take(&mut self, step: Step) {
         match step {
             Step::Asks(done) => {
                 if let Some(ticket) = self.ticket.take() {
                     let (outcome, now) = (Outcome::InputRequired, self.admission.now());
-                    let ending = Ending::new(outcome, Effect::Unknown, now);
+                    let ending = Completion::new(outcome, Effect::Unknown, now);
                     // The next leg finds the call only if this is written by then.
                     if let Err(error) = finish_in_time(ticket, ending).await {
-                        tracing::error!(%error, "the end of a leg is not written yet");
+                        tracing::error!(%error, "the end of a round is not recorded yet");
                     }
                 }
                 if done.send(()).is_err() {
-                    tracing::trace!("whoever asked is gone");
+                    tracing::trace!("the client is gone");
                 }
             }
             Step::GoesOn(sender, decided) => {
@@ -128,20 +142,22 @@ impl Ticking {
         }
     }
 
-    /// Waits for the leg that is to hear how the call ended; none if it never comes.
-    pub async fn last_leg(mut self, steps: Option<Steps>) -> Option<(Ticket, Arc<Wanted>)> {
-        let mut steps = steps;
+    /// Waits for the round that learns how the call ended; `None` if it never comes.
+    pub(crate) async fn last_round(
+        mut self,
+        mut rounds: Option<Rounds>,
+    ) -> Option<(Ticket, Arc<Wanted>)> {
         while self.ticket.is_none() {
-            let step = steps.as_mut()?.recv().await?;
+            let step = rounds.as_mut()?.recv().await?;
             self.take(step).await;
         }
         Some((self.ticket?, self.wanted))
     }
 }
 
-/// The next step; never, if there are no legs.
-pub async fn next(steps: &mut Option<Steps>) -> Step {
-    if let Some(all) = steps
+/// The next step; never, if the call has one round.
+pub(crate) async fn next(rounds: &mut Option<Rounds>) -> Step {
+    if let Some(all) = rounds
         && let Some(step) = all.recv().await
     {
         return step;

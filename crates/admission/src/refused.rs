@@ -111,6 +111,16 @@ impl Refused {
         Self::new("upstream_unavailable", text, call_id)
     }
 
+    /// The grant has as many open tasks as it may have.
+    pub(crate) fn too_many_tasks(call_id: CallId, max: usize) -> Self {
+        let text = format!(
+            "[UPSTREAM] your grant has {max} tasks that have not ended, which is the limit, so \
+             nothing was sent. Cancel tasks that you do not need (`tasks/cancel`), or ask for the \
+             state of those that may be done (`tasks/get`), and repeat the call"
+        );
+        Self::new("upstream_unavailable", text, call_id)
+    }
+
     /// The same of a call of which a part was sent before.
     #[must_use]
     pub fn of_further_round(mut self) -> Self {

@@ -6,7 +6,7 @@
 use aws_lc_rs::aead::{AES_256_GCM_SIV, Aad, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use aws_lc_rs::hmac;
 use data_encoding::HEXLOWER;
-use toolgate_audit::Secret;
+use toolgate_audit::ArgumentHashKey;
 
 /// What the key is for, so that it is good for nothing else.
 pub const STATES: &[u8] = b"toolgate requestState 1";
@@ -18,7 +18,7 @@ pub struct Seal(LessSafeKey);
 
 impl Seal {
     /// With a key that follows from the data folder's secret.
-    pub fn new(secret: &Secret, purpose: &[u8]) -> Option<Self> {
+    pub fn new(secret: &ArgumentHashKey, purpose: &[u8]) -> Option<Self> {
         let key = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &secret.0), purpose);
         let key = UnboundKey::new(&AES_256_GCM_SIV, key.as_ref()).ok()?;
         Some(Self(LessSafeKey::new(key)))
@@ -54,12 +54,12 @@ mod tests {
 
     #[test]
     fn what_is_sealed_opens_for_its_owner_and_only_whole() {
-        let seal = Seal::new(&Secret([7; 32]), STATES).unwrap();
+        let seal = Seal::new(&ArgumentHashKey([7; 32]), STATES).unwrap();
         let sealed = seal.close("some state", [1; 10]).unwrap();
         assert_eq!(seal.open(&sealed).as_deref(), Some("some state"));
         assert!(!sealed.contains("some"));
-        assert_eq!(Seal::new(&Secret([8; 32]), STATES).unwrap().open(&sealed), None);
-        assert_eq!(Seal::new(&Secret([7; 32]), TASKS).unwrap().open(&sealed), None);
+        assert_eq!(Seal::new(&ArgumentHashKey([8; 32]), STATES).unwrap().open(&sealed), None);
+        assert_eq!(Seal::new(&ArgumentHashKey([7; 32]), TASKS).unwrap().open(&sealed), None);
         for at in 0..sealed.len() {
             let mut other: Vec<char> = sealed.chars().collect();
             other[at] = if other[at] == '0' { '1' } else { '0' };

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout, timeout_at};
 use toolgate_audit::{Effect, Outcome};
-use toolgate_store::{Answer, Ending, Fault, FaultKind, NotAudited, Ticket};
+use toolgate_store::{AdmitOutcome, Completion, NotAudited, StoreError, StoreErrorKind, Ticket};
 
 use crate::environment::Clock;
 
@@ -20,9 +20,9 @@ pub const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What the store answers, if it does so in time. It may write while it is being asked.
 pub(crate) async fn in_time(
-    ask: impl FnOnce() -> Pin<Box<dyn Future<Output = Result<Answer, NotAudited>> + Send>>,
+    ask: impl FnOnce() -> Pin<Box<dyn Future<Output = Result<AdmitOutcome, NotAudited>> + Send>>,
     clock: &Arc<dyn Clock>,
-) -> Result<Answer, NotAudited> {
+) -> Result<AdmitOutcome, NotAudited> {
     let until = Instant::now() + PATIENCE;
     let mut answer = ask();
     if Instant::now() < until
@@ -32,9 +32,9 @@ pub(crate) async fn in_time(
     }
     let clock = Arc::clone(clock);
     tokio::spawn(async move {
-        if let Ok(Answer::Admitted(admitted)) = answer.await {
+        if let Ok(AdmitOutcome::Admitted(admitted)) = answer.await {
             let (_never_used, ticket) = admitted.split();
-            let mut ending = Ending::new(Outcome::Unavailable, Effect::NotStarted, clock.now());
+            let mut ending = Completion::new(Outcome::Unavailable, Effect::NotStarted, clock.now());
             ending.error_code = Some("not_audited".into());
             ticket.finish(ending);
         }
@@ -44,7 +44,7 @@ pub(crate) async fn in_time(
 
 /// Tells how a call, or a leg of it, ended, and waits until that is written. It is written in the
 /// end also if nobody waits for it any more.
-pub async fn finish_in_time(ticket: Ticket, ending: Ending) -> Result<(), NotAudited> {
+pub async fn finish_in_time(ticket: Ticket, ending: Completion) -> Result<(), NotAudited> {
     written_in_time(async { ticket.finish_written(ending).await.map(drop) }).await
 }
 
@@ -57,5 +57,5 @@ pub async fn written_in_time(
 
 fn too_slow() -> NotAudited {
     let why = format!("the store has not answered for {} s", PATIENCE.as_secs());
-    NotAudited(Fault::new(FaultKind::Busy, why))
+    NotAudited(StoreError::new(StoreErrorKind::Busy, why))
 }

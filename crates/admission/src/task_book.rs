@@ -1,8 +1,10 @@
-//! Which grant's calls created which tasks, and who waits for a task to end.
+//! Which grant's calls created which tasks, and which calls are open until their task ends.
 //!
-//! Invariant: a grant has at most [`MAX_TASKS`] entries; its own oldest one makes room for the next,
-//! so that no grant pushes out what another one has.
-//! Invariant: an entry that goes away ends the calls that wait for its task.
+//! Invariant: a grant has at most [`MAX_TASKS`] entries of its own. Its oldest entry without an open
+//! call makes room for the next one; an entry with an open call is never evicted.
+//! Invariant: a grant with [`MAX_OPEN`] open tasks starts no further call that could create one.
+//!
+//! Start at [`Book::create`] and [`Book::is_full`].
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -11,20 +13,40 @@ use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolgate_json::{members, peek, text};
+
+mod heard;
+
+pub use heard::Heard;
 
 /// How many tasks of one grant are remembered.
 const MAX_TASKS: usize = 10_000;
-/// How many open calls may have created a task of the same id.
-const MAX_CALLS: usize = 1_000;
+/// How many tasks of one grant may be open.
+pub const MAX_OPEN: usize = 1_000;
 
 /// All tasks that are remembered.
 #[derive(Default)]
 pub struct Book {
     state: Mutex<State>,
+    /// How many tasks of each grant are open.
+    open_of: Arc<Mutex<HashMap<Arc<str>, usize>>>,
     /// The calls whose tasks have not ended.
     pub(crate) open: TaskTracker,
     pub(crate) stopping: CancellationToken,
+}
+
+/// One open task of a grant; dropped when the task ends.
+pub(crate) struct Place {
+    open_of: Arc<Mutex<HashMap<Arc<str>, usize>>>,
+    grant: Arc<str>,
+}
+
+/// Why the book does not follow a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotFollowed {
+    /// An open call of another grant has created a task of this id.
+    Taken,
+    /// Every task that the book remembers for the grant is open.
+    Full,
 }
 
 #[derive(Default)]
@@ -52,22 +74,10 @@ struct Entry {
 struct Call {
     /// The agent session that made it.
     session: u64,
+    /// Closed when the call has ended.
     tell: mpsc::UnboundedSender<Heard>,
     /// Whether its result must be recorded before the agent sees it.
     watched: bool,
-}
-
-/// What was heard of a task.
-#[derive(Debug, Clone, Default)]
-pub struct Heard {
-    /// Its state.
-    pub(crate) status: Option<String>,
-    /// The result of its call, raw JSON.
-    pub result: Option<String>,
-    /// How long it will be kept from now on.
-    pub(crate) ttl_ms: Option<u64>,
-    /// Dropped once what was heard is recorded.
-    pub recorded: Option<mpsc::Sender<()>>,
 }
 
 /// Whose a task is.
@@ -81,34 +91,10 @@ pub enum Whose {
     Unknown,
 }
 
-impl Heard {
-    /// What an answer about the task `own` tells of its call.
-    pub fn of_answer(own: &str, result: &str, wants_result: bool) -> Option<Self> {
-        if wants_result {
-            return Some(Self { result: Some(result.to_owned()), ..Self::default() });
-        }
-        let task = peek(result, &["task"]).ok().flatten().unwrap_or(result);
-        let named = peek(task, &["taskId"]).ok().flatten().and_then(text);
-        named.is_none_or(|named| *named == *own).then(|| Self::of(task))
-    }
-
-    /// What is said of a task.
-    pub fn of(task: &str) -> Self {
-        let [status, old, new, result] =
-            members(task, ["status", "ttl", "ttlMs", "result"]).unwrap_or_default();
-        Self {
-            status: status.and_then(text).map(std::borrow::Cow::into_owned),
-            result: result.filter(|raw| raw.starts_with('{')).map(str::to_owned),
-            ttl_ms: new.or(old).and_then(|raw| raw.parse().ok()),
-            recorded: None,
-        }
-    }
-}
-
 impl Book {
-    /// A call of `grant` has created a task. What is heard of it from now on; none if the task
-    /// belongs to a call of another grant which is still open. That is asked only where one number
-    /// space is `shared` by all: other servers number the tasks of each agent session anew.
+    /// A call of `grant` has created a task; receives what is told about it from now on. A task of
+    /// another grant's open call is refused only where one number space is `shared` by all: other
+    /// servers number the tasks of each agent session anew.
     pub fn create(
         &self,
         grant: &Arc<str>,
@@ -116,25 +102,33 @@ impl Book {
         session: u64,
         watched: bool,
         shared: bool,
-    ) -> Option<mpsc::UnboundedReceiver<Heard>> {
+    ) -> Result<mpsc::UnboundedReceiver<Heard>, NotFollowed> {
         let task: Task = (server.into(), own.into());
         let mut state = self.state.lock();
         if shared {
-            let is_taken = |entry: &Entry| entry.grant != *grant && !entry.calls.is_empty();
+            let is_taken = |entry: &Entry| entry.grant != *grant && entry.is_open();
             if state.all.get(&task).is_some_and(|all| all.iter().any(is_taken)) {
-                return None;
+                return Err(NotFollowed::Taken);
             }
             // The server has used the id again: what it named for others is over.
             state.remove_others(&task, grant);
         }
         let (tell, heard) = mpsc::unbounded_channel();
-        state.with_entry(grant, task, session, |entry| {
-            if entry.calls.len() >= MAX_CALLS {
-                entry.calls.remove(0);
-            }
-            entry.calls.push(Call { session, tell, watched });
-        });
-        Some(heard)
+        let entry = state.entry(grant, task, session).ok_or(NotFollowed::Full)?;
+        entry.calls.retain(|call| !call.tell.is_closed());
+        entry.calls.push(Call { session, tell, watched });
+        Ok(heard)
+    }
+
+    /// Whether a grant has as many open tasks as it may have.
+    pub fn is_full(&self, grant: &str) -> bool {
+        self.open_of.lock().get(grant).is_some_and(|open| *open >= MAX_OPEN)
+    }
+
+    /// A task of `grant` is open until the place is dropped.
+    pub(crate) fn place(&self, grant: &Arc<str>) -> Place {
+        *self.open_of.lock().entry(Arc::clone(grant)).or_default() += 1;
+        Place { open_of: Arc::clone(&self.open_of), grant: Arc::clone(grant) }
     }
 
     /// A grant has named a task that it was shown before. False if only other grants have a task of
@@ -146,7 +140,8 @@ impl Book {
         if holders.is_some_and(|all| all.iter().all(|entry| entry.grant != *grant)) {
             return false;
         }
-        state.with_entry(grant, task, session, |_| {});
+        // Without room the task still answers to its id; lists leave it out.
+        state.entry(grant, task, session);
         true
     }
 
@@ -175,19 +170,23 @@ impl Book {
         all.is_some_and(|all| all.iter().any(is_watched))
     }
 
-    /// An agent session of `grant` has heard something of a task.
-    pub fn hear(&self, (grant, session): (&str, u64), server: &str, own: &str, heard: &Heard) {
+    /// Tells the open calls of `grant` about their task; false if none of them is open here.
+    pub(crate) fn hear(
+        &self,
+        (grant, session): (&str, u64),
+        server: &str,
+        own: &str,
+        heard: &Heard,
+    ) -> bool {
         let state = self.state.lock();
         let all = state.all.get(&(server.into(), own.into()));
         let Some(entry) = all.into_iter().flatten().find(|entry| *entry.grant == *grant) else {
-            return;
+            return false;
         };
         // A task of another agent session is meant only if this one has none of that id.
         let has_own = entry.calls.iter().any(|call| call.session == session);
-        for call in entry.calls.iter().filter(|call| !has_own || call.session == session) {
-            // A call that has ended meanwhile wants to hear nothing.
-            drop(call.tell.send(heard.clone()));
-        }
+        let meant = entry.calls.iter().filter(|call| !has_own || call.session == session);
+        meant.fold(false, |told, call| call.tell.send(heard.clone()).is_ok() || told)
     }
 
     /// The calls of `grant` that have ended wait for the task no more.
@@ -207,47 +206,58 @@ impl Book {
     }
 }
 
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut open_of = self.open_of.lock();
+        if let Some(open) = open_of.get_mut(&self.grant) {
+            *open -= 1;
+            if *open == 0 {
+                open_of.remove(&self.grant);
+            }
+        }
+    }
+}
+
+impl Entry {
+    /// Whether a call that created the task has not ended.
+    fn is_open(&self) -> bool {
+        self.calls.iter().any(|call| !call.tell.is_closed())
+    }
+}
+
 // === impl State ===
 
 impl State {
-    /// Changes the entry of a grant's task, which is made if it is new.
-    fn with_entry(
-        &mut self,
-        grant: &Arc<str>,
-        task: Task,
-        session: u64,
-        change: impl FnOnce(&mut Entry),
-    ) {
-        let all = self.all.entry(task.clone()).or_default();
-        if let Some(entry) = all.iter_mut().find(|entry| entry.grant == *grant) {
-            entry.session = session;
-            return change(entry);
+    /// The entry of a grant's task, which is made if it is new; `None` if there is no room for it.
+    fn entry(&mut self, grant: &Arc<str>, task: Task, session: u64) -> Option<&mut Entry> {
+        let is_own = |entry: &Entry| entry.grant == *grant;
+        if !self.all.get(&task).is_some_and(|all| all.iter().any(is_own)) {
+            self.make_room(grant)?;
+            let place = self.next;
+            self.next += 1;
+            let entry = Entry { grant: Arc::clone(grant), place, session, calls: Vec::new() };
+            self.all.entry(task.clone()).or_default().push(entry);
+            self.by_grant.entry(Arc::clone(grant)).or_default().insert(place, task.clone());
         }
-        let place = self.next;
-        self.next += 1;
-        let mut entry = Entry { grant: Arc::clone(grant), place, session, calls: Vec::new() };
-        change(&mut entry);
-        all.push(entry);
-        self.make_room(grant);
-        self.by_grant.entry(Arc::clone(grant)).or_default().insert(place, task);
+        let entry = self.all.get_mut(&task)?.iter_mut().find(|entry| entry.grant == *grant)?;
+        entry.session = session;
+        Some(entry)
     }
 
-    /// The oldest task that no call waits for makes room, or else the oldest.
-    fn make_room(&mut self, grant: &Arc<str>) {
+    /// Evicts the oldest task of a grant that has no open call, if the grant has too many; `None` if
+    /// all of them are open.
+    fn make_room(&mut self, grant: &Arc<str>) -> Option<()> {
         let Some(tasks) = self.by_grant.get(grant).filter(|tasks| tasks.len() >= MAX_TASKS) else {
-            return;
+            return Some(());
         };
         let is_over = |(place, task): &(&u64, &Task)| {
             let all = self.all.get(*task);
-            all.into_iter().flatten().all(|entry| entry.place != **place || entry.calls.is_empty())
+            all.into_iter().flatten().all(|entry| entry.place != **place || !entry.is_open())
         };
-        let out = tasks.iter().find(is_over).or_else(|| tasks.iter().next());
-        if let Some((place, task)) = out.map(|(place, task)| (*place, task.clone())) {
-            self.remove(&task, place);
-            if let Some(tasks) = self.by_grant.get_mut(grant) {
-                tasks.remove(&place);
-            }
-        }
+        let (place, task) = tasks.iter().find(is_over).map(|(at, task)| (*at, task.clone()))?;
+        self.remove(&task, place);
+        self.by_grant.get_mut(grant)?.remove(&place);
+        Some(())
     }
 
     fn remove_others(&mut self, task: &Task, grant: &Arc<str>) {
@@ -268,3 +278,6 @@ impl State {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,7 @@
-//! What of a call's arguments is written: names always, values only as far as the mode says.
+//! Selects what is recorded of a call's arguments: names always, values depending on the mode.
 //!
 //! Invariant: in `keys` mode no value, nor anything computed from one, is in the result.
-//! Invariant: lists are bounded; an agent cannot swell the audit with names.
+//! Invariant: lists are bounded; an agent cannot bloat the audit with names.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, marker::PhantomData, sync::Arc};
 
@@ -15,19 +15,19 @@ use serde_json::value::RawValue;
 use sha2::Sha256;
 use toolgate_json::{canonical, push_quoted};
 
-/// At most so many names are written, each of at most so many bytes.
+/// The maximum number of recorded names, and the maximum bytes of each.
 const NAMES: usize = 64;
 const NAME: usize = 128;
 
-/// How much of the arguments is written.
+/// How much of the arguments is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ArgumentMode {
-    /// The names alone.
+    /// Only the names.
     #[default]
     Keys,
-    /// Also the values at paths that active policies name.
+    /// Also the values at paths that active policies refer to.
     Facts,
-    /// Also an HMAC of each value: who knows a value can look for it, nobody can guess one.
+    /// Also an HMAC of each value: a known value can be searched for, but not guessed.
     Hashed,
     /// Also all values, as canonical JSON.
     Full,
@@ -35,7 +35,7 @@ pub enum ArgumentMode {
 
 /// The key of the `hashed` mode.
 #[derive(Clone)]
-pub struct Secret(pub [u8; 32]);
+pub struct ArgumentHashKey(pub [u8; 32]);
 
 /// A path of the policy language below `args`: `args.a.b`, `args.items[0].x`, `args."a.b"`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -52,20 +52,20 @@ enum Step {
     Every,
 }
 
-/// What is written.
+/// What is recorded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Arguments {
+pub struct RecordedArguments {
     /// For `argument_keys`: a JSON list of names, sorted.
     pub keys: Option<Arc<str>>,
     /// For `arguments`: JSON, by mode.
     pub values: Option<Arc<str>>,
 }
 
-/// The most bytes of `argument_keys`: a name with many escapes is longer than it looks.
+/// The maximum bytes of `argument_keys`: a name with many escapes is longer than it looks.
 const KEYS: usize = 4 * 1024;
 
-/// The members of an object whose names come first, and how many it has in all. An agent may send
-/// hundreds of thousands, of which no more are held than are written.
+/// The first members of an object by name, and the total number. An agent may send hundreds of
+/// thousands; only those that are recorded are held.
 #[derive(Debug, Default)]
 struct Members<'a> {
     first: BTreeMap<Cow<'a, str>, &'a RawValue>,
@@ -130,15 +130,15 @@ fn member<'a>(raw: &'a str, name: &str) -> Option<&'a RawValue> {
     deserializer.deserialize_map(Find(name, PhantomData)).ok().flatten()
 }
 
-/// What to write of raw JSON arguments. Arguments that are no JSON object leave nothing.
+/// Selects what to record of raw JSON arguments; nothing if they are not a JSON object.
 pub fn record_arguments(
     mode: ArgumentMode,
     arguments: &str,
     paths: &[FactPath],
-    secret: &Secret,
-) -> Arguments {
+    secret: &ArgumentHashKey,
+) -> RecordedArguments {
     let Ok(members) = serde_json::from_str::<Members<'_>>(arguments) else {
-        return Arguments::default();
+        return RecordedArguments::default();
     };
     let values = match mode {
         ArgumentMode::Keys => None,
@@ -146,7 +146,7 @@ pub fn record_arguments(
         ArgumentMode::Hashed => Some(hashed(&members, secret)),
         ArgumentMode::Full => canonical(arguments).ok(),
     };
-    Arguments { keys: Some(names(&members).into()), values: values.map(Into::into) }
+    RecordedArguments { keys: Some(names(&members).into()), values: values.map(Into::into) }
 }
 
 fn names(members: &Members<'_>) -> String {
@@ -238,7 +238,7 @@ fn at(raw: &str, steps: &[Step], out: &mut Vec<String>) {
     }
 }
 
-fn hashed(members: &Members<'_>, secret: &Secret) -> String {
+fn hashed(members: &Members<'_>, secret: &ArgumentHashKey) -> String {
     let mut out = String::from("{");
     for (place, (name, value)) in members.first.iter().enumerate() {
         if place > 0 {
@@ -253,13 +253,13 @@ fn hashed(members: &Members<'_>, secret: &Secret) -> String {
     out
 }
 
-impl Secret {
-    /// HMAC-SHA-256 over the name, a zero byte and the value as canonical JSON; to look for a
+impl ArgumentHashKey {
+    /// HMAC-SHA-256 over the name, a zero byte and the value as canonical JSON; to search for a
     /// known value.
     pub fn digest(&self, name: &str, value: &str) -> [u8; 32] {
         let canonical = canonical(value);
         let value = canonical.as_deref().unwrap_or(value);
-        // A key of any length is fine for HMAC.
+        // HMAC accepts a key of any length.
         let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&self.0) else { return [0; 32] };
         mac.update(name.as_bytes());
         mac.update(&[0]);
@@ -268,14 +268,14 @@ impl Secret {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for ArgumentHashKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret")
+        f.write_str("ArgumentHashKey")
     }
 }
 
 impl FactPath {
-    /// Reads a path; `None` if it is not one below `args`.
+    /// Parses a path; `None` if it is not below `args`.
     pub fn parse(text: &str) -> Option<Self> {
         let mut rest = text.strip_prefix("args")?;
         let mut steps = Vec::new();

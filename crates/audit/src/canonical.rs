@@ -5,13 +5,13 @@
 //! * `time` is RFC 3339 in UTC with six decimal places.
 //! * `call_id`, `fingerprint` and `policy_hash` are lower-case hex, `call_id` with hyphens.
 //! * `seq`, `policy_version`, `upstream_ms`, `total_ms`, `count` are integers.
-//! * `argument_keys` and `arguments` stand as the JSON they are.
+//! * `argument_keys` and `arguments` are embedded as JSON.
 //! * `counters` is a list of `{"after":…,"before":…,"counter":…}`, amounts as exact numbers;
 //!   absent when empty.
-//! * Strings are escaped as RFC 8785 says.
+//! * Strings are escaped according to RFC 8785.
 //!
 //! Invariant: two different rows never have the same canonical form. For that, `argument_keys` and
-//! `arguments` must be JSON, which [`embeddable`] checks for whoever reads rows back.
+//! `arguments` must be JSON, which [`embeddable`] checks when rows are read.
 
 use data_encoding::HEXLOWER;
 use serde_json::value::RawValue;
@@ -22,12 +22,12 @@ use crate::{CounterChange, Draft, Hash, Row};
 /// The version of the canonical form that is written.
 pub const VERSION: u64 = 1;
 
-/// Whether the text can stand in the canonical form as it is.
+/// Whether the text can be embedded in the canonical form unchanged.
 pub(crate) fn embeddable(text: &str) -> bool {
     serde_json::from_str::<&RawValue>(text).is_ok_and(|raw| raw.get().len() == text.len())
 }
 
-/// Writes the canonical form; with the hash as one more member, if it is given.
+/// Writes the canonical form, with the hash as an additional member if it is given.
 pub(crate) fn write(seq: u64, draft: &Draft, hash: Option<&Hash>) -> String {
     let d = draft;
     let mut out = Object { text: String::with_capacity(768) };
@@ -70,7 +70,7 @@ pub(crate) fn write(seq: u64, draft: &Draft, hash: Option<&Hash>) -> String {
     out.text
 }
 
-/// The list of counters as it stands in the row.
+/// The list of counters as in the row.
 pub(crate) fn counters(draft: &Draft) -> String {
     let mut out = Object { text: String::new() };
     out.list(draft);
@@ -84,7 +84,7 @@ impl Row {
     }
 }
 
-/// A JSON object in the making.
+/// A JSON object under construction.
 struct Object {
     text: String,
 }

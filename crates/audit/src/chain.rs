@@ -1,4 +1,4 @@
-//! The chain: each row's hash covers the hash of the row before.
+//! The chain: the hash of each row covers the hash of the previous row.
 
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
@@ -6,17 +6,17 @@ use toolgate_policy::Amount;
 
 use crate::{CounterChange, Draft, Hash, Row, canonical};
 
-/// The end of the chain: where the next row goes.
+/// The end of the chain, to which the next row is appended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Head {
-    /// Place of the last row; 0 before the first.
+pub struct ChainHead {
+    /// Sequence number of the last row; 0 before the first.
     pub seq: u64,
     /// Its hash; zeros before the first.
     pub hash: Hash,
 }
 
-impl Head {
-    /// Gives a draft the next place and moves on.
+impl ChainHead {
+    /// Appends a draft: assigns the next sequence number and the hash.
     pub fn seal(&mut self, mut draft: Draft) -> Row {
         draft.time = whole_microseconds(draft.time);
         self.seq += 1;
@@ -25,7 +25,7 @@ impl Head {
     }
 }
 
-/// SHA-256 over the hash before and the canonical row.
+/// SHA-256 over the previous hash and the canonical row.
 pub(crate) fn hash(before: &Hash, seq: u64, draft: &Draft) -> Hash {
     let mut digest = Sha256::new();
     digest.update(before.0);
@@ -38,12 +38,12 @@ fn whole_microseconds(time: Timestamp) -> Timestamp {
 }
 
 impl Draft {
-    /// The counters as the JSON list that stands in the row; for stores that keep them as text.
+    /// The counters as the JSON list of the row; for stores that keep them as text.
     pub fn counters_json(&self) -> Option<String> {
         (!self.counters.is_empty()).then(|| canonical::counters(self))
     }
 
-    /// Reads what [`Draft::counters_json`] wrote; `None` for anything else.
+    /// Parses the output of [`Draft::counters_json`]; `None` for anything else.
     pub fn parse_counters(text: &str) -> Option<Vec<CounterChange>> {
         #[derive(serde::Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -63,8 +63,8 @@ impl Draft {
             })
         });
         let counters = changes.collect::<Option<Vec<_>>>()?;
-        // One spelling only: an edit that means the same is still an edit.
-        let mut again = Draft::new(crate::Kind::Intent, Timestamp::UNIX_EPOCH);
+        // Only one spelling is accepted: an equivalent edit is still an edit.
+        let mut again = Draft::new(crate::RowKind::Intent, Timestamp::UNIX_EPOCH);
         again.counters = counters;
         (!again.counters.is_empty() && canonical::counters(&again) == text)
             .then_some(again.counters)

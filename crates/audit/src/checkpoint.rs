@@ -1,7 +1,7 @@
-//! Checkpoints: signed statements that the chain stood at a row with a hash.
+//! Checkpoints: signed statements that a row of the chain has a certain hash.
 //!
-//! They show what the chain alone cannot: that rows at its end were cut off, or that all of it was
-//! written anew by somebody without the key. The signed text is
+//! They reveal what the chain alone cannot: that rows at its end were removed, or that all of it was
+//! rewritten without the key. The signed text is
 //!
 //! ```text
 //! toolgate audit checkpoint 1
@@ -17,7 +17,7 @@ use std::fmt;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use jiff::Timestamp;
 
-use crate::{Hash, Head};
+use crate::{ChainHead, Hash};
 
 /// A signed statement about the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,12 +36,12 @@ pub struct Checkpoint {
 #[derive(Clone)]
 pub struct Signer(SigningKey);
 
-/// Tells whether a checkpoint was signed by the key's owner.
+/// Verifies signatures of checkpoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PublicKey(VerifyingKey);
 
 impl Checkpoint {
-    /// The checkpoint as one line of JSON, to be kept elsewhere.
+    /// The checkpoint as one line of JSON, to store elsewhere.
     pub fn to_json(&self) -> String {
         let Self { seq, hash, time, signature } = self;
         let half = |part: Option<&[u8; 32]>| Hash(part.copied().unwrap_or_default());
@@ -49,7 +49,7 @@ impl Checkpoint {
         format!(r#"{{"seq":{seq},"hash":"{hash}","time":"{time:.6}","signature":"{left}{right}"}}"#)
     }
 
-    /// Reads the parts of such a line.
+    /// Parses the parts of such a line.
     pub fn from_parts(seq: u64, hash: &str, time: &str, signature: &str) -> Option<Self> {
         let (left, right) = signature.split_at_checked(64)?;
         let halves = [Hash::parse(left).ok()?, Hash::parse(right).ok()?];
@@ -68,15 +68,15 @@ impl Signer {
         Self(SigningKey::from_bytes(secret))
     }
 
-    /// The key others verify with.
+    /// The key for verification.
     pub fn public_key(&self) -> PublicKey {
         PublicKey(self.0.verifying_key())
     }
 
-    /// Signs the end of the chain.
-    pub fn sign(&self, head: Head, time: Timestamp) -> Checkpoint {
+    /// Signs the head of the chain.
+    pub fn sign(&self, head: ChainHead, time: Timestamp) -> Checkpoint {
         let time = Timestamp::from_microsecond(time.as_microsecond()).unwrap_or(time);
-        let Head { seq, hash } = head;
+        let ChainHead { seq, hash } = head;
         let signature = self.0.sign(text(seq, &hash, time).as_bytes()).to_bytes();
         Checkpoint { seq, hash, time, signature }
     }
@@ -89,12 +89,12 @@ impl fmt::Debug for Signer {
 }
 
 impl PublicKey {
-    /// From its 32 bytes; `None` if they are no key.
+    /// From its 32 bytes; `None` if they are not a valid key.
     pub fn new(bytes: &[u8; 32]) -> Option<Self> {
         VerifyingKey::from_bytes(bytes).ok().map(Self)
     }
 
-    /// What people compare: SHA-256 of its 32 bytes.
+    /// SHA-256 of its 32 bytes, for comparison by people.
     pub fn fingerprint(&self) -> String {
         format!("sha256:{}", Hash::of(&self.to_bytes()))
     }
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn a_line_comes_back() {
         let signer = Signer::new(&[7; 32]);
-        let head = Head { seq: 12, hash: Hash::of(b"row") };
+        let head = ChainHead { seq: 12, hash: Hash::of(b"row") };
         let checkpoint =
             signer.sign(head, Timestamp::from_microsecond(1_700_000_000_123_456).unwrap());
         let line = checkpoint.to_json();

@@ -1,13 +1,13 @@
-//! A storm of denials as few rows.
+//! Coalesces repeated denials into few rows.
 //!
-//! Of one (grant, method, tool, rule) the first ten denials a minute are rows; the rest are counted
-//! and become one row when the minute is over. One grant gets a thousand such rows a minute at
-//! most, count rows among them; all its other denials become one more row with their count.
-//! Minutes are those of the Unix clock.
+//! For each (grant, method, tool, rule), the first ten denials per minute are rows; further ones
+//! are counted and become one row when the minute ends. A grant gets at most a thousand such rows
+//! per minute, including rows with a count; all its other denials become one more row with their
+//! count. Minutes are those of the Unix clock.
 //!
-//! Invariant: no denial is lost. Rows and counts of a minute sum up to its denials.
-//! Invariant: memory is bounded. Names come from agents, so they are kept only as part of the rows
-//! that will be written, of which a grant has a thousand; kinds are told apart by a hash.
+//! Invariant: no denial is lost. Rows and counts of a minute add up to its denials.
+//! Invariant: memory is bounded. Names come from agents, so they are held only in pending rows, of
+//! which a grant has at most a thousand; kinds are distinguished by a hash.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
@@ -17,9 +17,9 @@ use jiff::Timestamp;
 
 use crate::Draft;
 
-/// Denials of one kind that are rows, each minute.
+/// Rows per kind of denial and minute.
 const ROWS: u64 = 10;
-/// Rows of one grant, each minute, but for the one that counts what is beyond them.
+/// Rows per grant and minute, without the one that counts the excess.
 const ROWS_OF_GRANT: u64 = 1_000;
 
 /// Counts the denials of the current minute.
@@ -27,54 +27,54 @@ const ROWS_OF_GRANT: u64 = 1_000;
 pub struct Coalescer {
     minute: i64,
     hasher: RandomState,
-    grants: HashMap<Option<Arc<str>>, OfGrant>,
-    /// How many rows wait for the end of the minute; their order of coming.
+    grants: HashMap<Option<Arc<str>>, GrantTally>,
+    /// The number of pending rows, which gives their order.
     order: usize,
 }
 
 /// The denials of one grant.
 #[derive(Debug, Default)]
-struct OfGrant {
-    /// Rows that were written or are to be.
+struct GrantTally {
+    /// Rows that were written or are pending.
     rows: u64,
     /// By the hash of (method, tool, rule).
     kinds: HashMap<u128, Tally>,
-    /// What is beyond a thousand rows.
-    beyond: Option<Waiting>,
+    /// Denials beyond a thousand rows.
+    beyond: Option<PendingRow>,
 }
 
 #[derive(Debug, Default)]
 struct Tally {
     denials: u64,
-    waiting: Option<Waiting>,
+    waiting: Option<PendingRow>,
 }
 
-/// The row that will stand for denials that were counted.
+/// A pending row that represents counted denials.
 #[derive(Debug)]
-struct Waiting {
+struct PendingRow {
     row: Box<Draft>,
     count: u64,
     order: usize,
 }
 
-/// What to do with a denial.
+/// How to record a denial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Coalesced {
     /// Write this row.
     Row(Box<Draft>),
-    /// Nothing now: it is counted.
+    /// Nothing now: the denial was counted.
     Counted,
 }
 
 impl Coalescer {
-    /// Takes a denial. Call [`Coalescer::due`] first: it ends the minute before.
+    /// Adds a denial. Call [`Coalescer::due`] first: it ends the previous minute.
     pub fn denied(&mut self, draft: Draft) -> Coalesced {
         let kind = self.kind(&draft);
         let of_grant = self.grants.entry(draft.grant.clone()).or_default();
         let room = of_grant.rows < ROWS_OF_GRANT;
         let known = of_grant.kinds.contains_key(&kind);
         if !known && !room {
-            // What differs from call to call is left out.
+            // Fields that differ between calls are omitted.
             let beyond = Draft { tool: None, rule: None, method: None, ..draft };
             count(&mut of_grant.beyond, beyond, &mut self.order);
             return Coalesced::Counted;
@@ -101,7 +101,7 @@ impl Coalescer {
         u128::from(low) | u128::from(high) << 64
     }
 
-    /// The rows of the minute before, once `now` is in a later one. A clock that steps back ends
+    /// The rows of the previous minute, once `now` is in a later one. A backward clock step ends
     /// nothing.
     pub fn due(&mut self, now: Timestamp) -> Vec<Draft> {
         let minute = now.as_second().div_euclid(60);
@@ -112,21 +112,21 @@ impl Coalescer {
         self.flush(now)
     }
 
-    /// The rows of the current minute, before its end: at a stop.
+    /// The rows of the current minute before its end: at shutdown.
     pub fn flush(&mut self, now: Timestamp) -> Vec<Draft> {
         let grants = self.grants.drain().map(|(_, of_grant)| of_grant);
-        let mut waiting: Vec<Waiting> = grants
-            .flat_map(|OfGrant { kinds, beyond, .. }| {
+        let mut waiting: Vec<PendingRow> = grants
+            .flat_map(|GrantTally { kinds, beyond, .. }| {
                 kinds.into_values().filter_map(|tally| tally.waiting).chain(beyond)
             })
             .collect();
         self.order = 0;
         waiting.sort_by_key(|waiting| waiting.order);
-        let row = |Waiting { row, count, .. }| Draft { time: now, count: Some(count), ..*row };
+        let row = |PendingRow { row, count, .. }| Draft { time: now, count: Some(count), ..*row };
         waiting.into_iter().map(row).collect()
     }
 
-    /// Whether anything waits for the end of the minute.
+    /// Whether a row is pending.
     pub fn is_waiting(&self) -> bool {
         self.grants.values().any(|of_grant| {
             of_grant.beyond.is_some()
@@ -135,8 +135,8 @@ impl Coalescer {
     }
 }
 
-/// One more of what a row will stand for. The calls differ, so what tells them apart is left out.
-fn count(waiting: &mut Option<Waiting>, mut draft: Draft, order: &mut usize) {
+/// Adds a denial to a pending row. Fields that differ between calls are omitted.
+fn count(waiting: &mut Option<PendingRow>, mut draft: Draft, order: &mut usize) {
     if let Some(waiting) = waiting {
         waiting.count += 1;
         return;
@@ -145,6 +145,6 @@ fn count(waiting: &mut Option<Waiting>, mut draft: Draft, order: &mut usize) {
     draft.agent_session = None;
     draft.argument_keys = None;
     draft.arguments = None;
-    *waiting = Some(Waiting { row: Box::new(draft), count: 1, order: *order });
+    *waiting = Some(PendingRow { row: Box::new(draft), count: 1, order: *order });
     *order += 1;
 }

@@ -9,11 +9,11 @@ use sha2::{Digest as _, Sha256};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NotHex;
 
-/// A SHA-256: of a row, a policy, a definition, a token.
+/// A SHA-256 hash of a row, a policy, a definition or a token.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Hash(pub [u8; 32]);
 
-/// The id of a call, in the form of a UUID version 7, so that ids sort by time.
+/// The id of a call: a UUID version 7, so that ids sort by time.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CallId(pub [u8; 16]);
 
@@ -25,7 +25,7 @@ impl Hash {
         Self(Sha256::digest(bytes).into())
     }
 
-    /// Reads lower-case hex.
+    /// Parses lower-case hex.
     pub fn parse(text: &str) -> Result<Self, NotHex> {
         let mut bytes = [0; 32];
         from_hex(text.as_bytes(), &mut bytes)?;
@@ -60,7 +60,7 @@ impl CallId {
         Self(bytes)
     }
 
-    /// Reads `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, lower case.
+    /// Parses `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx`, lower case.
     pub fn parse(text: &str) -> Result<Self, NotHex> {
         let mut hex = Vec::with_capacity(32);
         for (place, byte) in text.bytes().enumerate() {

@@ -1,8 +1,8 @@
-//! The audit: what a row holds, how rows are chained, signed and verified, what of a call's
-//! arguments is written, and how a storm of denials becomes few rows.
+//! The audit: content of rows, hash chain, checkpoints, verification, recording of arguments, and
+//! coalescing of repeated denials.
 //!
-//! A [`Draft`] is what somebody wants written; [`Head::seal`] gives it its place in the chain and
-//! makes a [`Row`]. [`Verifier`] reads rows back and names the first bad one.
+//! A [`Draft`] is a row to be written; [`ChainHead::seal`] appends it to the chain and returns a
+//! [`Row`]. [`Verifier`] checks stored rows and reports the first bad one.
 //!
 //! Invariant: pure. No clock, no files, no randomness; time and keys are arguments.
 //! Invariant: the canonical form of a row never changes for a given version (`canonical.rs`).
@@ -10,25 +10,25 @@
 //! Start reading at [`Draft`], then `canonical`, `chain`, `verify`.
 
 mod arguments;
+mod auth_failures;
 mod canonical;
 mod chain;
 mod checkpoint;
 mod coalesce;
-mod cut;
 mod id;
-mod refusals;
 mod row;
+mod truncate;
 mod verify;
-mod word;
+mod vocabulary;
 
-pub use arguments::{ArgumentMode, Arguments, FactPath, Secret, record_arguments};
+pub use arguments::{ArgumentHashKey, ArgumentMode, FactPath, RecordedArguments, record_arguments};
+pub use auth_failures::{AuthFailure, AuthFailureCounter};
 pub use canonical::VERSION;
-pub use chain::Head;
+pub use chain::ChainHead;
 pub use checkpoint::{Checkpoint, PublicKey, Signer};
 pub use coalesce::{Coalesced, Coalescer};
-pub use cut::{TEXT, cut};
 pub use id::{CallId, Hash, NotHex};
-pub use refusals::{Refusal, Refusals};
 pub use row::{CounterChange, Draft, Row};
-pub use verify::{Bad, Found, Report, Undecodable, Verifier};
-pub use word::{Decision, Effect, Kind, Outcome, UnknownWord};
+pub use truncate::{MAX_TEXT, truncate};
+pub use verify::{BadRow, Defect, Undecodable, Verifier, VerifyReport};
+pub use vocabulary::{Decision, Effect, Outcome, RowKind, UnknownValue};

@@ -5,34 +5,34 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use toolgate_policy::Amount;
 
-use crate::{CallId, Decision, Effect, Hash, Kind, Outcome};
+use crate::{CallId, Decision, Effect, Hash, Outcome, RowKind};
 
-/// Everything of a row but its place in the chain. What does not apply is absent.
+/// All fields of a row except its position in the chain. Fields that do not apply are absent.
 ///
-/// Times are kept in whole microseconds.
+/// Times have a resolution of one microsecond.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Draft {
-    /// When it happened, by the wall clock. Order is told by `seq`, never by this.
+    /// When it happened, by the wall clock. `seq` defines the order, never this field.
     pub time: Timestamp,
-    /// What the row tells of.
-    pub kind: Kind,
+    /// The kind of event.
+    pub kind: RowKind,
     /// The call it belongs to.
     pub call_id: Option<CallId>,
     /// The MCP method, if it is not `tools/call`.
     pub method: Option<Arc<str>>,
     /// Label of the grant.
     pub grant: Option<Arc<str>>,
-    /// Whom the grant stands for.
+    /// The identity that the grant represents.
     pub identity: Option<Arc<str>>,
     /// The person who acted.
     pub person: Option<Arc<str>>,
-    /// The agent session the call came by.
+    /// The agent session of the call.
     pub agent_session: Option<Arc<str>>,
-    /// What the client calls itself.
+    /// The name that the client gave itself.
     pub client: Option<Arc<str>>,
-    /// The endpoint it came by.
+    /// The endpoint of the request.
     pub via: Option<Arc<str>>,
-    /// The server word: a configured server, `sessions` or `toolgate`.
+    /// The server: a configured server, `sessions` or `toolgate`.
     pub server: Option<Arc<str>>,
     /// The session called, for session tools.
     pub session_id: Option<Arc<str>>,
@@ -42,9 +42,9 @@ pub struct Draft {
     pub fingerprint: Option<Hash>,
     /// Risk class.
     pub risk: Option<Arc<str>>,
-    /// What the policy said.
+    /// The decision of the policy.
     pub decision: Option<Decision>,
-    /// The `error_code` the agent got.
+    /// The `error_code` sent to the agent.
     pub error_code: Option<Arc<str>>,
     /// The rule that decided.
     pub rule: Option<Arc<str>>,
@@ -52,15 +52,15 @@ pub struct Draft {
     pub policy: Option<Arc<str>>,
     /// Its version in the store.
     pub policy_version: Option<u64>,
-    /// Hash of its meaning.
+    /// Hash of its normalised content.
     pub policy_hash: Option<Hash>,
     /// The names of the arguments, as a JSON list.
     pub argument_keys: Option<Arc<str>>,
-    /// What of their values is written, as JSON; see [`crate::ArgumentMode`].
+    /// The recorded part of their values, as JSON; see [`crate::ArgumentMode`].
     pub arguments: Option<Arc<str>>,
-    /// What the call took.
+    /// The counters that the call changed.
     pub counters: Vec<CounterChange>,
-    /// The approval that let it pass.
+    /// The approval that allowed it.
     pub approval_id: Option<Arc<str>>,
     /// How the call ended.
     pub outcome: Option<Outcome>,
@@ -70,37 +70,37 @@ pub struct Draft {
     pub upstream_ms: Option<u64>,
     /// Milliseconds from the agent's request to its answer.
     pub total_ms: Option<u64>,
-    /// Words for people.
+    /// A message for people.
     pub message: Option<Arc<str>>,
-    /// How many alike this row stands for.
+    /// How many identical events this row represents.
     pub count: Option<u64>,
 }
 
-/// A counter before and after a call took its share.
+/// A counter before and after a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CounterChange {
-    /// The counter's name for people.
+    /// The display name of the counter.
     pub counter: Arc<str>,
-    /// What was used before.
+    /// The amount used before.
     pub before: Amount,
-    /// What is used now.
+    /// The amount used after.
     pub after: Amount,
 }
 
-/// A draft in its place in the chain.
+/// A draft with its position in the chain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// Its place: from 1, without gaps.
+    /// Its sequence number: from 1, without gaps.
     pub seq: u64,
-    /// What it tells.
+    /// Its fields.
     pub draft: Draft,
-    /// SHA-256 over the hash of the row before and this row's canonical form.
+    /// SHA-256 over the previous hash and the canonical form of this row.
     pub hash: Hash,
 }
 
 impl Draft {
-    /// A row of a kind at a time; everything else is absent and can be set.
-    pub fn new(kind: Kind, time: Timestamp) -> Self {
+    /// A row of this kind and time; all other fields are absent.
+    pub fn new(kind: RowKind, time: Timestamp) -> Self {
         Self {
             time,
             kind,

@@ -1,71 +1,71 @@
-//! Verifying: rows in, the first bad row out.
+//! Verifies rows and reports the first bad one.
 //!
-//! Found are: a missing or doubled place, an edit of any field, rows swapped or inserted, rows cut
-//! off before a checkpoint, a chain that is not the one a checkpoint signed, a checkpoint that
-//! nobody with the key signed.
-//! Not found: rows cut off after the last checkpoint that was given.
+//! Detected are: a missing or duplicate sequence number, an edit of any field, swapped or inserted
+//! rows, rows removed before a checkpoint, a chain that differs from the one a checkpoint signed,
+//! and a checkpoint with an invalid signature.
+//! Not detected: rows removed after the last given checkpoint.
 
 use std::collections::BTreeMap;
 
-use crate::{Checkpoint, Draft, Hash, Head, PublicKey, canonical::embeddable, chain};
+use crate::{ChainHead, Checkpoint, Draft, Hash, PublicKey, canonical::embeddable, chain};
 
-/// The columns of a stored row do not make a row.
+/// The columns of a stored row cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undecodable;
 
-/// What is wrong with a row.
+/// Why a row is bad.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found {
-    /// Another row than this one stands here.
+pub enum Defect {
+    /// A row with another sequence number is in its position.
     Gap,
-    /// It cannot be read.
+    /// It cannot be decoded.
     Undecodable,
-    /// Its hash does not fit the row, or the rows before.
+    /// Its hash does not match the row or the previous rows.
     Hash,
-    /// A checkpoint signed another hash for this place.
+    /// A checkpoint signed another hash for this row.
     Checkpoint,
-    /// The checkpoint of this row is not signed by the key.
+    /// The checkpoint of this row has an invalid signature.
     Signature,
-    /// The chain ends before it, and a checkpoint says that it did not.
+    /// The chain ends before this row, although a checkpoint covers it.
     Truncated,
 }
 
 /// The first bad row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Bad {
-    /// Its place.
+pub struct BadRow {
+    /// Its sequence number.
     pub seq: u64,
-    /// What is wrong.
-    pub found: Found,
+    /// Why it is bad.
+    pub found: Defect,
 }
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Report {
-    /// Rows that were read, up to and with the first bad one.
+pub struct VerifyReport {
+    /// The number of rows read, including the first bad one.
     pub rows: u64,
-    /// The first bad row; none if all is well.
-    pub first_bad: Option<Bad>,
+    /// The first bad row; `None` if all rows are good.
+    pub first_bad: Option<BadRow>,
     /// The last good row.
-    pub head: Head,
-    /// Up to which row a checkpoint is signed; 0 if there is none. What comes after it can be
-    /// written anew without the key.
+    pub head: ChainHead,
+    /// The last row that is covered by a signed checkpoint; 0 if there is none. Later rows can be
+    /// rewritten without the key.
     pub signed: u64,
 }
 
 /// Verifies rows one after the other, in ascending order of `seq`.
 #[derive(Debug)]
 pub struct Verifier {
-    head: Head,
+    head: ChainHead,
     rows: u64,
     checkpoints: BTreeMap<u64, Vec<Hash>>,
-    /// The first checkpoint that is not signed.
+    /// The first checkpoint with an invalid signature.
     forged: Option<u64>,
-    bad: Option<Bad>,
+    bad: Option<BadRow>,
 }
 
 impl Verifier {
-    /// Takes every checkpoint that is known, also those kept elsewhere.
+    /// Starts with all known checkpoints, including those stored elsewhere.
     pub fn new(key: &PublicKey, checkpoints: impl IntoIterator<Item = Checkpoint>) -> Self {
         let mut signed: BTreeMap<u64, Vec<Hash>> = BTreeMap::new();
         let mut forged = None;
@@ -77,21 +77,21 @@ impl Verifier {
                 forged = Some(first.min(checkpoint.seq));
             }
         }
-        Self { head: Head::default(), rows: 0, checkpoints: signed, forged, bad: None }
+        Self { head: ChainHead::default(), rows: 0, checkpoints: signed, forged, bad: None }
     }
 
-    /// The place of the next row.
+    /// The sequence number of the next row.
     pub fn next(&self) -> u64 {
         self.head.seq + 1
     }
 
-    /// The next row as it was stored. `Err` once a bad row was seen: no later one is worth reading.
+    /// Verifies the next stored row. `Err` once a bad row was found; later rows are not verified.
     pub fn row(
         &mut self,
         seq: i64,
         hash: &[u8],
         draft: Result<&Draft, Undecodable>,
-    ) -> Result<(), Bad> {
+    ) -> Result<(), BadRow> {
         if let Some(bad) = self.bad {
             return Err(bad);
         }
@@ -99,12 +99,12 @@ impl Verifier {
         let place = self.next();
         let found = match self.judge(place, seq, hash, draft) {
             Ok(hash) => {
-                self.head = Head { seq: place, hash };
+                self.head = ChainHead { seq: place, hash };
                 return Ok(());
             }
             Err(found) => found,
         };
-        let bad = Bad { seq: place, found };
+        let bad = BadRow { seq: place, found };
         self.bad = Some(bad);
         Err(bad)
     }
@@ -115,36 +115,36 @@ impl Verifier {
         seq: i64,
         hash: &[u8],
         draft: Result<&Draft, Undecodable>,
-    ) -> Result<Hash, Found> {
+    ) -> Result<Hash, Defect> {
         if u64::try_from(seq) != Ok(place) {
-            return Err(Found::Gap);
+            return Err(Defect::Gap);
         }
-        let draft = draft.map_err(|Undecodable| Found::Undecodable)?;
+        let draft = draft.map_err(|Undecodable| Defect::Undecodable)?;
         let json = [&draft.argument_keys, &draft.arguments];
         if json.into_iter().flatten().any(|text| !embeddable(text)) {
-            return Err(Found::Undecodable);
+            return Err(Defect::Undecodable);
         }
         let expected = chain::hash(&self.head.hash, place, draft);
         if expected.0.as_slice() != hash {
-            return Err(Found::Hash);
+            return Err(Defect::Hash);
         }
         if self.forged == Some(place) {
-            return Err(Found::Signature);
+            return Err(Defect::Signature);
         }
         match self.checkpoints.get(&place) {
-            Some(signed) if signed.iter().any(|hash| *hash != expected) => Err(Found::Checkpoint),
+            Some(signed) if signed.iter().any(|hash| *hash != expected) => Err(Defect::Checkpoint),
             _ => Ok(expected),
         }
     }
 
-    /// No more rows.
-    pub fn finish(self) -> Report {
+    /// Ends the verification.
+    pub fn finish(self) -> VerifyReport {
         let next = self.next();
         let last = self.checkpoints.keys().next_back().copied().max(self.forged);
         let truncated = last.filter(|last| *last >= next);
         let first_bad =
-            self.bad.or_else(|| truncated.map(|_| Bad { seq: next, found: Found::Truncated }));
+            self.bad.or_else(|| truncated.map(|_| BadRow { seq: next, found: Defect::Truncated }));
         let signed = self.checkpoints.range(..next).next_back().map_or(0, |(seq, _)| *seq);
-        Report { rows: self.rows, first_bad, head: self.head, signed }
+        VerifyReport { rows: self.rows, first_bad, head: self.head, signed }
     }
 }

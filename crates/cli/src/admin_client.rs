@@ -9,11 +9,11 @@ use anyhow::{Context as _, anyhow, bail};
 use bytes::Bytes;
 use http::{Method, Request, header};
 use serde_json::Value;
+use toolgate_control::visible;
 use toolgate_edge::remote::Client;
 
 use crate::args::AdminArgs;
-use crate::policy::visible;
-use crate::serve::{announced, client_of, find_data, read_token};
+use crate::data::{announced, client_of, find_data, read_token};
 
 /// The largest answer.
 const MAX_ANSWER: usize = 256 * 1024 * 1024;
@@ -107,7 +107,7 @@ impl AdminClient {
             anyhow!("the gateway at {} cannot be reached: {why}; does it run?", self.base)
         };
         let answered = answered.map_err(|_| unreachable("no answer".to_owned()))?;
-        let response = answered.map_err(unreachable)?;
+        let response = answered.map_err(|error| unreachable(error.to_string()))?;
         let value = match response.body().as_ref() {
             b"" => Value::Null,
             text => serde_json::from_slice(text).unwrap_or(Value::Null),

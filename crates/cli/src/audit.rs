@@ -18,11 +18,11 @@ mod verify;
 use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
-use toolgate_store_sqlite::Audit;
+use toolgate_store_sqlite::AuditReader;
 
 use crate::args::{AuditArgs, AuditVerb, DataArgs};
+use crate::data::find_data;
 use crate::exit::Done;
-use crate::serve::find_data;
 
 pub(crate) fn run(args: &AuditArgs) -> anyhow::Result<Done> {
     match &args.verb {
@@ -34,10 +34,12 @@ pub(crate) fn run(args: &AuditArgs) -> anyhow::Result<Done> {
 }
 
 /// The folder and its audit.
-fn open(args: &DataArgs) -> anyhow::Result<(PathBuf, Audit)> {
+fn open(args: &DataArgs) -> anyhow::Result<(PathBuf, AuditReader)> {
     let folder = find_data(args.data.as_deref(), args.config.as_deref())?;
     let shown = folder.display();
-    match Audit::open(&folder).with_context(|| format!("the audit in `{shown}` cannot be read"))? {
+    match AuditReader::open(&folder)
+        .with_context(|| format!("the audit in `{shown}` cannot be read"))?
+    {
         Some(audit) => Ok((folder, audit)),
         None => bail!(
             "there is no audit in `{shown}`: `toolgate serve` makes one there; say where it is with --data"

@@ -3,15 +3,14 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolgate_admin::two_seconds;
 use toolgate_config::{Config, PolicySource, render, schema};
-use toolgate_policy::{Known, Policy, Severity};
+use toolgate_control::{Finding, Inputs, PolicyError, PolicyFiles, policy_check, visible};
+use toolgate_policy::Known;
 
 use crate::args::{CheckOutput, ConfigArgs, ConfigVerb};
+use crate::config_source::Here;
 use crate::exit::Done;
-use crate::policy::{Source, visible};
 use crate::print;
-use crate::serve::Here;
 
 pub(crate) fn run(args: &ConfigArgs) -> anyhow::Result<Done> {
     match &args.verb {
@@ -53,59 +52,53 @@ fn check(file: &Path, output: CheckOutput) -> anyhow::Result<Done> {
     Ok(if valid { Done::Ok } else { Done::Finding })
 }
 
-/// Something wrong or doubtful with a policy that the file has or names.
+/// A finding in a policy, with the document it is in.
 struct Found {
     is_error: bool,
     text: String,
     json: Value,
 }
 
-/// What keeps policies from being in force, or is doubtful in them: the file could not be used.
+/// What keeps policies from being active, or is doubtful in them: the file could not be used.
 fn policies(file: &Path, config: &Config) -> Vec<Found> {
     let servers = config.servers.iter().map(|server| server.name.clone()).collect();
     let known = Known { servers, tools: None };
+    let files = PolicyFiles::read(config, None, &mut Inputs::default());
     let mut found = Vec::new();
     for policy in &config.policies {
         let (shown, text) = match &policy.source {
-            PolicySource::Inline(text) => (file.display().to_string(), text.clone()),
-            PolicySource::File(path) => match Source::read(path) {
-                Ok(source) => (source.file, source.text),
-                Err(error) => {
-                    let text = format!("policy `{}`: {error:#}\n", policy.name);
-                    let json = json!({
-                        "code": "TG1015", "severity": "error",
-                        "file": path.display().to_string(), "line": 0, "column": 0,
-                        "message": format!("{error:#}"),
-                        "hint": "a relative path begins at the folder of the configuration file",
-                    });
-                    found.push(Found { is_error: true, text, json });
-                    continue;
-                }
-            },
+            PolicySource::Inline(text) => (file.display().to_string(), Ok(text.clone())),
+            PolicySource::File(path) => (path.display().to_string(), files.text(path)),
         };
-        let loaded = Policy::load(&policy.name, &text, &known);
-        found.extend(loaded.problems.iter().map(|problem| {
-            let mut json = json!(problem);
-            if let Some(members) = json.as_object_mut() {
-                members.insert("file".to_owned(), shown.as_str().into());
+        match text {
+            Ok(text) => {
+                let checked = policy_check::check(&policy.name, &text, &known);
+                let findings = checked.findings(&shown, &text);
+                found.extend(findings.into_iter().map(|finding| Found::of(finding, &shown)));
             }
-            let is_error = problem.severity == Severity::Error;
-            Found { is_error, text: problem.render(&shown, &text), json }
-        }));
-        let tested = loaded.policy.map(|policy| policy.run_tests_while(&two_seconds()));
-        let results = tested.map(|report| report.results).unwrap_or_default();
-        found.extend(results.into_iter().filter_map(|result| {
-            let message = format!("test `{}` fails: {}", result.name, result.failure?);
-            let text = format!("{shown}:{}: error: {message}\n", result.line);
-            let json = json!({
-                "code": "test_failed", "severity": "error", "file": shown,
-                "line": result.line, "column": 1, "message": message,
-                "hint": "mend the rule, or the test",
-            });
-            Some(Found { is_error: true, text, json })
-        }));
+            Err(error) => found.push(Found::unreadable(&policy.name, &error, &shown)),
+        }
     }
     found
+}
+
+impl Found {
+    fn of(finding: Finding, file: &str) -> Self {
+        let mut json = json!(finding);
+        if let Some(members) = json.as_object_mut() {
+            members.insert("file".to_owned(), file.into());
+        }
+        Self { is_error: finding.is_error(), text: finding.text, json }
+    }
+
+    fn unreadable(policy: &str, error: &PolicyError, file: &str) -> Self {
+        let json = json!({
+            "code": "TG1015", "severity": "error", "file": file, "line": 0, "column": 0,
+            "message": error.to_string(),
+            "hint": "a relative path begins at the folder of the configuration file",
+        });
+        Self { is_error: true, text: format!("policy `{policy}`: {error}\n"), json }
+    }
 }
 
 fn summary(file: &Path, valid: bool, count: usize) -> String {

@@ -5,12 +5,12 @@ use std::time::Duration;
 use anyhow::Context;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
-use toolgate_onec::{OneC, Options, Seen};
+use toolgate_onec::{ClientOptions, ClientRecord, SimulatedClient};
 
 use crate::args::{DataArgs, DemoArgs, DemoVerb, OneCArgs};
+use crate::data::{announced, find_data};
 use crate::exit::Done;
 use crate::print;
-use crate::serve::{announced, find_data};
 
 /// Where sessions dial in if nobody says otherwise.
 const USUAL: &str = "ws://127.0.0.1:4000/sessions";
@@ -38,8 +38,8 @@ fn running(args: &DataArgs) -> Option<String> {
 
 async fn onec(args: &OneCArgs) -> anyhow::Result<Done> {
     let url = args.url.clone().or_else(|| running(&args.data)).unwrap_or_else(|| USUAL.to_owned());
-    let usual = Options::new(url.as_str(), &args.uid, args.profile, &args.base);
-    let options = Options {
+    let usual = ClientOptions::new(url.as_str(), &args.uid, args.profile, &args.base);
+    let options = ClientOptions {
         kind: args.kind.clone().unwrap_or(usual.kind),
         config_id: args.config_id.clone(),
         reconnect_every: args.reconnect_every.map(Duration::from_secs).or(usual.reconnect_every),
@@ -55,8 +55,8 @@ async fn onec(args: &OneCArgs) -> anyhow::Result<Done> {
     ));
     // Before anybody can have seen it: from then on a signal means a goodbye.
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot listen to signals")?;
-    let client = OneC::start(options);
-    let (mut before, mut quiet) = (Seen::default(), false);
+    let client = SimulatedClient::start(options);
+    let (mut before, mut quiet) = (ClientRecord::default(), false);
     loop {
         tokio::select! {
             _ = interrupt.recv() => {
@@ -78,7 +78,7 @@ async fn onec(args: &OneCArgs) -> anyhow::Result<Done> {
     }
 }
 
-fn tell(before: &Seen, now: &Seen, quiet: &mut bool) {
+fn tell(before: &ClientRecord, now: &ClientRecord, quiet: &mut bool) {
     let was_quiet = *quiet;
     if now.connected && !before.connected {
         print::err("connected and registered\n");

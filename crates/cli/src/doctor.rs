@@ -8,14 +8,16 @@ use anyhow::Context as _;
 use http::Method;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
-use toolgate_store_sqlite::Outside;
+use toolgate_control::visible;
+use toolgate_store_sqlite::ReadOnlyStore;
 
 use crate::admin_client::AdminClient;
 use crate::args::{DoctorArgs, OneOutput};
+use crate::config_source::Source;
+use crate::data::{check_folder, find_data, is_announced};
 use crate::exit::Done;
-use crate::policy::visible;
 use crate::print;
-use crate::serve::{self, check_folder, find_data, is_announced};
+use crate::serve;
 
 /// A clock that is further behind than this stands still for limits.
 const BEHIND: SignedDuration = SignedDuration::from_hours(1);
@@ -68,7 +70,7 @@ fn checks(args: &DoctorArgs) -> Vec<Check> {
         checks.push(Check::fail("data_folder", why.to_string(), None));
         return checks;
     }
-    let mut outside = match Outside::open(&folder) {
+    let mut outside = match ReadOnlyStore::open(&folder) {
         Ok(Some(outside)) => outside,
         Ok(None) => {
             let message = format!("`{shown}` holds no data yet");
@@ -92,15 +94,15 @@ fn checks(args: &DoctorArgs) -> Vec<Check> {
 }
 
 fn configuration(args: &DoctorArgs) -> Check {
-    let file = serve::config_file(args.admin.data.config.as_deref());
-    let Some(file) = file else {
+    let source = Source::find(args.admin.data.config.as_deref());
+    let Some(file) = source.file() else {
         return Check::ok(
             "configuration",
             "no toolgate.yaml: everything has its default".to_owned(),
         );
     };
     let shown = file.display();
-    match serve::errors_of(&file) {
+    match source.errors() {
         0 => Check::ok("configuration", format!("`{shown}` has no mistakes")),
         count => {
             let message = format!("`{shown}` has {count} mistakes, so it is not used");

@@ -11,14 +11,15 @@ use std::path::Path;
 
 use anyhow::{Context, anyhow};
 use toolgate_config::{Config, render};
-use toolgate_session::{Entry, import};
+use toolgate_control::{trusted, visible};
+use toolgate_session::{ShowcaseEntry, import};
 
 use crate::args::ImportArgs;
+use crate::config_source::Here;
 use crate::exit::Done;
-use crate::policy::{number, replace, visible};
+use crate::policy::{number, replace};
 use crate::print;
-use crate::serve::{Here, take_over};
-use crate::trusted;
+use crate::serve::take_over;
 
 pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Done> {
     if let Some(entries) = tools_cache(&args.file) {
@@ -50,13 +51,13 @@ fn cannot(file: &Path) -> String {
 }
 
 /// The entries of a file that is a tools cache; none if it is something else.
-fn tools_cache(file: &Path) -> Option<anyhow::Result<Vec<Entry>>> {
+fn tools_cache(file: &Path) -> Option<anyhow::Result<Vec<ShowcaseEntry>>> {
     let is_json = file.extension().is_some_and(|end| end.eq_ignore_ascii_case("json"));
     is_json.then(|| Ok(import(&trusted::read_text(file)?)?))
 }
 
 /// The tools that the other program knew, if it has written any down.
-fn read_cache(file: &Path) -> anyhow::Result<Vec<Entry>> {
+fn read_cache(file: &Path) -> anyhow::Result<Vec<ShowcaseEntry>> {
     match trusted::read_text(file) {
         Ok(text) => import(&text).with_context(|| cannot(file)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Vec::new()),
@@ -64,7 +65,7 @@ fn read_cache(file: &Path) -> anyhow::Result<Vec<Entry>> {
     }
 }
 
-fn keep(args: &ImportArgs, config: &Config, entries: &[Entry]) -> anyhow::Result<Done> {
+fn keep(args: &ImportArgs, config: &Config, entries: &[ShowcaseEntry]) -> anyhow::Result<Done> {
     if entries.is_empty() {
         return Ok(Done::Ok);
     }

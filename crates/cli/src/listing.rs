@@ -1,9 +1,9 @@
 //! How lists and single results of the admin API are printed.
 
 use serde_json::{Value, json};
+use toolgate_control::visible;
 
 use crate::args::{ListOutput, OneOutput};
-use crate::policy::visible;
 use crate::print;
 
 /// Prints items; in a table, these members of them under these heads.

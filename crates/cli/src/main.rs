@@ -13,6 +13,8 @@ mod admin_client;
 mod args;
 mod audit;
 mod config;
+mod config_source;
+mod data;
 mod demo;
 mod doctor;
 mod exit;
@@ -29,7 +31,6 @@ mod serve;
 mod server;
 mod session;
 mod tool;
-mod trusted;
 mod version;
 
 use args::{Args, Verb};

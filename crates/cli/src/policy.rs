@@ -17,7 +17,7 @@ mod source;
 mod test;
 mod write;
 
-pub(crate) use problems::{number, visible};
+pub(crate) use problems::number;
 pub(crate) use source::Source;
 pub(crate) use test::place;
 pub(crate) use write::replace;

@@ -8,62 +8,46 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use crate::args::ServeArgs;
-use crate::exit::Done;
-use crate::policy::visible;
-use crate::{exit, log, print};
 use anyhow::{Context, anyhow, bail};
 use jiff::Timestamp;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolgate_audit::{Draft, Kind};
 use toolgate_config::{Config, Listen};
+use toolgate_control::{FileState, Inputs, PolicyFiles, Summary, unsafe_start, visible};
 use toolgate_edge::listen::Front;
 use toolgate_edge::tls::Tls;
-use toolgate_session::Entry;
-use toolgate_store::Change;
 
-mod access;
+use crate::args::ServeArgs;
+use crate::config_source::Source;
+use crate::data::{DataFolder, data_path};
+use crate::exit::Done;
+use crate::{exit, log, print};
+
 mod api;
 mod cache_file;
 mod certificate;
 mod checkpoints;
 mod core_dumps;
-mod data;
-mod edits;
-mod entries;
 #[cfg(debug_assertions)]
 mod failpoint;
 mod fd_limit;
-mod folder;
 mod listeners;
-mod literals;
+mod maintenance;
 mod random;
 mod reload;
 mod session_metrics;
 mod sessions;
-mod setup;
-mod source;
 mod start_text;
 mod store;
-mod unsafe_start;
-mod view;
+mod watch;
 mod wire;
 
-use access::{FileSide, PolicyFiles};
-pub(crate) use certificate::Here;
 pub(crate) use checkpoints::read as read_checkpoints;
-use data::DataFolder;
-pub(crate) use data::{announced, check_folder, client_of, is_announced, read_token};
-pub(crate) use folder::{
-    config_file, errors_of, file_side, grant as grant_of_folder, said_class, session_tool,
-};
 use listeners::{Behind, Bound, Listeners};
+pub(crate) use maintenance::{accept_clock, take_over};
 pub(crate) use random::token as new_token;
 use reload::{Active, Reload};
-use setup::Summary;
-use source::Source;
 use start_text::Door;
 
 /// How often idle agent sessions and children are looked for.
@@ -80,8 +64,7 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Done> {
     log::start(args.log)?;
     core_dumps::off();
     let source = Source::find(args.config.as_deref());
-    let text = source.text();
-    let config = source.load()?;
+    let (config, inputs) = source.load_with_inputs()?;
     let folder = data_path(args.data.as_deref(), &config)?;
     // Whether grants are kept is known for sure once the store is open.
     refuse_unsafe(&config, &config.listen, folder.join("toolgate.db").exists())?;
@@ -97,12 +80,13 @@ pub(crate) fn run(args: &ServeArgs) -> anyhow::Result<Done> {
         .enable_all()
         .build()
         .context("cannot start the runtime")?;
-    runtime.block_on(serve(args, source, text, config, (&data, is_first)))
+    runtime.block_on(serve(args, source, inputs, config, (&data, is_first)))
 }
 
-fn refuse_unsafe(config: &Config, listen: &Listen, kept_grants: bool) -> anyhow::Result<()> {
-    let reasons = unsafe_start::reasons(config, listen, kept_grants);
+fn refuse_unsafe(config: &Config, listen: &Listen, stored_grants: bool) -> anyhow::Result<()> {
+    let reasons = unsafe_start::reasons(config, listen, stored_grants);
     if !reasons.is_empty() {
+        let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
         bail!("toolgate does not start like this:\n  - {}", reasons.join("\n  - "));
     }
     Ok(())
@@ -111,7 +95,7 @@ fn refuse_unsafe(config: &Config, listen: &Listen, kept_grants: bool) -> anyhow:
 async fn serve(
     args: &ServeArgs,
     source: Source,
-    text: Option<Vec<u8>>,
+    mut inputs: Inputs,
     config: Config,
     (data, is_first): (&DataFolder, bool),
 ) -> anyhow::Result<Done> {
@@ -124,15 +108,15 @@ async fn serve(
     let stop = CancellationToken::new();
     let children = TaskTracker::new();
     let parts = api::Parts { store: &store, secret: &secret, data, bound: &bound, stop: &stop };
-    let setup = api::setup(&parts, &config, &children)?;
-    let gateway = Arc::clone(&setup.gateway);
-    let policies = PolicyFiles::read(&config, args.policy.as_deref());
+    let (control, admin) = api::control(&parts, &config, &children)?;
+    let gateway = Arc::clone(control.gateway());
+    let policies = PolicyFiles::read(&config, args.policy.as_deref(), &mut inputs);
     let local_policy = args.policy.clone();
-    let file = FileSide { config: config.clone(), policies, local_policy };
-    let put = setup.replace_file(file.clone()).await;
-    put.map_err(|why| anyhow!("a policy cannot be used:\n{why}"))?;
-    refuse_unsafe(&config, &setup.bound, setup.has_kept_grants().await)?;
-    let summary = setup.summary().await;
+    let file = FileState { config: config.clone(), policies, local_policy };
+    let applied = control.replace_file(file.clone()).await;
+    applied.map_err(|why| anyhow!("a policy cannot be used:\n{why}"))?;
+    let summary = control.summary().await;
+    refuse_unsafe(&config, control.bound(), summary.has_stored_grants)?;
     if args.policy.is_some() && !summary.local && summary.grants > 0 {
         return Err(exit::Usage(POLICY_FOR_NOBODY.to_owned()).into());
     }
@@ -140,19 +124,18 @@ async fn serve(
     let sessions = sessions::start(&config, &store, Arc::new(store::SystemClock)).await?;
     if let Some(sessions) = &sessions {
         gateway.set_dial_in(Arc::clone(&sessions.driver));
-        gateway.set_session_classes(sessions::classes(&config));
+        gateway.set_session_classes(toolgate_control::session_settings::classes(&config));
     }
 
     let ready = Arc::new(AtomicBool::new(false));
     let serving = TaskTracker::new();
-    let sessions_behind = sessions.as_ref();
-    let api = toolgate_admin::router(Arc::clone(&setup.admin));
+    let api = toolgate_admin::router(Arc::clone(&admin));
     let front = Front::start().context("cannot start the thread that accepts connections")?;
     let behind = Behind {
         gateway: &gateway,
-        admin: &setup.admin,
+        admin: &admin,
         api: &api,
-        sessions: sessions_behind,
+        sessions: sessions.as_ref(),
         front: &front,
     };
     let served = listeners.serve(&config, &bound, &behind, &ready, &serving, &stop);
@@ -161,10 +144,9 @@ async fn serve(
     let new_key = new_key.map(|key| key.fingerprint());
     let said = Said { tokens: !config.sessions.tokens.is_empty(), new_key: new_key.as_deref() };
     let announcement = announcement(args, &source, &summary, data, &bound, &said);
-    // Whoever hears that it is ready may edit the configuration at once.
-    let certificate = certificate::Held::read(&config);
-    let active = Active { file, text, certificate, secret };
-    let mut reload = Reload::new(source, active, Arc::clone(&setup), served).await;
+    // A client that reads the ready line may edit the configuration at once.
+    let active = Active { file, inputs, secret };
+    let mut reload = Reload::new(source, active, Arc::clone(&control), served).await;
     ready.store(true, Ordering::Relaxed);
     let mut announced = data.announce(&bound.kept_line())?;
     print::err(&visible(&announcement));
@@ -189,8 +171,8 @@ async fn serve(
             }
             _ = sweep.tick() => gateway.sweep(),
             _ = tick.tick() => {
-                // What cannot be put in force is in the log.
-                drop(setup.refresh().await);
+                // A failure is in the log.
+                drop(control.refresh().await);
                 store.tick(Timestamp::now());
             }
         }
@@ -227,79 +209,6 @@ async fn serve(
     }
     tracing::info!("stopped");
     Ok(Done::Ok)
-}
-
-/// Puts entries into the showcase of the data folder that `serve` would use; the folder, how many
-/// were put there, and how many it had no room for. Nobody may serve from it: he would not see them.
-pub(crate) fn take_over(
-    data: Option<&Path>,
-    config: &Config,
-    entries: &[Entry],
-) -> anyhow::Result<(PathBuf, usize, usize)> {
-    let data = DataFolder::open(data_path(data, config)?, &random::token)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
-    let (store, _) = store::open(data.path(), &config.audit)?;
-    let (new, left_out) = runtime.block_on(async {
-        let new = sessions::take_over(&store, entries).await?;
-        store.close(Timestamp::now()).await.context("cannot close the audit")?;
-        anyhow::Ok(new)
-    })?;
-    Ok((data.path().to_owned(), new, left_out))
-}
-
-/// Takes the clock as it is now, in a data folder from which nobody serves.
-pub(crate) fn accept_clock(folder: PathBuf) -> anyhow::Result<()> {
-    anyhow::ensure!(folder.join("toolgate.db").exists(), "`{}` holds no data", folder.display());
-    let data = DataFolder::open(folder, &random::token)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
-    runtime.block_on(async {
-        let (store, _) = store::open(data.path(), &Config::default().audit)?;
-        let (before, now) = (store.status().await?.mark, Timestamp::now());
-        let mut row = Draft::new(Kind::Admin, now);
-        // Whoever can write to the folder has the token of this person.
-        row.person = Some("admin".into());
-        let why = if before > now {
-            format!("accepted the clock: {now:.0} is the time, and not {before:.0}")
-        } else {
-            format!("accepted the clock: {now:.0}; it was not behind")
-        };
-        row.message = Some(why.into());
-        if before > now {
-            store.change(Change::AcceptClock, row).await?;
-        } else {
-            // Windows that are over must not come back.
-            store.record(row).await?;
-        }
-        store.close(Timestamp::now()).await.context("cannot close the audit")
-    })
-}
-
-/// The data folder as `serve` with the same flags would find it.
-pub(crate) fn find_data(data: Option<&Path>, config: Option<&Path>) -> anyhow::Result<PathBuf> {
-    match data {
-        Some(data) => Ok(data.to_owned()),
-        None => data_or_default(Source::find(config).data()?),
-    }
-}
-
-fn data_path(data: Option<&Path>, config: &Config) -> anyhow::Result<PathBuf> {
-    data_or_default(data.map(Path::to_owned).or_else(|| config.data.clone()))
-}
-
-fn data_or_default(named: Option<PathBuf>) -> anyhow::Result<PathBuf> {
-    if let Some(path) = named {
-        return Ok(path);
-    }
-    let path = |name| std::env::var_os(name).map(PathBuf::from);
-    data::default_path(path("XDG_DATA_HOME"), path("HOME"))
 }
 
 fn door(summary: &Summary, args: &ServeArgs) -> Door {

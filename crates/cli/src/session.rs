@@ -1,12 +1,12 @@
 //! `toolgate session`: programs that have dialled in.
 
 use serde_json::Value;
+use toolgate_control::visible;
 
 use crate::admin_client::AdminClient;
 use crate::args::{ListOutput, OneOutput, SessionArgs, SessionTokenArgs, SessionVerb};
+use crate::data::{announced, find_data};
 use crate::exit::Done;
-use crate::policy::visible;
-use crate::serve::{announced, find_data};
 use crate::{listing, print, serve};
 
 const COLUMNS: &[(&str, &str)] = &[

@@ -98,6 +98,8 @@ mod readings;
 mod refusals;
 #[path = "e2e/reload.rs"]
 mod reload;
+#[path = "e2e/repeated.rs"]
+mod repeated;
 #[path = "e2e/resumption.rs"]
 mod resumption;
 #[path = "e2e/rounds.rs"]
@@ -122,3 +124,5 @@ mod tls;
 mod tool;
 #[path = "e2e/verbs.rs"]
 mod verbs;
+#[path = "e2e/watched.rs"]
+mod watched;

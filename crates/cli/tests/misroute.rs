@@ -6,7 +6,7 @@
 //! `TOOLGATE_MISROUTE` is the number of answers that are checked (100,000 if not set);
 //! `TOOLGATE_SEED` repeats a run whose seed was printed.
 //!
-//! This binary is the child itself: toolgate starts it as `misroute be-an-animal shuffling`.
+//! This binary is the child itself: toolgate starts it as `misroute be-a-faulty-server shuffling`.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
@@ -28,7 +28,7 @@ use libtest_mimic::{Arguments, Trial};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::task::JoinSet;
 use toolgate_testkit::echo;
-use toolgate_testkit::zoo::{ASKED, main_if_asked};
+use toolgate_testkit::faulty::{CHILD_ARGUMENT, main_if_child};
 
 use crate::client::{Client, Era, Server, Tally};
 use crate::gate::Gate;
@@ -50,7 +50,7 @@ const SERVERS: [Server; 8] = [
 ];
 
 fn main() -> ExitCode {
-    if let Some(code) = main_if_asked() {
+    if let Some(code) = main_if_child() {
         return code;
     }
     let trial = Trial::test("not_one_answer_at_the_wrong_client", || {
@@ -68,7 +68,7 @@ async fn run() {
     println!("TOOLGATE_SEED={seed} cargo test -p toolgate --test misroute");
 
     let http = echo::start().await.unwrap();
-    let newer = echo::Options { newer: true, ..echo::Options::default() };
+    let newer = echo::EchoOptions { newer: true, ..echo::EchoOptions::default() };
     let newer = echo::start_with(newer).await.unwrap();
     let mut gate = Gate::start(&config(http.url(), newer.url(), seed));
     let mut clients = JoinSet::new();
@@ -93,10 +93,10 @@ async fn run() {
 
 fn config(url: &str, newer: &str, seed: u64) -> String {
     let program = std::env::current_exe().unwrap();
-    let child = |animal: &str| {
+    let child = |server: &str| {
         let program = program.display();
         format!(
-            "{{ command: '{program}', args: [{ASKED}, {animal}, --amount, '{seed}'], instances: shared }}"
+            "{{ command: '{program}', args: [{CHILD_ARGUMENT}, {server}, --amount, '{seed}'], instances: shared }}"
         )
     };
     format!(

@@ -1,7 +1,7 @@
 //! The configuration as a whole: from bytes to validated settings.
 //!
-//! Order: decode, tree, typed sections, then what sections say about one another. Every step
-//! collects its problems; only a file without a tree ends the reading early.
+//! Order: decode, tree, typed sections, then references between sections. Every step collects its
+//! problems; only a file without a tree ends the reading early.
 //! Start at [`Config::parse`].
 
 use std::io;
@@ -27,7 +27,7 @@ use crate::tree::{self, Kind, Node};
 use crate::v8project::{self, DropIn};
 use crate::value::{Cidr, HttpOrigin, Period, TokenHash, within};
 
-/// Everything that `toolgate.yaml` may say, validated and with defaults filled in.
+/// All settings of `toolgate.yaml`, validated and with defaults filled in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
     /// The data folder, if the file names one.
@@ -36,7 +36,7 @@ pub struct Config {
     pub listen: Listen,
     /// Host names by which clients reach the listeners, lower-case.
     pub hosts: Vec<String>,
-    /// Origins that browsers may come from.
+    /// Accepted browser origins.
     pub origins: Vec<HttpOrigin>,
     /// Networks of reverse proxies.
     pub behind_proxy: Vec<Cidr>,
@@ -44,11 +44,11 @@ pub struct Config {
     pub tls: Option<Tls>,
     /// Whether local mode is allowed.
     pub local: bool,
-    /// How long running calls may finish at the end.
+    /// How long running calls may take to finish at a stop.
     pub shutdown_grace: Duration,
     /// Limits on requests, responses and connections.
     pub limits: Limits,
-    /// MCP sessions of agents.
+    /// Limits of agent sessions.
     pub agent_sessions: AgentSessions,
     /// MCP servers, in the order of the file.
     pub servers: Vec<ServerConfig>,
@@ -64,7 +64,7 @@ pub struct Config {
     pub audit: AuditConfig,
 }
 
-/// A configuration that can be used, and what somebody should look at.
+/// A usable configuration, and its warnings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Loaded {
     /// The configuration.
@@ -73,14 +73,14 @@ pub struct Loaded {
     pub warnings: Vec<Problem>,
 }
 
-/// What another program's configuration has come to.
+/// The result of importing another program's configuration.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// The text of a `toolgate.yaml`; its paths are relative to the folder of what was imported.
+    /// The text of a `toolgate.yaml`; its paths are relative to the folder of the imported file.
     pub text: String,
     /// The tools cache that belongs to it.
     pub cache_file: Option<PathBuf>,
-    /// The same as it would be in force.
+    /// The configuration that the text describes.
     pub loaded: Loaded,
 }
 
@@ -92,14 +92,14 @@ impl Config {
         parse(source, surroundings)
     }
 
-    /// Understands a configuration of v8-session-manager and writes it as a `toolgate.yaml`.
+    /// Translates a configuration of v8-session-manager into a `toolgate.yaml`.
     pub fn import(file: &Path, surroundings: &dyn Surroundings) -> Result<Imported, Vec<Problem>> {
         let bytes = surroundings.read(file).map_err(|error| vec![unreadable(file, &error)])?;
         let source = decode(file.to_owned(), &bytes).map_err(|problem| vec![*problem])?;
         let mut imported = None;
         let loaded = parse_with(source, surroundings, |root, reader| {
             if !v8project::is_one(root) {
-                let message = "this is no configuration of v8-session-manager";
+                let message = "this is not a configuration of v8-session-manager";
                 let hint = "name a v8project.yaml, or a tools_cache.json";
                 reader.error_hint(code::INVALID_VALUE, root.span, message, hint);
                 return None;
@@ -112,8 +112,8 @@ impl Config {
         Ok(Imported { text, cache_file, loaded })
     }
 
-    /// Parses the text of `file`, whose folder is where relative paths begin. On failure every
-    /// problem is returned, warnings too, in the order of the file (at most 200 of each).
+    /// Parses the text of `file`; relative paths start at its folder. On failure every problem is
+    /// returned, warnings too, in the order of the file (at most 200 of each).
     pub fn parse(
         text: &str,
         file: &Path,
@@ -124,7 +124,7 @@ impl Config {
     }
 }
 
-/// The configuration without a file.
+/// The configuration without a file: all defaults.
 impl Default for Config {
     fn default() -> Self {
         let mut reader = Reader {
@@ -197,8 +197,8 @@ fn read_root(root: &Node, reader: &mut Reader<'_>) -> Option<Config> {
     Some(lower(raw, reader))
 }
 
-/// A configuration of v8-session-manager: what is in force, the same as `toolgate.yaml` has it, and
-/// what that has no key for.
+/// A configuration of v8-session-manager: its settings, the same as a `toolgate.yaml`, and those
+/// without a key there.
 fn read_drop_in(root: &Node, reader: &mut Reader<'_>) -> (Option<Config>, Node, DropIn) {
     let (translated, rest) = DropIn::translate(root, reader);
     let raw = RawConfig::read(&translated, reader);
@@ -235,20 +235,20 @@ fn add_rest(rest: &DropIn, config: &mut Config) {
 fn check_version(raw: &RawConfig, span: Span, reader: &mut Reader<'_>) {
     match &raw.version {
         Some(version) if version.value.0 != 1 => {
-            let message = format!("version {} of this format is not known", version.value.0);
+            let message = format!("version {} of this format is not supported", version.value.0);
             reader.error_hint(code::INVALID_VALUE, version.span, message, "write `version: 1`");
         }
         Some(_) => {}
         None if raw.unreadable.contains(&"version") => {}
         None => {
             let span = Span { end: span.start, ..span };
-            let hint = "begin the file with `version: 1`";
+            let hint = "start the file with `version: 1`";
             reader.error_hint(code::MISSING_KEY, span, "`version` is missing", hint);
         }
     }
 }
 
-/// Sections with problems come out incomplete; the problems keep them from being used.
+/// Sections with problems are incomplete; the problems prevent their use.
 fn lower(raw: RawConfig, reader: &mut Reader<'_>) -> Config {
     let grace = (Period::secs(0), Period::secs(3600));
     let (sessions, session_tokens) = value(raw.sessions).lower(reader);
@@ -263,7 +263,7 @@ fn lower(raw: RawConfig, reader: &mut Reader<'_>) -> Config {
         .collect();
     let known = Known {
         servers: names.iter().map(String::as_str).collect(),
-        // The built-in one is there without anybody having written it.
+        // The built-in policy is always defined.
         policies: policies
             .iter()
             .map(|policy| policy.name.as_str())
@@ -300,7 +300,7 @@ fn value<T: Default>(section: Option<At<T>>) -> T {
     section.map(|at| at.value).unwrap_or_default()
 }
 
-/// Labels and names are unique in their lists, tokens everywhere: a token must say who comes.
+/// Labels and names are unique in their lists, tokens everywhere: a token must identify its holder.
 fn check_unique(
     grants: &[Holder<GrantConfig>],
     people: &[Holder<PersonConfig>],
@@ -311,19 +311,19 @@ fn check_unique(
     let names: Vec<_> = people.iter().map(|person| (&person.value.name, person.name)).collect();
     for (what, list) in [("grant", labels), ("person", names)] {
         for (label, span) in repeated(list) {
-            let message = format!("there is already a {what} `{label}`");
+            let message = format!("{what} `{label}` is defined twice");
             reader.error_hint(code::NOT_UNIQUE, span, message, "give each its own name");
         }
     }
     let grants = grants.iter().map(|grant| (grant.value.token, grant.token));
     let people = people.iter().map(|person| (person.value.token, person.token));
     for (_, span) in repeated(grants.chain(people).chain(sessions).collect()) {
-        let hint = "make another with `openssl rand -hex 32`";
+        let hint = "create another one with `openssl rand -hex 32`";
         reader.error_hint(code::NOT_UNIQUE, span, "this token is already used above", hint);
     }
 }
 
-/// The entries that are equal to one before them.
+/// The entries that equal an earlier one.
 fn repeated<T: PartialEq + Copy>(list: Vec<(T, Span)>) -> Vec<(T, Span)> {
     let mut seen = Vec::new();
     let mut again = Vec::new();
@@ -346,8 +346,8 @@ fn unreadable(file: &Path, error: &io::Error) -> Problem {
         message: match error.kind() {
             io::ErrorKind::NotFound => "no such file".to_owned(),
             kind => match error.get_ref() {
-                // Whoever reads has more to say than the system.
-                Some(why) => format!("the file is not used: {why}"),
+                // The reader's own explanation is better than the system's.
+                Some(why) => format!("the file is rejected: {why}"),
                 None => format!("cannot read the file: {kind}"),
             },
         },

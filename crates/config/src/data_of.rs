@@ -1,12 +1,12 @@
-//! The data folder of a file that cannot be read as a whole.
+//! The data folder of a file that has errors.
 
 use std::path::{Path, PathBuf};
 
 use crate::source::decode;
 use crate::tree::{self, Kind};
 
-/// What `data` of a configuration is, whatever else is wrong with the file: for verbs that must
-/// find a running gateway while its file has mistakes. `None` if it names none.
+/// The value of `data`, whatever else is wrong with the file: for commands that must find a running
+/// gateway. `None` if the file does not set it.
 pub fn data_of(bytes: &[u8], file: &Path) -> Option<PathBuf> {
     let named = decode(file.to_owned(), bytes).ok().and_then(|source| {
         let root = tree::parse(&source, &mut Vec::new())?;
@@ -22,7 +22,7 @@ pub fn data_of(bytes: &[u8], file: &Path) -> Option<PathBuf> {
     Some(folder.unwrap_or(Path::new(".")).join(named).components().collect())
 }
 
-/// The value of a line `data: VALUE` where the file is no YAML.
+/// The value of a line `data: VALUE` in a file that is not valid YAML.
 fn line(text: &str) -> Option<String> {
     let value = text.lines().find_map(|line| {
         let line = line.trim_start_matches('\u{feff}');

@@ -1,8 +1,8 @@
-//! A problem while the file is still being read, and where it is.
+//! A problem found while the file is being read, with its position.
 
 use crate::problem::Severity;
 
-/// Where something stands: bytes for cutting, line and column for people.
+/// A position: bytes for slicing, line and column for people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Span {
     pub(crate) start: usize,
@@ -12,11 +12,11 @@ pub(crate) struct Span {
 }
 
 /// Enough to see what is wrong; a file of another kind could have a hundred thousand. Errors and
-/// warnings are capped apart, so that warnings never keep an error out.
+/// warnings are capped separately, so that warnings never displace an error.
 pub(crate) const MAX_FINDINGS: usize = 200;
 
-/// A problem while the file is still being read: its line is cut out only when it is known what
-/// must be masked.
+/// A problem while the file is being read. Its source line is extracted later, when it is known
+/// what must be masked.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Finding {
     pub(crate) severity: Severity,

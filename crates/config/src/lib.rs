@@ -1,9 +1,9 @@
 //! The configuration of toolgate: reads `toolgate.yaml` strictly, reports every problem in one run,
 //! and lowers it to validated settings.
 //!
-//! Invariant: the world is reached only through [`Surroundings`]; nothing here opens a socket or
-//! reads a variable by itself.
-//! Invariant: no secret shows in `Debug`, `Display` or a [`Problem`].
+//! Invariant: files and variables are read only through [`Surroundings`]; nothing here opens a
+//! socket.
+//! Invariant: no `Debug`, `Display` or [`Problem`] shows a secret.
 //! Start at [`Config::load`]; sections are under `settings/`, kinds of values under `value/`.
 //! Tested by `tests/valid`, `tests/invalid` (with golden output) and every file under `examples/`.
 
@@ -38,5 +38,5 @@ pub use settings::servers::{
 };
 pub use settings::sessions::{Idle, KindSettings, SchemaConflict, SessionToken, SessionsConfig};
 pub use settings::tools::{RiskClass, ToolConfig};
-pub use surroundings::{Process, Surroundings, TlsFault};
+pub use surroundings::{Surroundings, TlsFault};
 pub use value::{Cidr, Expanded, Glob, HttpOrigin, Secret, Syslog, TokenHash};

@@ -1,4 +1,4 @@
-//! Which values of a document may be secret, by where they are in the tree.
+//! Which values of a document may be secret, by their position in the tree.
 
 use crate::secret_name::secret_name;
 use crate::tree::{Entry, Kind, Node};
@@ -10,8 +10,9 @@ pub(crate) fn sensitive(root: &Node) -> Vec<(usize, usize)> {
     spans
 }
 
-/// Collects the values under `headers`, `env` and `args`, those of keys that sound secret, and URLs
-/// with user data or a query. References show, since they only name a secret.
+/// Collects the values under `headers`, `env` and `args`, values of keys with secret-sounding
+/// names, and URLs with user data or a query. References are shown, because they only name a
+/// secret.
 fn collect_sensitive(node: &Node, inside: bool, spans: &mut Vec<(usize, usize)>) {
     match &node.kind {
         Kind::Null => {}
@@ -25,7 +26,7 @@ fn collect_sensitive(node: &Node, inside: bool, spans: &mut Vec<(usize, usize)>)
         Kind::Map { entries, dropped } => {
             for Entry { key, value } in entries.iter().chain(dropped) {
                 let inside = match key.text.as_str() {
-                    // Sections of our own whose names only sound secret.
+                    // toolgate's own sections whose names only sound secret.
                     "limits" | "tls" | "identifier_keys" => continue,
                     "kinds" | "infobases" | "uids" => false,
                     "headers" | "env" | "args" => true,
@@ -41,8 +42,8 @@ fn collect_sensitive(node: &Node, inside: bool, spans: &mut Vec<(usize, usize)>)
     }
 }
 
-/// What can be shown although it stands where secrets do: references, such as `env:NAME` and
-/// `Bearer ${NAME}`, and flags of a command, such as `--port`.
+/// Values that may be shown even there: references, such as `env:NAME` and `Bearer ${NAME}`, and
+/// flags of a command, such as `--port`.
 fn is_harmless(text: &str) -> bool {
     let name = |text: &str| {
         !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')

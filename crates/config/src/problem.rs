@@ -1,4 +1,4 @@
-//! What is wrong with a configuration file, and how it is shown to a person.
+//! Problems of a configuration file, and how they are shown.
 //!
 //! Invariant: a problem never carries a secret. Messages do not quote values that may be secret,
 //! and the source line arrives here already masked (see `source.rs`).
@@ -19,15 +19,15 @@ pub struct Problem {
     /// The file as the caller named it.
     #[serde(serialize_with = "file_as_text")]
     pub file: PathBuf,
-    /// Line, from 1; 0 when the problem is the file as a whole.
+    /// Line, from 1; 0 if the problem is the file as a whole.
     pub line: usize,
-    /// Column in characters, from 1; 0 when the problem is the file as a whole.
+    /// Column in characters, from 1; 0 if the problem is the file as a whole.
     pub column: usize,
-    /// What is wrong: lowercase, no final stop, the user's words in backticks.
+    /// What is wrong: lower case, no full stop, the user's input in backticks.
     pub message: String,
     /// What to do about it.
     pub hint: Option<String>,
-    /// The source line, secrets masked, and where the caret goes.
+    /// The source line with secrets masked, and the position of the caret.
     #[serde(skip)]
     pub snippet: Option<Snippet>,
 }
@@ -37,19 +37,19 @@ pub struct Problem {
 pub struct Snippet {
     /// The line, with secrets masked and without its line break.
     pub line: String,
-    /// How many characters of `line` stand before the caret.
+    /// How many characters of `line` precede the caret.
     pub caret: usize,
     /// How many characters the caret underlines, at least 1.
     pub width: usize,
 }
 
-/// Whether a problem keeps the file from being used.
+/// Whether a problem prevents the use of the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// The file cannot be used.
     Error,
-    /// The file can be used; somebody should look.
+    /// The file can be used; a person should check it.
     Warning,
 }
 
@@ -99,7 +99,7 @@ fn file_as_text<S: serde::Serializer>(file: &std::path::Path, to: S) -> Result<S
 
 macro_rules! codes {
     ($($(#[doc = $meaning:literal])* $name:ident = $code:literal;)*) => {
-        /// The codes by name, for the readers of this crate.
+        /// The codes by name.
         pub(crate) mod code {
             $($(#[doc = $meaning])* pub(crate) const $name: &str = $code;)*
         }

@@ -1,7 +1,7 @@
 //! Typed reading over the tree, collecting problems instead of stopping at the first.
 //!
-//! A type that may stand in the file implements [`Read`]; sections of keys are made by the
-//! [`section!`] macro, which derives reader, schema and documentation from one definition.
+//! A type of a value in the file implements [`Read`]; sections are defined by the [`section!`]
+//! macro, which derives reader, schema and documentation from one definition.
 //!
 //! Invariant: a reader that returns `None` has reported why.
 //! Start at [`Read`] and [`Reader`].
@@ -25,7 +25,7 @@ pub(crate) trait Read: Sized {
     fn read(node: &Node, reader: &mut Reader<'_>) -> Option<Self>;
 }
 
-/// What readers share: where relative paths begin, where references come from, what was found.
+/// The shared state of readers: the base folder, the source of references, and the findings.
 pub(crate) struct Reader<'a> {
     pub(crate) findings: Vec<Finding>,
     pub(crate) text: &'a str,
@@ -66,8 +66,8 @@ impl Reader<'_> {
         self.push(Severity::Error, code::WRONG_TYPE, first_line(node, self.text), message, hint);
     }
 
-    /// The value, or a report at `parent` that `key` is missing. A value that was there and could
-    /// not be read has been reported and is not missing.
+    /// The value, or a report at `parent` that `key` is missing. A value that was present but
+    /// invalid has been reported and is not missing.
     pub(crate) fn require<T>(
         &mut self,
         value: Option<T>,
@@ -81,7 +81,7 @@ impl Reader<'_> {
         value
     }
 
-    /// Whether the list at `span` was written without items, not only left without good ones.
+    /// Whether the list at `span` was written without items, rather than left without valid ones.
     pub(crate) fn is_empty_list(&self, span: Span) -> bool {
         let written = self.text.get(span.start..).and_then(|text| text.strip_prefix('['));
         written.is_some_and(|rest| rest.trim_start().starts_with(']'))
@@ -89,7 +89,7 @@ impl Reader<'_> {
 
     /// A path relative to the folder of the file.
     pub(crate) fn path(&self, path: impl AsRef<Path>) -> PathBuf {
-        // As people write it: without the `.` that may stand between the two.
+        // Without the `.` that may be between the two.
         self.folder.join(path).components().collect()
     }
 
@@ -105,7 +105,7 @@ impl Reader<'_> {
             return;
         }
         let message = clipped(message);
-        // What stands in place of a broken value is not worth a second report.
+        // A placeholder for an invalid value needs no second report.
         let broken = |other: &Finding| other.code == code::SYNTAX && other.span == span;
         let finding = Finding { severity, code, span, message, hint };
         // A value used through an alias is read more than once.
@@ -115,7 +115,7 @@ impl Reader<'_> {
     }
 }
 
-/// A message that quotes a very long word is cut.
+/// A message that quotes a very long value is cut.
 fn clipped(message: String) -> String {
     match message.char_indices().nth(300) {
         Some((end, _)) => format!("{}…", message.get(..end).unwrap_or_default()),
@@ -123,7 +123,7 @@ fn clipped(message: String) -> String {
     }
 }
 
-/// A value and where it stands.
+/// A value with its position.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct At<T> {
     pub(crate) value: T,
@@ -151,7 +151,7 @@ impl<T: JsonSchema> JsonSchema for At<T> {
     }
 }
 
-/// A list; items that cannot be read are left out after their report.
+/// A list; invalid items are reported and left out.
 impl<T: Read> Read for Vec<T> {
     fn read(node: &Node, reader: &mut Reader<'_>) -> Option<Self> {
         if let Kind::List(items) = &node.kind {
@@ -214,7 +214,7 @@ impl<K: KeyRule, T: JsonSchema> JsonSchema for Named<K, T> {
     }
 }
 
-/// The entries of a mapping, or a report that `node` is none.
+/// The entries of a mapping, or a report that `node` is not a mapping.
 pub(crate) fn entries<'a>(node: &'a Node, reader: &mut Reader<'_>) -> Option<&'a [Entry]> {
     if let Kind::Map { entries, .. } = &node.kind {
         return Some(entries);
@@ -237,7 +237,7 @@ pub(crate) fn unknown_key(
     reader.push(Severity::Error, code::UNKNOWN_KEY, key.span, message, hint);
 }
 
-/// For carets: a node of several lines is underlined only in its first.
+/// A node of several lines is underlined only in its first.
 fn first_line(node: &Node, text: &str) -> Span {
     let written = text.get(node.span.start..node.span.end).unwrap_or_default();
     let end = node.span.start + written.lines().next().map_or(0, str::len);
@@ -254,8 +254,9 @@ pub(crate) fn is_boolean(text: &str) -> bool {
 
 /// Defines a section of fixed keys: the struct, its reader and its schema.
 ///
-/// Every key is optional and `key:` with nothing after it counts as absent; keys beginning `x-` are
-/// skipped. `as "key"` names a key that is no Rust name. `foreign` names keys that people bring from elsewhere, each with its hint.
+/// Every key is optional, and `key:` without a value is absent; keys that begin with `x-` are
+/// skipped. `as "key"` names a key that is not a Rust name. `foreign` lists keys of other programs,
+/// each with a hint.
 macro_rules! section {
     ($(foreign = $foreign:expr;)? $(#[$meta:meta])* struct $name:ident {
         $($(#[$field_meta:meta])* $field:ident $(as $key:literal)?: $type:ty,)*
@@ -265,7 +266,7 @@ macro_rules! section {
         #[schemars(deny_unknown_fields, extend("patternProperties" = {"^x-": true}))]
         pub(crate) struct $name {
             $($(#[$field_meta])* $(#[schemars(rename = $key)])? pub(crate) $field: Option<crate::reader::At<$type>>,)*
-            /// Keys that stand in the file with a value that could not be read.
+            /// Keys that are in the file with an invalid value.
             #[schemars(skip)]
             pub(crate) unreadable: Vec<&'static str>,
         }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::settings::RawConfig;
 
-/// JSON Schema 2020-12 of `toolgate.yaml`, made from the same definitions that read it.
+/// JSON Schema 2020-12 of `toolgate.yaml`, generated from the definitions that read it.
 pub fn schema() -> Value {
     schemars::schema_for!(RawConfig).to_value()
 }

@@ -1,7 +1,7 @@
-//! The sections of the file, one module each: what may be written (`Raw…`), and what it means.
+//! The sections of the file, one module each: their syntax (`Raw…`) and the validated settings.
 //!
 //! Every `Raw…` type is a `section!`: its doc comments become the schema and the reference page.
-//! Its `lower` turns it into the validated public type and reports what does not fit together.
+//! Its `lower` turns it into the validated public type and reports contradictions.
 //! Start at [`RawConfig`].
 
 pub(crate) mod audit;

@@ -1,7 +1,7 @@
 //! The text of a configuration file: decoding its bytes, and showing one of its lines.
 //!
 //! Invariant: a line is shown only with everything masked that may be a secret. Values are masked
-//! by where they stand in the tree; lines outside the tree (syntax errors) by what they look like.
+//! by their position in the tree; lines outside the tree (syntax errors) by their appearance.
 //! Start at [`decode`] and [`Source::snippet`].
 
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ pub(crate) const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 const MASK: &str = "***";
 
-/// A decoded file and what must not be shown of it.
+/// A decoded file and its masked ranges.
 pub(crate) struct Source {
     pub(crate) file: PathBuf,
     pub(crate) text: String,
@@ -74,11 +74,11 @@ impl Source {
             }
         };
         let width = until.saturating_sub(caret).max(1);
-        // A tab would throw the caret off.
+        // A tab would misplace the caret.
         Some(Snippet { line: shown.replace('\t', " "), caret, width })
     }
 
-    /// The part of a line around `at` that is worth showing: a file may be one long line.
+    /// The part of a line around `at` to show: a file may be one long line.
     fn window(&self, (start, end): (usize, usize), at: usize) -> (usize, usize) {
         let boundary = |wanted: usize| {
             (wanted..=end).find(|at| self.text.is_char_boundary(*at)).unwrap_or(end)
@@ -91,7 +91,7 @@ impl Source {
 /// Half of the bytes that are shown of a long line.
 const WIDTH: usize = 120;
 
-/// Reads bytes as UTF-8, or says what they look like instead.
+/// Decodes bytes as UTF-8, or reports what they look like instead.
 pub(crate) fn decode(file: PathBuf, bytes: &[u8]) -> Result<Source, Box<Problem>> {
     let refuse = |code, message: &str, hint: &str| {
         Box::new(Problem {
@@ -139,8 +139,8 @@ pub(crate) fn decode(file: PathBuf, bytes: &[u8]) -> Result<Source, Box<Problem>
 
 const SAVE_AS_UTF8: &str = "save it as UTF-8 in the editor; in PowerShell: `Get-Content toolgate.yaml | Set-Content -Encoding utf8 utf8.yaml`";
 
-/// In CP1251 Cyrillic letters are 0xC0..=0xFF; most high bytes of such a text are letters that
-/// follow one another, which no broken UTF-8 does.
+/// In CP1251 Cyrillic letters are 0xC0..=0xFF; most high bytes of such a text are consecutive
+/// letters, which broken UTF-8 never has.
 fn looks_like_cp1251(bytes: &[u8]) -> bool {
     let letter = |b: &u8| *b >= 0xc0 || *b == 0xa8 || *b == 0xb8;
     let high = bytes.iter().filter(|b| **b >= 0x80).count();
@@ -183,7 +183,7 @@ fn mask_spans(
 /// Words that make a line, or a block that begins with it, suspicious.
 const SUSPICIOUS: [&str; 6] = ["bearer", "://", "env", "header", "args", "pass"];
 
-/// Without a tree: whether the line at `start`, or one that it is indented under, speaks of things
+/// Without a tree: whether the line at `start`, or one that it is indented under, mentions things
 /// that may be secret, or has a long word with a digit in it.
 fn is_suspicious(text: &str, start: usize, line: &str) -> bool {
     let speaks = |line: &str| {
@@ -209,8 +209,8 @@ fn is_suspicious(text: &str, start: usize, line: &str) -> bool {
     false
 }
 
-/// The line with letters and digits of its value blotted out: quotes, brackets and colons are what
-/// a syntax error is about.
+/// The line with letters and digits of its value masked: quotes, brackets and colons are what a
+/// syntax error is about.
 fn blotted(line: &str) -> String {
     let value = match line.find(':') {
         Some(colon) if !line.trim_start().starts_with(['-', '"', '\'', '{', '[']) => colon,

@@ -1,9 +1,9 @@
-//! "Did you mean": the known word nearest to a mistyped one.
+//! "Did you mean": the known word nearest to a misspelt one.
 
-/// Longer words are no mistyped keys, and comparing them would cost much.
+/// Longer words are not misspelt keys, and comparing them would be expensive.
 const LONGEST: usize = 64;
 
-/// The nearest of `known` to `word`, if it is near enough to be what was meant.
+/// The nearest of `known` to `word`, if it is near enough.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST {
         return None;
@@ -18,7 +18,7 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
         .map(|(_, candidate)| candidate)
 }
 
-/// The hint for `word`: the nearest known one, or all of them while they are few.
+/// The hint for `word`: the nearest known one, or all of them if they are few.
 pub(crate) fn hint(word: &str, known: &[&str]) -> Option<String> {
     if let Some(near) = nearest(word, known.iter().copied()) {
         return Some(format!("did you mean `{near}`?"));

@@ -1,10 +1,10 @@
-//! The YAML document as a tree in which every key and value knows where it stands.
+//! The YAML document as a tree in which every key and value has its position.
 //!
 //! Nothing is typed here: a scalar keeps its spelling and whether it was quoted, and the readers
-//! decide what it means. Duplicate keys stay in the tree and are reported, so that one mistake does
-//! not hide the next.
+//! interpret it. Duplicate keys are reported and stay in the tree, so that one mistake does not
+//! hide the next.
 //!
-//! Invariant: the tree has at most [`MAX_NODES`] nodes and [`MAX_DEPTH`] levels, whatever aliases say.
+//! Invariant: the tree has at most [`MAX_NODES`] nodes and [`MAX_DEPTH`] levels, aliases expanded.
 //! Start at [`parse`].
 
 use std::collections::HashMap;
@@ -25,7 +25,7 @@ pub(crate) struct Node {
     pub(crate) span: Span,
 }
 
-/// What a value is, as far as YAML itself says.
+/// The kind of a value, as far as YAML defines it.
 #[derive(Debug, Clone)]
 pub(crate) enum Kind {
     Null,
@@ -33,16 +33,16 @@ pub(crate) enum Kind {
     List(Vec<Node>),
     Map {
         entries: Vec<Entry>,
-        /// What was reported and is not read: duplicates, keys that are no text.
+        /// Reported and not read: duplicates, keys that are not text.
         dropped: Vec<Entry>,
     },
 }
 
-/// A scalar as it was spelled.
+/// A scalar as written.
 #[derive(Debug, Clone)]
 pub(crate) struct Scalar {
     pub(crate) text: String,
-    /// Not quoted, so that it may be a number or a boolean.
+    /// Not quoted, so it may be a number or a boolean.
     pub(crate) plain: bool,
 }
 
@@ -60,13 +60,13 @@ pub(crate) struct Key {
     pub(crate) span: Span,
 }
 
-/// Parses the one document of `source`. Findings that leave a tree standing go to `findings` too;
-/// `None` means that there is no tree.
+/// Parses the only document of `source`. Findings that leave a tree go to `findings` too; `None`
+/// means that there is no tree.
 pub(crate) fn parse(source: &Source, findings: &mut Vec<Finding>) -> Option<Node> {
     let options = granit_parser::options! {
         emit_comments: false,
         emit_unresolved_aliases: true,
-        // Above our own limit, so that ours speaks.
+        // Above our own limit, so that ours is reported.
         flow_nesting_limit: 2 * MAX_DEPTH,
         block_nesting_limit: 2 * MAX_DEPTH,
     };
@@ -131,7 +131,7 @@ impl<'a> Builder<'a> {
         }
         if event.tag().is_some_and(|tag| !tag.is_yaml_core_schema()) {
             let hint = "write the value without the tag";
-            self.report(code::UNSUPPORTED_YAML, span, "tags are not used here", hint);
+            self.report(code::UNSUPPORTED_YAML, span, "tags are not supported", hint);
         }
         let anchor = event.anchor_id();
         let kind = match event {
@@ -191,8 +191,8 @@ impl<'a> Builder<'a> {
         Ok(Kind::Map { entries, dropped })
     }
 
-    /// The key as text; an error, after a report, for one that cannot be used. `lines` has the keys
-    /// before it.
+    /// The key as text; an error, after a report, for an unusable one. `lines` has the keys before
+    /// it.
     fn key(&mut self, node: Node, lines: &mut HashMap<String, usize>) -> Result<Key, Key> {
         let span = node.span;
         let text = match node.kind {
@@ -207,13 +207,13 @@ impl<'a> Builder<'a> {
         };
         if text == "<<" {
             let hint = "merge keys are not part of YAML 1.2: repeat the keys, or use an alias for the whole value";
-            self.report(code::UNSUPPORTED_YAML, span, "merge keys are not used here", hint);
+            self.report(code::UNSUPPORTED_YAML, span, "merge keys are not supported", hint);
             return Err(Key { text, span });
         }
         if let Some(line) = lines.get(&text) {
-            // `KEY=value` written where a key belongs may hold a secret.
+            // `KEY=value` in place of a key may contain a secret.
             let shown = text.split_once('=').map_or(text.as_str(), |(name, _)| name);
-            let message = format!("`{shown}` stands twice");
+            let message = format!("`{shown}` is defined twice");
             let hint = format!("it is already on line {line}: keep one of them");
             self.report(code::DUPLICATE_KEY, span, &message, &hint);
             return Err(Key { text, span });
@@ -278,7 +278,7 @@ fn syntax_hint(error: &ScanError, source: &Source, span: Span) -> Option<String>
     let line = source.text.get(start..)?.lines().next()?;
     let indent = line.len() - line.trim_start().len();
     if line.get(..indent)?.contains('\t') {
-        return Some("indent with spaces: YAML does not take tabs there".to_owned());
+        return Some("indent with spaces: YAML does not allow tabs there".to_owned());
     }
     error.info().contains("mapping values").then(|| "quote a value that has `: ` in it".to_owned())
 }
@@ -307,7 +307,7 @@ fn place(raw: &RawSpan) -> Span {
     Span { start, end, line: raw.start.line(), column: raw.start.col() + 1 }
 }
 
-/// A flow collection ends with its bracket; a block one where its last child does, not where the
+/// A flow collection ends with its bracket; a block collection with its last child, not where the
 /// next key begins.
 fn end_of(closing: &RawSpan, last: Option<Span>, own: Span) -> usize {
     let closing = place(closing);

@@ -1,9 +1,9 @@
-//! `v8project.yaml`: the configuration of an existing installation, understood as it is.
+//! `v8project.yaml`: the configuration of an existing installation, accepted unchanged.
 //!
-//! Its settings are put where `toolgate.yaml` has them, each with the place where it stands, so
-//! that problems name the line of the file that people know. What belongs to other programs in
-//! that file is left alone. What only `toolgate.yaml` knows may stand under a key `toolgate`, and
-//! counts more.
+//! Its settings are translated into those of `toolgate.yaml` and keep their positions, so that
+//! problems name the line of the original file. Settings of other programs in that file are
+//! ignored. Settings that only `toolgate.yaml` has may be given under a key `toolgate`, and take
+//! precedence.
 //!
 //! Start at [`is_one`] and [`DropIn::translate`]; `toolgate import` writes the same as a file.
 
@@ -17,14 +17,14 @@ use crate::reader::Reader;
 use crate::tree::{Entry, Key, Kind, Node, Scalar};
 use crate::value::TokenHash;
 
-/// What `toolgate.yaml` has no key for.
+/// Settings without a key in `toolgate.yaml`.
 #[derive(Debug, Default)]
 pub(crate) struct DropIn {
     pub(crate) cache_file: Option<PathBuf>,
     pub(crate) token: Option<TokenHash>,
 }
 
-/// Keys of `mcp.session_manager` that are keys of `sessions` too.
+/// Keys of `mcp.session_manager` that are also keys of `sessions`.
 const SESSIONS: [&str; 6] = [
     "path",
     "heartbeat_interval_ms",
@@ -34,7 +34,7 @@ const SESSIONS: [&str; 6] = [
     "ws_ping_timeout_ms",
 ];
 
-/// The name of the grant that `auth_token` becomes, and of its policy.
+/// The name of the grant made from `auth_token`, and of its policy.
 pub(crate) const GRANT: &str = "v8project";
 pub(crate) const POLICY: &str = "v8project-allow";
 
@@ -47,7 +47,7 @@ pub(crate) fn is_one(root: &Node) -> bool {
 }
 
 impl DropIn {
-    /// The same settings as `toolgate.yaml` would have them.
+    /// The same settings in the form of `toolgate.yaml`.
     pub(crate) fn translate(root: &Node, reader: &mut Reader<'_>) -> (Node, Self) {
         refuse_masking(root, reader);
         let mut drop_in = Self::default();
@@ -105,7 +105,7 @@ impl DropIn {
         (whole.node(root.span), drop_in)
     }
 
-    /// The same settings as the text of a `toolgate.yaml`. The token stands in it as its hash.
+    /// The same settings as the text of a `toolgate.yaml`, which has the token as its hash.
     pub(crate) fn write(&self, translated: &Node) -> String {
         let mut whole = Section::default();
         whole.overlay(translated);
@@ -152,7 +152,7 @@ fn warn_of_path(node: Option<&Node>, reader: &mut Reader<'_>) {
     }
 }
 
-/// A promise that this version cannot keep is not ignored.
+/// Rejects a promise that this version cannot keep.
 fn refuse_masking(root: &Node, reader: &mut Reader<'_>) {
     for place in [&["masking"][..], &["mcp", "masking"]] {
         if let Some(node) = find(root, place) {
@@ -163,7 +163,7 @@ fn refuse_masking(root: &Node, reader: &mut Reader<'_>) {
     }
 }
 
-/// A mapping that is being made.
+/// A mapping under construction.
 #[derive(Default)]
 struct Section(Vec<Entry>);
 
@@ -179,7 +179,7 @@ impl Section {
         }
     }
 
-    /// Puts one more item at the end of a list.
+    /// Appends an item to a list.
     fn append(&mut self, key: &str, item: Node) {
         let known = self.0.iter_mut().find(|known| known.key.text == key);
         match known.map(|known| &mut known.value.kind) {
@@ -188,7 +188,7 @@ impl Section {
         }
     }
 
-    /// What stands in `node` takes the place of what is here; mappings are joined.
+    /// The values of `node` replace those here; mappings are merged.
     fn overlay(&mut self, node: &Node) {
         let Kind::Map { entries, .. } = &node.kind else { return };
         for entry in entries {

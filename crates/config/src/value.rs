@@ -1,4 +1,4 @@
-//! Kinds of values that settings are made of: each knows how to read itself, and its schema.
+//! The types of values: each has a reader and a schema.
 
 mod address;
 mod duration;

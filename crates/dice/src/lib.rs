@@ -49,7 +49,7 @@ impl Dice {
         of[self.below(of.len())].clone()
     }
 
-    /// Another order.
+    /// Shuffles the items.
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));

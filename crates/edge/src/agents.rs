@@ -1,14 +1,14 @@
-//! The agents' listener: MCP over streamable HTTP, protocols 2024-11-05 to 2025-11-25 with their
-//! sessions, and 2026-07-28 without (`agents/modern.rs`); each request says which it is of.
+//! The agents' listener: MCP over streamable HTTP, sessionful (2024-11-05 to 2025-11-25) and
+//! sessionless (2026-07-28, `agents/sessionless.rs`); each request states its protocol.
 //!
-//! This is where HTTP becomes calls of the gateway and its outcomes become responses; statuses,
-//! headers and content types are known here and nowhere deeper. A request is answered as one JSON
-//! body if its answer comes first and soon, else as a stream of events that can be resumed.
+//! HTTP requests become calls of the gateway here, and its outcomes become responses; statuses,
+//! headers and content types are known only here. A request is answered as one JSON body if its
+//! answer comes first and soon, else as a stream of events that can be resumed.
 //!
-//! Invariant: no header of the agent reaches the gateway but the session id, the protocol version
-//! and the last event id, and none at all reaches a server.
+//! Invariant: of an agent's headers only the session id, the protocol version and the last event id
+//! reach the gateway, and none reaches a server.
 //!
-//! Start at `Inner::handle`. `agents/head.rs` judges heads, `agents/stream.rs` writes events.
+//! Start at `Inner::handle`. `agents/head.rs` checks heads, `agents/stream.rs` writes events.
 
 use std::convert::Infallible;
 use std::future::{Future, ready};
@@ -23,7 +23,7 @@ use futures_util::{FutureExt as _, StreamExt as _};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::service::Service;
-use toolgate_gateway::outlet::{Begun, First};
+use toolgate_gateway::event_buffer::{Begun, First};
 use toolgate_gateway::{
     AgentSession, Endpoint, EventId, Gateway, Grant, Listener, NotOpened, Peer, Stranger, refused,
 };
@@ -31,13 +31,13 @@ use toolgate_mcp::{
     Incoming as Body, Limits, Message, Pieces, Refusal, Version, code, method, parse_agent,
 };
 
-use crate::body::{NotRead, Reply, read_within};
+use crate::body::{BodyError, ResponseBody, read_within};
 use crate::guard::Guard;
-use crate::room::{Room, SMALL};
+use crate::memory_budget::{MemoryBudget, SMALL};
 
 mod head;
-mod modern;
 mod reply;
+mod sessionless;
 mod stream;
 
 use self::head::Head;
@@ -51,26 +51,26 @@ struct Inner {
     gateway: Arc<Gateway>,
     rules: ArcSwap<Rules>,
     ready: Arc<AtomicBool>,
-    room: Arc<Room>,
+    budget: Arc<MemoryBudget>,
     /// Answers that agents have not read yet.
-    unread: Arc<Room>,
+    unread: Arc<MemoryBudget>,
 }
 
-/// Who may come and how much they may send.
+/// Who may connect, and the limits of requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rules {
     /// Who may reach the listener.
     pub guard: Guard,
-    /// What an agent may send.
+    /// The limits of an agent's requests.
     pub limits: AgentLimits,
 }
 
-/// What an agent may send.
+/// The limits of an agent's requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentLimits {
     /// The largest request body.
     pub body: usize,
-    /// How long it may take to arrive, in all.
+    /// How long it may take to arrive, in total.
     pub body_read: Duration,
     /// How deep its JSON may be nested.
     pub depth: usize,
@@ -78,8 +78,8 @@ pub struct AgentLimits {
     pub result: usize,
 }
 
-/// Where a request goes, and whose it is.
-struct Door {
+/// The endpoint of a request, and its grant.
+struct Target {
     endpoint: Endpoint,
     caller: Arc<Grant>,
 }
@@ -87,22 +87,23 @@ struct Door {
 // === impl Agents ===
 
 impl Agents {
-    /// A listener's service; `ready` says whether `/readyz` is to answer 200.
+    /// The service of a listener; `ready` decides the answer of `/readyz`.
     pub fn new(gateway: Arc<Gateway>, rules: Rules, ready: Arc<AtomicBool>) -> Self {
-        let (rules, room, unread) = (ArcSwap::from_pointee(rules), Arc::default(), Arc::default());
-        Self(Arc::new(Inner { gateway, rules, ready, room, unread }))
+        let (rules, budget, unread) =
+            (ArcSwap::from_pointee(rules), Arc::default(), Arc::default());
+        Self(Arc::new(Inner { gateway, rules, ready, budget, unread }))
     }
 
-    /// Other rules from the next request on.
+    /// Replaces the rules from the next request on.
     pub fn set_rules(&self, rules: Rules) {
         self.0.rules.store(Arc::new(rules));
     }
 }
 
 impl Service<Request<Incoming>> for Agents {
-    type Response = Response<Reply>;
+    type Response = Response<ResponseBody>;
     type Error = Infallible;
-    type Future = Pin<Box<dyn Future<Output = Result<Response<Reply>, Infallible>> + Send>>;
+    type Future = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, Infallible>> + Send>>;
 
     fn call(&self, request: Request<Incoming>) -> Self::Future {
         let inner = Arc::clone(&self.0);
@@ -110,15 +111,16 @@ impl Service<Request<Incoming>> for Agents {
     }
 }
 
-/// A mistake ends one request and nothing else: not the connection that it came on either. No
-/// `async fn`: that would hold the answering twice, and it is large.
+/// Contains a panic to one request; its connection continues. Not an `async fn`, which would hold
+/// the large future twice.
 fn contained(
-    answering: impl Future<Output = Response<Reply>>,
-) -> impl Future<Output = Response<Reply>> {
+    answering: impl Future<Output = Response<ResponseBody>>,
+) -> impl Future<Output = Response<ResponseBody>> {
     AssertUnwindSafe(answering).catch_unwind().map(|answered| {
         answered.unwrap_or_else(|_| {
-            tracing::error!("toolgate made a mistake; the request it was made in is given up");
-            let why = "toolgate made a mistake, so nothing is known of this request; see its log";
+            tracing::error!("panic while handling a request; request aborted (please report this)");
+            let why =
+                "internal error: the effect of this request is unknown; see the log of toolgate";
             problem(StatusCode::INTERNAL_SERVER_ERROR, code::INTERNAL_ERROR, why)
         })
     })
@@ -127,12 +129,14 @@ fn contained(
 // === impl Inner ===
 
 impl Inner {
-    async fn handle(&self, request: Request<Incoming>) -> Response<Reply> {
+    async fn handle(&self, request: Request<Incoming>) -> Response<ResponseBody> {
         let rules = self.rules.load_full();
         let peer = request.extensions().get().copied();
         if let Err(denied) = rules.guard.check(request.uri(), request.headers()) {
-            self.refused(denied.stranger(), peer);
-            return problem(StatusCode::FORBIDDEN, code::INVALID_REQUEST, &denied.to_string());
+            if let Some(why) = denied.stranger() {
+                self.refused(why, peer);
+            }
+            return problem(denied.status(), code::INVALID_REQUEST, &denied.to_string());
         }
         match request.uri().path() {
             "/healthz" => return reply::text(StatusCode::OK, "ok\n"),
@@ -155,56 +159,58 @@ impl Inner {
         let Some(endpoint) = self.endpoint(path, &caller) else {
             return reply::nothing_here();
         };
-        let to = Door { endpoint, caller };
+        let to = Target { endpoint, caller };
         let response = match *request.method() {
             Method::POST => self.post(&to, request, &rules.limits).await,
-            Method::GET | Method::DELETE if modern::is_named(request.headers()) => {
+            Method::GET | Method::DELETE if sessionless::is_named(request.headers()) => {
                 reply::only_post()
             }
             Method::GET => self.get(&to, &request),
             Method::DELETE => self.delete(&to, &request),
             _ => reply::not_allowed(),
         };
-        self.within_room(&to.caller.label, rules.limits.result, response)
+        self.within_budget(&to.caller.label, rules.limits.result, response)
     }
 
-    /// The response, if there is room for it until the agent has read it. A stream for which there
-    /// is none ends.
-    fn within_room(
+    /// Reserves memory for the response until the agent has read it. Without memory a response is
+    /// replaced by an error, and a stream ends.
+    fn within_budget(
         &self,
         grant: &Arc<str>,
         largest: usize,
-        response: Response<Reply>,
-    ) -> Response<Reply> {
+        response: Response<ResponseBody>,
+    ) -> Response<ResponseBody> {
         let (parts, body) = response.into_parts();
         let body = match body {
-            Reply::Whole(pieces) if pieces.len() <= SMALL => Reply::Whole(pieces),
-            Reply::Whole(pieces) => {
-                let Some(pieces) = self.unread.unread(grant, largest, pieces) else {
-                    tracing::warn!(%grant, "the agent leaves too many answers unread; dropping one");
+            ResponseBody::Whole(pieces) if pieces.len() <= SMALL => ResponseBody::Whole(pieces),
+            ResponseBody::Whole(pieces) => {
+                let Some(pieces) = self.unread.reserve_answer(grant, largest, pieces) else {
+                    tracing::warn!(%grant, "too many unread answers; dropping one");
                     return reply::unread();
                 };
-                Reply::Whole(pieces.into_iter().collect())
+                ResponseBody::Whole(pieces.into_iter().collect())
             }
-            Reply::Events(events) => {
-                let (room, grant) = (Arc::clone(&self.unread), Arc::clone(grant));
-                Reply::Events(Box::pin(events.scan((), move |(), event| {
+            ResponseBody::Events(events) => {
+                let (budget, grant) = (Arc::clone(&self.unread), Arc::clone(grant));
+                ResponseBody::Events(Box::pin(events.scan((), move |(), event| {
                     if event.len() <= SMALL {
                         return ready(Some(event));
                     }
-                    let event = room.unread(&grant, largest, [event]).and_then(|mut event| event.pop());
+                    let event = budget
+                        .reserve_answer(&grant, largest, [event])
+                        .and_then(|mut event| event.pop());
                     if event.is_none() {
-                        tracing::warn!(%grant, "the agent leaves too many answers unread; ending its stream");
+                        tracing::warn!(%grant, "too many unread answers; ending a stream");
                     }
                     ready(event)
                 })))
             }
-            passing @ Reply::Passing(_) => passing,
+            relayed @ ResponseBody::Relayed(_) => relayed,
         };
         Response::from_parts(parts, body)
     }
 
-    /// Who calls, or why nobody may call like that.
+    /// The grant of a request, or why it is rejected.
     fn caller(&self, headers: &HeaderMap) -> Result<Arc<Grant>, Stranger> {
         let token = head::bearer(headers).map_err(|()| Stranger::BadToken)?;
         let why = if token.is_some() { Stranger::BadToken } else { Stranger::NoToken };
@@ -215,7 +221,8 @@ impl Inner {
         self.gateway.admission().strangers().refused(Listener::Mcp, why, peer);
     }
 
-    /// What a path below `/mcp` leads to. What a grant may not reach is not there.
+    /// The endpoint of a path below `/mcp`. A server that a grant may not reach does not exist for
+    /// it.
     fn endpoint(&self, path: &str, caller: &Grant) -> Option<Endpoint> {
         if path.is_empty() {
             return Some(Endpoint::All);
@@ -230,20 +237,20 @@ impl Inner {
 
     async fn post(
         &self,
-        to: &Door,
+        to: &Target,
         request: Request<Incoming>,
         limits: &AgentLimits,
-    ) -> Response<Reply> {
+    ) -> Response<ResponseBody> {
         let (parts, body) = request.into_parts();
         let head = match Head::of_post(&parts.headers) {
             Ok(head) => head,
             Err(response) => return *response,
         };
-        // It is held as long as the body is.
-        let mut share = self.room.share(&to.caller.label, limits.body);
-        let body = match read_within(body, limits.body, limits.body_read, &mut share).await {
+        // The reservation is held as long as the body.
+        let mut reservation = self.budget.reserve_body(&to.caller.label, limits.body);
+        let body = match read_within(body, limits.body, limits.body_read, &mut reservation).await {
             Ok(body) => body,
-            Err(why) => return not_read(&why, limits.body),
+            Err(why) => return body_error(&why, limits.body),
         };
         // The token may have been revoked or replaced while the body arrived.
         let caller = match self.caller(&parts.headers) {
@@ -253,13 +260,13 @@ impl Inner {
                 return reply::unauthorized();
             }
         };
-        let to = &Door { endpoint: to.endpoint.clone(), caller };
+        let to = &Target { endpoint: to.endpoint.clone(), caller };
         let limits = Limits { depth: limits.depth, ..Limits::default() };
         let message = match parse_agent(&body, &limits) {
             Ok(message) => message,
             Err(refusal) => return json(StatusCode::BAD_REQUEST, refused(&refusal)),
         };
-        if let Some(response) = self.modern(to, &parts.headers, &message).await {
+        if let Some(response) = self.sessionless(to, &parts.headers, &message).await {
             return response;
         }
         if let Err(response) = head.has_handshake() {
@@ -293,14 +300,18 @@ impl Inner {
         }
     }
 
-    async fn open(&self, to: &Door, request: &toolgate_mcp::Request<'_>) -> Response<Reply> {
+    async fn open(
+        &self,
+        to: &Target,
+        request: &toolgate_mcp::Request<'_>,
+    ) -> Response<ResponseBody> {
         match self.gateway.open(&to.endpoint, request, &to.caller).await {
             Ok((session, answer)) => with_session(json(StatusCode::OK, answer), session.id()),
             Err(why) => not_opened(why),
         }
     }
 
-    fn get(&self, to: &Door, request: &Request<Incoming>) -> Response<Reply> {
+    fn get(&self, to: &Target, request: &Request<Incoming>) -> Response<ResponseBody> {
         let head = match Head::of_get(request.headers()) {
             Ok(head) => head,
             Err(response) => return *response,
@@ -319,12 +330,12 @@ impl Inner {
             None => problem(
                 StatusCode::BAD_REQUEST,
                 code::INVALID_REQUEST,
-                "the stream of this Last-Event-ID is not known (any more); send the request again",
+                "the stream of this Last-Event-ID is unknown or expired; send the request again",
             ),
         }
     }
 
-    fn delete(&self, to: &Door, request: &Request<Incoming>) -> Response<Reply> {
+    fn delete(&self, to: &Target, request: &Request<Incoming>) -> Response<ResponseBody> {
         let session = Head::of_delete(request.headers()).and_then(|head| self.session(to, &head));
         match session {
             Ok(session) => {
@@ -337,9 +348,9 @@ impl Inner {
 
     fn session(
         &self,
-        to: &Door,
+        to: &Target,
         head: &Head<'_>,
-    ) -> Result<Arc<AgentSession>, Box<Response<Reply>>> {
+    ) -> Result<Arc<AgentSession>, Box<Response<ResponseBody>>> {
         let Some(id) = head.session else {
             return Err(Box::new(problem(
                 StatusCode::BAD_REQUEST,
@@ -352,13 +363,13 @@ impl Inner {
             Box::new(problem(
                 StatusCode::NOT_FOUND,
                 SESSION_NOT_FOUND,
-                "no such agent session: it has ended, or it never was; send `initialize` again",
+                "no such agent session: it has ended or never existed; send `initialize` again",
             ))
         })
     }
 }
 
-fn not_opened(why: NotOpened) -> Response<Reply> {
+fn not_opened(why: NotOpened) -> Response<ResponseBody> {
     match why {
         NotOpened::Answer(answer) => json(StatusCode::OK, answer),
         NotOpened::UnknownServer => reply::nothing_here(),
@@ -378,51 +389,52 @@ fn not_opened(why: NotOpened) -> Response<Reply> {
         }
         NotOpened::Stopping => reply::stopping(),
         NotOpened::NoIds => {
-            let why = "no agent session id could be made; see the log of toolgate";
+            let why = "no agent session id could be generated; see the log of toolgate";
             problem(StatusCode::INTERNAL_SERVER_ERROR, code::INTERNAL_ERROR, why)
         }
     }
 }
 
-fn not_read(why: &NotRead, limit: usize) -> Response<Reply> {
+fn body_error(why: &BodyError, limit: usize) -> Response<ResponseBody> {
     let (status, why) = match why {
-        NotRead::TooLarge => (
+        BodyError::TooLarge => (
             StatusCode::PAYLOAD_TOO_LARGE,
             format!(
-                "the body is larger than {limit} bytes (`limits.body` in toolgate.yaml); nothing \
-                 of it was used"
+                "the body is larger than {limit} bytes (`limits.body` in toolgate.yaml); it was \
+                 not processed"
             ),
         ),
-        NotRead::NoRoom => return reply::no_room(),
-        NotRead::Stalled => (StatusCode::REQUEST_TIMEOUT, "the body stopped coming".to_owned()),
-        NotRead::TooSlow => (
+        BodyError::OverBudget => return reply::over_budget(),
+        BodyError::Stalled => (StatusCode::REQUEST_TIMEOUT, "the body stalled".to_owned()),
+        BodyError::TooSlow => (
             StatusCode::REQUEST_TIMEOUT,
-            "the body did not arrive in time (`limits.body_read` in toolgate.yaml); nothing of it \
-             was used"
+            "the body did not arrive in time (`limits.body_read` in toolgate.yaml); it was not \
+             processed"
                 .to_owned(),
         ),
-        NotRead::Broken => (StatusCode::BAD_REQUEST, "the body broke off".to_owned()),
+        BodyError::Broken => (StatusCode::BAD_REQUEST, "the body was cut off".to_owned()),
     };
     problem(status, code::INVALID_REQUEST, &why)
 }
 
-/// What clients know as "session not found".
+/// The code that clients know as "session not found".
 const SESSION_NOT_FOUND: i32 = -32001;
 
-async fn answer(session: &Arc<AgentSession>, mut call: toolgate_gateway::Call) -> Response<Reply> {
+async fn answer(
+    session: &Arc<AgentSession>,
+    mut call: toolgate_gateway::Call,
+) -> Response<ResponseBody> {
     match call.begun().await {
-        Begun::All(First::Answer(answer, status)) => {
-            json(StatusCode::from_u16(status).unwrap_or(StatusCode::OK), answer)
-        }
+        Begun::All(First::Answer(answer, rejection)) => json(reply::status(rejection), answer),
         Begun::All(First::Stream) => stream::reply(session.stream(&call), session.version()),
-        Begun::Passing(passage) => reply::passing(passage),
+        Begun::Relaying(relay_reader) => reply::relayed(relay_reader),
     }
 }
 
 async fn batch(
     session: &Arc<AgentSession>,
     members: &[Result<Message<'_>, Refusal>],
-) -> Response<Reply> {
+) -> Response<ResponseBody> {
     if session.version() != Some(Version::V2025_03_26) {
         let why = "batches exist only in protocol 2025-03-26; send the messages one by one";
         return problem(StatusCode::BAD_REQUEST, code::INVALID_REQUEST, why);
@@ -438,14 +450,14 @@ async fn batch(
     }
 }
 
-/// Shorthand for the reply of an empty body.
-fn empty() -> Reply {
-    Reply::Whole(Pieces::default())
+/// An empty body.
+fn empty() -> ResponseBody {
+    ResponseBody::Whole(Pieces::default())
 }
 
-/// Shorthand for the reply of a whole body.
-fn whole(body: impl Into<Pieces>) -> Reply {
-    Reply::Whole(body.into())
+/// A complete body.
+fn whole(body: impl Into<Pieces>) -> ResponseBody {
+    ResponseBody::Whole(body.into())
 }
 
 #[cfg(test)]

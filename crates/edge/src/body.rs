@@ -1,4 +1,4 @@
-//! Bodies: reading requests within their limit, and the kinds of response there are.
+//! Bodies: reading requests within their limits, and the kinds of response bodies.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,85 +9,85 @@ use futures_util::Stream;
 use http_body::{Body, Frame, SizeHint};
 use http_body_util::BodyExt;
 use tokio::time::timeout;
-use toolgate_gateway::{BrokenOff, Passage};
+use toolgate_gateway::{RelayReader, Truncated};
 use toolgate_mcp::Pieces;
 
-use crate::room::Share;
+use crate::memory_budget::Reservation;
 
-/// How long a body may stand still.
+/// How long a body may stall.
 const STALL: Duration = Duration::from_secs(30);
 
-/// A response body: all there is, an answer while it comes in, or events as they come.
-pub enum Reply {
-    /// The whole body.
+/// A response body: complete, relayed while it arrives, or a stream of events.
+pub enum ResponseBody {
+    /// The complete body.
     Whole(Pieces),
-    /// A body of which the rest still comes in. If it breaks off, so does the connection.
-    Passing(Passage),
+    /// A body whose rest is still arriving. If it is cut off, the connection is closed.
+    Relayed(RelayReader),
     /// Server-sent events, encoded.
     Events(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
 }
 
 /// Why a request's body was not read.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum NotRead {
+pub(crate) enum BodyError {
     /// It is larger than allowed.
     TooLarge,
-    /// The bodies of this grant, or of all grants, fill the memory for bodies.
-    NoRoom,
-    /// It stopped coming.
+    /// The bodies of this grant, or of all grants, use up the memory for bodies.
+    OverBudget,
+    /// No data arrived for too long.
     Stalled,
-    /// It took too long in all.
+    /// It took too long in total.
     TooSlow,
     /// The connection broke.
     Broken,
 }
 
-/// Reads a body as [`read`] does; it has `patience` to come, in all.
+/// Reads a body as [`read`] does, within `patience` in total.
 pub(crate) async fn read_within<B>(
     body: B,
     limit: usize,
     patience: Duration,
-    share: &mut Share,
-) -> Result<Bytes, NotRead>
+    reservation: &mut Reservation,
+) -> Result<Bytes, BodyError>
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    timeout(patience, read(body, limit, |size| share.grow(size)))
+    timeout(patience, read(body, limit, |size| reservation.grow(size)))
         .await
-        .unwrap_or(Err(NotRead::TooSlow))
+        .unwrap_or(Err(BodyError::TooSlow))
 }
 
-/// Reads a body of at most `limit` bytes; no more than that is ever held, and no more than
-/// `has_room` allows.
+/// Reads a body of at most `limit` bytes; never holds more than that, or more than `has_budget`
+/// allows.
 pub(crate) async fn read<B>(
     mut body: B,
     limit: usize,
-    mut has_room: impl FnMut(usize) -> bool,
-) -> Result<Bytes, NotRead>
+    mut has_budget: impl FnMut(usize) -> bool,
+) -> Result<Bytes, BodyError>
 where
     B: Body<Data = Bytes> + Unpin,
 {
     let announced = body.size_hint().lower();
     if announced > limit as u64 {
-        return Err(NotRead::TooLarge);
+        return Err(BodyError::TooLarge);
     }
     let mut first: Option<Bytes> = None;
     let mut rest = BytesMut::new();
     let mut size = 0;
     loop {
         let frame = match timeout(STALL, body.frame()).await {
-            Err(_) => return Err(NotRead::Stalled),
+            Err(_) => return Err(BodyError::Stalled),
             Ok(None) => break,
-            Ok(Some(Err(_))) => return Err(NotRead::Broken),
+            Ok(Some(Err(_))) => return Err(BodyError::Broken),
             Ok(Some(Ok(frame))) => frame,
         };
         let Ok(data) = frame.into_data() else { continue };
         size += data.len();
         if size > limit {
-            return Err(NotRead::TooLarge);
+            return Err(BodyError::TooLarge);
         }
-        if !has_room(size) {
-            return Err(NotRead::NoRoom);
+        if !has_budget(size) {
+            return Err(BodyError::OverBudget);
         }
         // Most bodies are one frame, which needs no copy.
         match first.take() {
@@ -103,18 +103,18 @@ where
     Ok(first.unwrap_or_else(|| rest.freeze()))
 }
 
-// === impl Reply ===
+// === impl ResponseBody ===
 
-impl Body for Reply {
+impl Body for ResponseBody {
     type Data = Bytes;
-    type Error = BrokenOff;
+    type Error = Truncated;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, BrokenOff>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, Truncated>>> {
         match &mut *self {
-            Self::Passing(answer) => {
+            Self::Relayed(answer) => {
                 answer.poll_next(cx).map(|next| next.map(|piece| piece.map(Frame::data)))
             }
             Self::Whole(body) => Poll::Ready(body.take_first().map(|body| Ok(Frame::data(body)))),
@@ -127,7 +127,7 @@ impl Body for Reply {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(body) => body.is_empty(),
-            Self::Passing(answer) => answer.left() == 0,
+            Self::Relayed(answer) => answer.left() == 0,
             Self::Events(_) => false,
         }
     }
@@ -135,7 +135,7 @@ impl Body for Reply {
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(body) => SizeHint::with_exact(body.len() as u64),
-            Self::Passing(answer) => SizeHint::with_exact(answer.left() as u64),
+            Self::Relayed(answer) => SizeHint::with_exact(answer.left() as u64),
             Self::Events(_) => SizeHint::default(),
         }
     }
@@ -150,12 +150,12 @@ mod tests {
     use http_body_util::{Full, StreamBody};
 
     use super::*;
-    use crate::room::Room;
+    use crate::memory_budget::MemoryBudget;
 
     const PATIENCE: Duration = Duration::from_mins(1);
 
-    fn share(room: &Arc<Room>) -> Share {
-        room.share(&"grant".into(), 1_000_000)
+    fn reservation(budget: &Arc<MemoryBudget>) -> Reservation {
+        budget.reserve_body(&"grant".into(), 1_000_000)
     }
 
     #[tokio::test(start_paused = true)]
@@ -165,11 +165,11 @@ mod tests {
             Some((Ok::<_, Infallible>(Frame::data(Bytes::from_static(b"x"))), ()))
         });
         let body = StreamBody::new(Box::pin(trickle));
-        let room = Arc::new(Room::default());
+        let budget = Arc::new(MemoryBudget::default());
         let began = tokio::time::Instant::now();
         assert_eq!(
-            read_within(body, 1_000_000, PATIENCE, &mut share(&room)).await,
-            Err(NotRead::TooSlow)
+            read_within(body, 1_000_000, PATIENCE, &mut reservation(&budget)).await,
+            Err(BodyError::TooSlow)
         );
         assert!(began.elapsed() >= PATIENCE && began.elapsed() < PATIENCE * 2);
     }
@@ -182,18 +182,18 @@ mod tests {
 
     #[tokio::test]
     async fn a_body_is_read_whole_up_to_its_limit() {
-        let cases: &[(&[&'static str], usize, Result<&str, NotRead>)] = &[
+        let cases: &[(&[&'static str], usize, Result<&str, BodyError>)] = &[
             (&[], 4, Ok("")),
             (&["ab"], 4, Ok("ab")),
             (&["ab", "c", "d"], 4, Ok("abcd")),
-            (&["ab", "cde"], 4, Err(NotRead::TooLarge)),
-            (&["abcde"], 4, Err(NotRead::TooLarge)),
+            (&["ab", "cde"], 4, Err(BodyError::TooLarge)),
+            (&["abcde"], 4, Err(BodyError::TooLarge)),
         ];
         for (parts, limit, expected) in cases {
             let body = read(frames(parts), *limit, |_| true).await;
             let expected = match expected {
                 Ok(text) => Ok(Bytes::from_static(text.as_bytes())),
-                Err(_) => Err(NotRead::TooLarge),
+                Err(_) => Err(BodyError::TooLarge),
             };
             assert_eq!(body, expected, "{parts:?}");
         }
@@ -202,6 +202,6 @@ mod tests {
     #[tokio::test]
     async fn an_announced_size_is_refused_unread() {
         let body = Full::new(Bytes::from_static(b"abcde"));
-        assert_eq!(read(body, 4, |_| true).await, Err(NotRead::TooLarge));
+        assert_eq!(read(body, 4, |_| true).await, Err(BodyError::TooLarge));
     }
 }

@@ -1,23 +1,23 @@
-//! Children: servers that talk over their standard input and output.
+//! Children: servers that communicate over standard input and output.
 //!
-//! [`ChildConnector`] starts one process per channel. Around each process stand four small tasks:
-//! [`input`] writes its stdin, [`output`] reads its stdout, [`stderr`] logs what it says to people,
-//! and [`keeper`] watches over its life and ends it. Start reading at [`ChildConnector`], then
-//! `keeper`.
+//! [`ChildConnector`] starts one process per channel. Four small tasks serve each process:
+//! [`input`] writes its stdin, [`output`] reads its stdout, [`stderr`] logs its stderr, and
+//! [`supervisor`] waits for its exit and ends it. Start reading at [`ChildConnector`], then
+//! `supervisor`.
 //!
-//! Invariant: no shell. The command and its arguments go to the operating system as they are.
+//! Invariant: no shell. The command and its arguments are passed to the operating system unchanged.
 //! Invariant: of the gateway's own environment a child sees only what [`inheritable`] names.
 //! Invariant: a child never outlives its channel: closing or dropping the channel ends the whole
 //! process group, and the tracker given to the connector waits for that.
-//! Invariant: the inbox of a channel hears `closed` exactly once, after the last message.
+//! Invariant: the inbox of a channel receives `closed` exactly once, after the last message.
 //!
 //! Tested with real processes in `tests/upstream/child.rs`.
 
 mod input;
-mod keeper;
 mod output;
 mod start;
 mod stderr;
+mod supervisor;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ use toolgate_mcp::write;
 use input::Line;
 pub use start::inheritable;
 
-/// How a child is started and how much it may say at once.
+/// How a child is started, and its limits.
 #[derive(Debug, Clone)]
 pub struct ChildSpec {
     /// The server's name, for logs and messages.
@@ -45,9 +45,9 @@ pub struct ChildSpec {
     pub args: Vec<String>,
     /// Variables set on top of the inherited ones.
     pub env: Vec<(String, String)>,
-    /// Values among them, and among the arguments, that no log line shows.
+    /// Values among them, and among the arguments, that must not appear in the log.
     pub secrets: Vec<String>,
-    /// The folder it starts in; the gateway's own if none.
+    /// Its working directory; that of the gateway if unset.
     pub cwd: Option<PathBuf>,
     /// The longest line (one message) that it may print; more ends the channel.
     pub max_line: usize,
@@ -56,7 +56,7 @@ pub struct ChildSpec {
 }
 
 impl ChildSpec {
-    /// A spec with the default limits and nothing but a command.
+    /// A spec with default limits and only a command.
     pub fn new(server: impl Into<String>, command: impl Into<String>) -> Self {
         Self {
             server: server.into(),
@@ -81,9 +81,9 @@ pub struct ChildConnector {
 }
 
 impl ChildConnector {
-    /// `inherited` is the gateway's environment, of which only [`inheritable`] variables are
-    /// passed on. Every task of a child runs on `tracker`: closing it and waiting for it at
-    /// shutdown waits until all children are gone.
+    /// `inherited` is the gateway's environment, of which only [`inheritable`] variables are passed
+    /// on. All tasks of children run on `tracker`: closing it and waiting for it at shutdown waits
+    /// until all children are gone.
     pub fn new(
         spec: ChildSpec,
         inherited: impl IntoIterator<Item = (String, String)>,
@@ -95,29 +95,30 @@ impl ChildConnector {
     }
 
     fn start(&self, inbox: Arc<dyn Inbox>) -> Result<Arc<dyn Channel>, SendError> {
-        let started = start::start(&self.spec, &self.environment).map_err(SendError::NotSent)?;
+        let started = start::start(&self.spec, &self.environment)
+            .map_err(|error| SendError::NotSent(error.to_string()))?;
         let ending = CancellationToken::new();
         let ended = CancellationToken::new();
         let (queue, waiting) = mpsc::channel(self.spec.queue.max(1));
         let server: Arc<str> = self.spec.server.as_str().into();
-        let spoken = stderr::Spoken::default();
+        let stderr_written = stderr::StderrWritten::default();
 
         let input = input::write(waiting, started.stdin, ending.clone());
         let secrets = Arc::clone(&self.secrets);
-        let strays = output::Strays::new(server.clone(), Arc::clone(&secrets));
-        let output = output::read(strays, started.stdout, self.spec.max_line, inbox.clone());
-        let stderr = stderr::log(server.clone(), started.stderr, spoken.clone(), secrets);
-        let keeper = keeper::Keeper {
+        let stray_lines = output::StrayLines::new(server.clone(), Arc::clone(&secrets));
+        let output = output::read(stray_lines, started.stdout, self.spec.max_line, inbox.clone());
+        let stderr = stderr::log(server.clone(), started.stderr, stderr_written.clone(), secrets);
+        let supervisor = supervisor::Supervisor {
             group: started.group,
-            input: keeper::Task::new(self.tracker.spawn(input)),
-            output: keeper::Task::new(self.tracker.spawn(output)),
-            stderr: keeper::Task::new(self.tracker.spawn(stderr)),
-            spoken,
+            input: supervisor::Task::new(self.tracker.spawn(input)),
+            output: supervisor::Task::new(self.tracker.spawn(output)),
+            stderr: supervisor::Task::new(self.tracker.spawn(stderr)),
+            stderr_written,
             inbox,
             ending: ending.clone(),
             ended: ended.clone(),
         };
-        self.tracker.spawn(keeper.run());
+        self.tracker.spawn(supervisor.run());
         Ok(Arc::new(ChildChannel { server, queue, ending, ended }))
     }
 }
@@ -132,23 +133,22 @@ impl Connector for ChildConnector {
 struct ChildChannel {
     server: Arc<str>,
     queue: mpsc::Sender<Line>,
-    /// Cancelled when somebody wants the child to end.
+    /// Cancelled to end the child.
     ending: CancellationToken,
     /// Cancelled when the child is gone, reaped and reported.
     ended: CancellationToken,
 }
 
 impl ChildChannel {
-    /// Puts a message into the queue. With a last look it waits until the message is about to be
-    /// written.
+    /// Queues a message. With a last look it waits until the message is about to be written.
     async fn pass(&self, message: Outbound) -> Result<(), SendError> {
         let (body, look) = (message.body().clone(), message.last_look().cloned());
         let Some(look) = look else { return self.enqueue(body, None) };
         let (tell, allowed) = oneshot::channel();
         self.enqueue(body, Some((look, tell)))?;
         match allowed.await {
-            Ok(false) => Err(SendError::Withheld),
-            // If the child has ended before, the inbox hears why.
+            Ok(false) => Err(SendError::NoLongerAllowed),
+            // If the child has exited before, the inbox receives the reason.
             Ok(true) | Err(_) => Ok(()),
         }
     }
@@ -158,8 +158,8 @@ impl ChildChannel {
         body: Bytes,
         look: Option<(LastLook, oneshot::Sender<bool>)>,
     ) -> Result<(), SendError> {
-        // INVARIANT: one message is one line. Line breaks of an agent that writes pretty JSON are
-        // folded; in JSON they cannot stand inside a string, so nothing is lost.
+        // INVARIANT: one message is one line. Line breaks of pretty-printed JSON are removed; JSON
+        // strings cannot contain them, so nothing is lost.
         let body = write::compact_bytes(body);
         if self.ending.is_cancelled() {
             return Err(self.gone());
@@ -202,7 +202,7 @@ impl Channel for ChildChannel {
 
 impl Drop for ChildChannel {
     fn drop(&mut self) {
-        // The keeper does the rest: it lives on the tracker, not on this value.
+        // The supervisor does the rest: it runs on the tracker, independently of this value.
         self.ending.cancel();
     }
 }

@@ -1,53 +1,56 @@
-//! The guard: who may reach a listener, judged by the Host and Origin of the request.
+//! The guard: decides by Host and Origin which requests a listener accepts, and rejects a head that
+//! readers could parse in different ways.
 //!
-//! A page in a browser must not be able to talk to a gateway on the same machine, neither from its
-//! own origin nor by rebinding its own name to a loopback address. So the name a request was sent
-//! to must be one that only this machine (or its operator) can mean, and an Origin, which only
-//! browsers send, must be loopback or listed.
+//! A web page must not be able to reach a gateway on the same machine, neither from its own origin
+//! nor by DNS rebinding to a loopback address. So the Host must be a name that only this machine or
+//! its operator uses, and an Origin, which only browsers send, must be loopback or configured.
 //!
-//! Invariant: pure; a request that is not plainly allowed is refused.
+//! Invariant: pure; a request that is not explicitly allowed is rejected.
 //! Start at [`Guard::check`]; the table of cases is in `guard/tests.rs`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use http::header::{HOST, HeaderMap, HeaderName, ORIGIN};
-use http::{HeaderValue, Uri};
+use http::header::{
+    CONTENT_LENGTH, CONTENT_TYPE, HOST, HeaderMap, HeaderName, ORIGIN, SEC_WEBSOCKET_KEY,
+    SEC_WEBSOCKET_VERSION, TRANSFER_ENCODING,
+};
+use http::{HeaderValue, StatusCode, Uri};
 use toolgate_gateway::Stranger;
 
 #[cfg(test)]
 mod tests;
 
-/// The rules of one listener.
+/// The guard of one listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guard {
-    /// Where the listener is bound.
+    /// The address of the listener.
     pub bound_to: IpAddr,
-    /// Names that the operator has listed, lower case.
+    /// Configured host names, lower case.
     pub hosts: Vec<String>,
-    /// Origins that the operator has listed, as `scheme://host[:port]`, lower case.
+    /// Configured origins, as `scheme://host[:port]`, lower case.
     pub origins: Vec<String>,
-    /// Which Origin a browser may have.
+    /// Which origins browsers may have.
     pub browsers: Browsers,
-    /// Whether the listener's own pages come over `https` alone.
+    /// Whether the listener's own pages use `https` only.
     pub https: bool,
 }
 
-/// Which Origin a browser may have.
+/// Which origins browsers may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Browsers {
-    /// Any loopback origin, and the listed ones.
+    /// Any loopback origin, and the configured ones.
     Local,
     /// Only pages of this listener itself.
     OwnPages,
 }
 
-/// Why a request may not come in.
+/// Why a request is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Denied {
     /// No Host, or several.
     #[error("the request must have exactly one Host header")]
     HostCount,
-    /// A name that is not ours.
+    /// The host name is not accepted.
     #[error("this host name is not accepted here; add it to `hosts` in toolgate.yaml")]
     Host,
     /// The target names one host and the Host header another.
@@ -56,20 +59,47 @@ pub enum Denied {
     /// Several Origin headers.
     #[error("the request must have at most one Origin header")]
     OriginCount,
-    /// A page that may not.
+    /// The origin is not accepted.
     #[error("pages of this origin are not accepted here; add it to `origins` in toolgate.yaml")]
     Origin,
+    /// A header of which readers may see different values.
+    #[error("the header {0} must be sent once; nothing of this request was used")]
+    Repeated(HeaderName),
+    /// Two headers that say where the body ends.
+    #[error("the request must not have both Content-Length and Transfer-Encoding")]
+    TwoLengths,
 }
 
 impl Denied {
-    /// What those who were not let in are counted under.
-    pub(crate) fn stranger(&self) -> Stranger {
+    /// The reason under which rejected accesses are counted; `None` if the request is only malformed.
+    pub(crate) fn stranger(&self) -> Option<Stranger> {
         match self {
-            Self::HostCount | Self::Host | Self::TwoHosts => Stranger::Host,
-            Self::OriginCount | Self::Origin => Stranger::Origin,
+            Self::HostCount | Self::Host | Self::TwoHosts => Some(Stranger::Host),
+            Self::OriginCount | Self::Origin => Some(Stranger::Origin),
+            Self::Repeated(_) | Self::TwoLengths => None,
+        }
+    }
+
+    /// The status of the answer.
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::Repeated(_) | Self::TwoLengths => StatusCode::BAD_REQUEST,
+            _ => StatusCode::FORBIDDEN,
         }
     }
 }
+
+/// Headers that have one value and decide something. Who reads `Authorization` and the headers that
+/// repeat the body refuses two of them (`agents/head.rs`, `agents/modern.rs`).
+const SINGLE: [HeaderName; 7] = [
+    CONTENT_LENGTH,
+    CONTENT_TYPE,
+    SEC_WEBSOCKET_KEY,
+    SEC_WEBSOCKET_VERSION,
+    HeaderName::from_static("last-event-id"),
+    HeaderName::from_static("mcp-session-id"),
+    HeaderName::from_static("toolgate-session"),
+];
 
 // === impl Guard ===
 
@@ -81,19 +111,17 @@ impl Guard {
         if !self.accepts(name_of(host).ok_or(Denied::Host)?) {
             return Err(Denied::Host);
         }
-        // A target in absolute form (`GET http://host/path`) counts more than the Host header.
+        // A target in absolute form (`GET http://host/path`) takes precedence over the Host header.
         if let Some(authority) = uri.authority()
             && !authority.as_str().eq_ignore_ascii_case(host)
         {
             return Err(Denied::TwoHosts);
         }
-        match only(headers, &ORIGIN).map_err(|()| Denied::OriginCount)? {
-            None => Ok(()),
-            Some(origin) => {
-                let origin = origin.to_str().map_err(|_| Denied::Origin)?;
-                self.accepts_origin(origin, host).then_some(()).ok_or(Denied::Origin)
-            }
+        if let Some(origin) = only(headers, &ORIGIN).map_err(|()| Denied::OriginCount)? {
+            let origin = origin.to_str().map_err(|_| Denied::Origin)?;
+            self.accepts_origin(origin, host).then_some(()).ok_or(Denied::Origin)?;
         }
+        check_single(headers)
     }
 
     fn accepts(&self, name: Name<'_>) -> bool {
@@ -133,7 +161,7 @@ enum Name<'a> {
     Word(&'a str),
 }
 
-/// Reads `host[:port]` as strictly as a URL's; anything unusual is no name.
+/// Parses `host[:port]` as strictly as in a URL; `None` for anything unusual.
 fn name_of(host: &str) -> Option<Name<'_>> {
     if let Some(rest) = host.strip_prefix('[') {
         let (address, port) = rest.split_once(']')?;
@@ -156,6 +184,23 @@ fn name_of(host: &str) -> Option<Name<'_>> {
 
 fn is_port(port: Option<&str>, absent: bool) -> bool {
     absent || port.is_some_and(|port| !port.is_empty() && port.parse::<u16>().is_ok())
+}
+
+/// A header that decides something has one value: of two, one reader sees the first and another the
+/// last.
+fn check_single(headers: &HeaderMap) -> Result<(), Denied> {
+    // Most requests repeat nothing.
+    if headers.len() != headers.keys_len() {
+        let is_single = |name: &&HeaderName| SINGLE.contains(name);
+        let is_repeated = |name: &&HeaderName| headers.get_all(*name).iter().nth(1).is_some();
+        if let Some(name) = headers.keys().filter(is_single).find(is_repeated) {
+            return Err(Denied::Repeated(name.clone()));
+        }
+    }
+    if headers.contains_key(CONTENT_LENGTH) && headers.contains_key(TRANSFER_ENCODING) {
+        return Err(Denied::TwoLengths);
+    }
+    Ok(())
 }
 
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a HeaderValue>, ()> {

@@ -1,15 +1,14 @@
 //! Closing a connection whose client is still sending.
 //!
-//! A request may be answered before all of it was read: it is too large, or nobody may send it.
-//! Many clients send everything before they read anything, and a connection that is closed over
-//! bytes that were not read takes the answer with it. So what still comes is thrown away for a
-//! while, and the client finds its answer.
+//! A request may be answered before it is read completely: it is too large, or not allowed. Many
+//! clients send everything before they read, and closing a connection with unread bytes discards
+//! the answer. So further input is discarded for a while, and the client receives its answer.
 //!
-//! Whether a client is still sending cannot be seen when it has sent the head alone, so a silent
-//! one is waited for as well; one that has its answer closes its side at once.
+//! A client that has sent only the head may still be about to send, so a silent one is waited for
+//! too; one that has received its answer closes its side at once.
 //!
-//! Invariant: what is thrown away is bounded in size and time, none of it is kept, and when
-//! toolgate stops a connection on which nothing comes is closed at once.
+//! Invariant: the discarded input is bounded in size and time and never kept, and on shutdown a
+//! silent connection is closed at once.
 
 use std::future::Future;
 use std::io::{self, IoSlice};
@@ -21,12 +20,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 use tokio_util::sync::CancellationToken;
 
-/// How long it is listened to what nobody wants.
+/// How long input is discarded.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How much of it.
+/// How much input is discarded.
 const MOST: usize = 64 * 1024 * 1024;
 
-/// A connection that is closed like that.
+/// A connection that is closed like this.
 pub(crate) struct Lingering<S> {
     stream: S,
     stop: CancellationToken,
@@ -41,7 +40,7 @@ struct End {
 }
 
 impl<S> Lingering<S> {
-    /// With `stop` nobody who says nothing is waited for.
+    /// After `stop`, silent clients are not waited for.
     pub(crate) fn new(stream: S, stop: CancellationToken) -> Self {
         Self { stream, stop, end: None }
     }
@@ -52,7 +51,7 @@ impl<S> Lingering<S> {
 }
 
 impl<S: AsyncRead + Unpin> Lingering<S> {
-    /// Ready when nothing more comes, or enough has come.
+    /// Ready when the input has ended or the limit is reached.
     fn poll_throw_away(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let Some(end) = &mut self.end else { return Poll::Ready(()) };
         while end.thrown_away < MOST {

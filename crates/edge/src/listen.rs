@@ -1,11 +1,11 @@
 //! Listeners: the accept loop of every HTTP port.
 //!
 //! Invariant: a connection costs nothing before its head is read: handshakes and heads have a time
-//! limit, heads a size limit, connections a number. Over that number a connection is told 503 and
-//! closed, and one from where none may come is told 403 and closed.
+//! limit, heads a size limit, and connections are limited in number. A connection over that number
+//! is answered 503 and closed; one from an address that is not allowed is answered 403 and closed.
 //! Invariant: one address that is not on loopback holds at most half of the connections.
 //! Invariant: `/healthz` is answered by a thread of its own ([`Front`]), whatever the others do,
-//! under TLS too.
+//! with TLS too.
 //! Invariant: a stop closes idle connections at once and lets the others finish their response.
 
 use std::convert::Infallible;
@@ -33,34 +33,34 @@ use toolgate_gateway::Peer;
 
 use crate::linger::Lingering;
 use crate::repoll::Repoll;
-use crate::tls::{Moving, Stream, Tls};
+use crate::tls::{DetachedStream, Stream, Tls};
 
 mod front;
-mod places;
+mod slots;
 
 pub use self::front::Front;
-use self::front::asks_for_health;
-pub(crate) use self::places::Share;
-use self::places::{NoPlace, Place, Places};
+use self::front::is_health_request;
+pub(crate) use self::slots::PeerShare;
+use self::slots::{ConnectionSlots, NoSlot, Slot};
 
-/// How connections come in.
+/// The options of a listener.
 #[derive(Clone, Default)]
-pub struct Entrance {
-    /// Under TLS, and with which certificate.
+pub struct ListenerOptions {
+    /// The certificate, if the listener uses TLS.
     pub tls: Option<Tls>,
-    /// From where alone.
+    /// The addresses that may connect; all if unset.
     pub only_from: Option<Peers>,
-    /// The thread that accepts; that of the caller, if there is none.
+    /// The thread that accepts connections; the caller's if unset.
     pub front: Option<Front>,
 }
 
-/// Says whether connections may come from an address.
+/// Whether an address may connect.
 pub type Peers = Arc<dyn Fn(IpAddr) -> bool + Send + Sync>;
 
-/// What one listener may cost.
+/// The limits of one listener.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectionLimits {
-    /// Connections at once.
+    /// Concurrent connections.
     pub connections: usize,
     /// How long the head of a request may take.
     pub header_read: Duration,
@@ -71,17 +71,17 @@ pub struct ConnectionLimits {
 /// How many header fields a request may have.
 const MAX_HEADERS: usize = 100;
 
-/// Said to a connection that is one too many.
+/// Sent to a connection over the limit.
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     Content-Type: text/plain\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 29\r\n\r\n\
     too many connections, sorry.\n";
 
-/// Said to a connection of an address that has its share.
+/// Sent to a connection of an address that has reached its share.
 const SHARE: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     Content-Type: text/plain\r\nConnection: close\r\nRetry-After: 1\r\nContent-Length: 47\r\n\r\n\
     too many connections from your address, sorry.\n";
 
-/// Said to a connection from where none may come.
+/// Sent to a connection from an address that is not allowed.
 const FROM_ELSEWHERE: &[u8] = b"HTTP/1.1 403 Forbidden\r\n\
     Content-Type: text/plain\r\nConnection: close\r\nContent-Length: 74\r\n\r\n\
     connections from your address are not taken here (`behind_proxy`), sorry.\n";
@@ -89,7 +89,7 @@ const FROM_ELSEWHERE: &[u8] = b"HTTP/1.1 403 Forbidden\r\n\
 /// Accepts connections until `stop`, and returns when the last one is closed.
 pub async fn serve<S, B>(
     listener: TcpListener,
-    entrance: Entrance,
+    options: ListenerOptions,
     service: S,
     limits: ConnectionLimits,
     stop: CancellationToken,
@@ -105,35 +105,35 @@ pub async fn serve<S, B>(
         .header_read_timeout(limits.header_read)
         .max_headers(MAX_HEADERS)
         .max_buf_size(limits.header_bytes.max(8 * 1024));
-    let serving = Serving { http, service, limits, tls: entrance.tls.clone(), stop };
+    let serving = Serving { http, service, limits, tls: options.tls.clone(), stop };
     let (hand_on, mut handed) = mpsc::unbounded_channel();
-    match &entrance.front {
+    match &options.front {
         Some(front) => match listener.into_std() {
             Ok(listener) => {
-                front.spawn(accept_in_front(listener, entrance.clone(), serving.clone(), hand_on));
+                front.spawn(accept_on_front(listener, options.clone(), serving.clone(), hand_on));
             }
-            Err(error) => tracing::error!(%error, "a listener cannot be served"),
+            Err(error) => tracing::error!(%error, "listener failed"),
         },
-        None => drop(tokio::spawn(accept(listener, entrance, serving.clone(), hand_on))),
+        None => drop(tokio::spawn(accept(listener, options, serving.clone(), hand_on))),
     }
     let connections = TaskTracker::new();
-    while let Some(Accepted { stream, place }) = handed.recv().await {
-        match stream.arrive() {
+    while let Some(Accepted { stream, slot }) = handed.recv().await {
+        match stream.attach() {
             Ok(stream) => {
-                connections.spawn(Repoll::new(serving.clone().connection(stream, place)));
+                connections.spawn(Repoll::new(serving.clone().connection(stream, slot)));
             }
-            Err(error) => tracing::debug!(%error, "a connection ended before it began"),
+            Err(error) => tracing::debug!(%error, "connection closed before its first request"),
         }
     }
     connections.close();
     connections.wait().await;
 }
 
-/// A connection on its way to where it is served. The channel needs no bound: who is in it has a
-/// place.
+/// An accepted connection, on its way to the runtime that serves it. The channel needs no bound:
+/// every connection in it has a slot.
 struct Accepted {
-    stream: Moving,
-    place: Place,
+    stream: DetachedStream,
+    slot: Slot,
 }
 
 /// How connections of one listener are served.
@@ -146,9 +146,9 @@ struct Serving<S> {
     stop: CancellationToken,
 }
 
-async fn accept_in_front<S, B>(
+async fn accept_on_front<S, B>(
     listener: std::net::TcpListener,
-    entrance: Entrance,
+    options: ListenerOptions,
     serving: Serving<S>,
     hand_on: mpsc::UnboundedSender<Accepted>,
 ) where
@@ -159,14 +159,14 @@ async fn accept_in_front<S, B>(
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     match TcpListener::from_std(listener) {
-        Ok(listener) => accept(listener, entrance, serving, hand_on).await,
-        Err(error) => tracing::error!(%error, "a listener cannot be served"),
+        Ok(listener) => accept(listener, options, serving, hand_on).await,
+        Err(error) => tracing::error!(%error, "listener failed"),
     }
 }
 
 async fn accept<S, B>(
     listener: TcpListener,
-    entrance: Entrance,
+    options: ListenerOptions,
     serving: Serving<S>,
     hand_on: mpsc::UnboundedSender<Accepted>,
 ) where
@@ -176,7 +176,7 @@ async fn accept<S, B>(
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    let places = Places::new(serving.limits.connections);
+    let slots = ConnectionSlots::new(serving.limits.connections);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -185,43 +185,43 @@ async fn accept<S, B>(
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Out of descriptors, mostly: closing connections is what helps, so wait for that.
-                tracing::warn!(%error, "cannot accept a connection");
+                // Usually no descriptors are left: wait for connections to close.
+                tracing::warn!(%error, "accept failed");
                 tokio::time::sleep(Duration::from_millis(100)).await;
                 continue;
             }
         };
-        if entrance.only_from.as_ref().is_some_and(|may_come| !may_come(peer.ip())) {
-            tracing::debug!(%peer, "a connection from where none may come");
-            refuse(&stream, &entrance, FROM_ELSEWHERE);
+        if options.only_from.as_ref().is_some_and(|may_come| !may_come(peer.ip())) {
+            tracing::debug!(%peer, "connection rejected: address not allowed");
+            refuse(&stream, &options, FROM_ELSEWHERE);
             continue;
         }
-        let place = match places.take(peer.ip()) {
-            Ok(place) => place,
-            Err(NoPlace::Full) => {
-                refuse(&stream, &entrance, FULL);
+        let slot = match slots.take(peer.ip()) {
+            Ok(slot) => slot,
+            Err(NoSlot::Full) => {
+                refuse(&stream, &options, FULL);
                 continue;
             }
-            Err(NoPlace::Share) => {
-                tracing::debug!(%peer, "an address that has half of the connections already");
-                refuse(&stream, &entrance, SHARE);
+            Err(NoSlot::PeerShare) => {
+                tracing::debug!(%peer, "connection rejected: too many from this address");
+                refuse(&stream, &options, SHARE);
                 continue;
             }
         };
-        // Answers are small and awaited: they must not wait for more to send.
+        // Responses are small and awaited: send them without delay.
         if let Err(error) = stream.set_nodelay(true) {
-            tracing::debug!(%error, "a connection ended before it began");
+            tracing::debug!(%error, "connection closed before its first request");
             continue;
         }
-        tokio::spawn(serving.clone().look_at(stream, place, hand_on.clone()));
+        tokio::spawn(serving.clone().look_at(stream, slot, hand_on.clone()));
     }
 }
 
-/// Hands a connection on; whoever serves it may be gone.
-fn hand(stream: Stream, place: Place, hand_on: &mpsc::UnboundedSender<Accepted>) {
-    match stream.leave() {
-        Ok(stream) => drop(hand_on.send(Accepted { stream, place })),
-        Err(error) => tracing::debug!(%error, "a connection ended before it began"),
+/// Passes a connection on; the receiver may be gone.
+fn hand(stream: Stream, slot: Slot, hand_on: &mpsc::UnboundedSender<Accepted>) {
+    match stream.detach() {
+        Ok(stream) => drop(hand_on.send(Accepted { stream, slot })),
+        Err(error) => tracing::debug!(%error, "connection closed before its first request"),
     }
 }
 
@@ -233,19 +233,19 @@ where
     B: Body<Data = Bytes> + Send + 'static,
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    /// Makes the handshake, answers `/healthz` on this thread, once, and hands on anything else.
+    /// Makes the handshake, answers `/healthz` on this thread, once, and passes on anything else.
     async fn look_at(
         mut self,
         stream: TcpStream,
-        place: Place,
+        slot: Slot,
         hand_on: mpsc::UnboundedSender<Accepted>,
     ) {
         let patience = self.limits.header_read;
         let looking = async {
-            let mut stream = shake_hands(stream, self.tls.take(), patience).await?;
-            let health = asks_for_health(&mut stream, patience).await;
+            let mut stream = handshake(stream, self.tls.take(), patience).await?;
+            let health = is_health_request(&mut stream, patience).await;
             if health.is_none() {
-                tracing::debug!("the head of a request took too long");
+                tracing::debug!("request head timed out");
             }
             Some((stream, health?))
         };
@@ -255,19 +255,19 @@ where
         };
         let Some((stream, is_health)) = looked else { return };
         if !is_health {
-            return hand(stream, place, &hand_on);
+            return hand(stream, slot, &hand_on);
         }
         drop(hand_on);
         self.http.keep_alive(false);
-        self.connection(stream, place).await;
+        self.connection(stream, slot).await;
     }
 
     /// Serves one connection to its end.
-    async fn connection(self, stream: Stream, place: Place) {
+    async fn connection(self, stream: Stream, slot: Slot) {
         let Self { http, service, limits, stop, .. } = self;
         let stream = TokioIo::new(Lingering::new(stream, stop.clone()));
         let header_bytes = limits.header_bytes;
-        let (share, peer) = (place.share.clone(), Peer(place.peer));
+        let (share, peer) = (slot.share.clone(), Peer(slot.peer));
         let service = Bounded { service, header_bytes, share, peer };
         let connection = http.serve_connection(stream, service).with_upgrades();
         let mut connection = std::pin::pin!(connection);
@@ -279,46 +279,46 @@ where
             }
         };
         if let Err(error) = ended {
-            tracing::debug!(%error, "a connection ended early");
+            tracing::debug!(%error, "connection closed early");
         }
-        drop(place);
+        drop(slot);
     }
 }
 
-/// Says why, where that can be understood: under TLS nothing is said before the handshake.
-fn refuse(stream: &TcpStream, entrance: &Entrance, why: &[u8]) {
-    if entrance.tls.is_none()
+/// Sends the reason; with TLS nothing can be sent before the handshake.
+fn refuse(stream: &TcpStream, options: &ListenerOptions, why: &[u8]) {
+    if options.tls.is_none()
         && let Err(error) = stream.try_write(why)
     {
-        tracing::debug!(%error, "a connection was refused, and went before it could be told");
+        tracing::debug!(%error, "rejected connection closed before its response");
     }
 }
 
-/// The connection, under TLS if it has to be; none if that failed.
-async fn shake_hands(stream: TcpStream, tls: Option<Tls>, patience: Duration) -> Option<Stream> {
+/// The connection, with TLS if configured; `None` if the handshake failed.
+async fn handshake(stream: TcpStream, tls: Option<Tls>, patience: Duration) -> Option<Stream> {
     let Some(tls) = tls else { return Some(Stream::Plain(stream)) };
     match timeout(patience, tls.accept(stream)).await {
         Ok(Ok(stream)) => Some(stream),
         Ok(Err(error)) => {
-            tracing::debug!(%error, "a connection without a TLS handshake");
+            tracing::debug!(%error, "TLS handshake failed");
             None
         }
         Err(_) => {
-            tracing::debug!("a TLS handshake took too long");
+            tracing::debug!("TLS handshake timed out");
             None
         }
     }
 }
 
-/// Holds heads to their limit. hyper's own limit is that of a buffer, which may take in almost as
-/// much again with its last read.
+/// Enforces the size limit of heads. hyper limits only its buffer, which its last read can almost
+/// double.
 #[derive(Clone)]
 struct Bounded<S> {
     service: S,
     header_bytes: usize,
-    /// For what a connection is upgraded to.
-    share: Share,
-    /// Where the connection comes from; its requests carry it.
+    /// For the connection after an upgrade.
+    share: PeerShare,
+    /// The address of the client, attached to its requests.
     peer: Peer,
 }
 
@@ -351,7 +351,7 @@ where
     }
 }
 
-/// How long the head was, as far as it can still be seen.
+/// The size of the head, as far as it is still known.
 fn head_bytes(request: &Request<Incoming>) -> usize {
     // `name: value` and a line break each.
     let fields = request.headers().iter();

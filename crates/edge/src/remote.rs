@@ -1,17 +1,17 @@
-//! Remote servers: MCP over streamable HTTP, protocols up to 2025-11-25, or over the HTTP+SSE of
-//! 2024-11-05.
+//! Remote servers: MCP over streamable HTTP, or over HTTP+SSE of 2024-11-05.
 //!
-//! [`RemoteConnector`] makes channels over one shared [`Client`]. A channel keeps what every
-//! request has in common ([`headers`]); each message is an [`exchange`] of its own; the server's
-//! own stream is read by [`listen`]. [`legacy`] is the older transport, and [`which`] finds out
-//! which of the two a server speaks. [`failure`] decides whether a message can have been seen.
+//! [`RemoteConnector`] makes channels over one shared [`Client`]. A channel keeps the headers that
+//! all requests have in common ([`headers`]); each message is an [`exchange`] of its own;
+//! [`listen`] reads the server's own stream. [`legacy`] is HTTP+SSE, and [`transport`] detects
+//! which of the two a server speaks. [`failure`] decides whether a server can have seen a message.
 //!
-//! Invariant: nothing of what an agent sent but the message itself reaches a server.
-//! Invariant: redirects are not followed: the configured address is the one that people approved.
+//! Invariant: only the message itself, of all that an agent sent, reaches a server.
+//! Invariant: redirects are not followed: the configured address is the approved one.
 //!
 //! Tested against scripted servers in `tests/upstream/remote.rs`, `stream.rs` and `legacy.rs`.
 
 mod body;
+mod buffer_pool;
 mod checked;
 mod client;
 mod endpoint;
@@ -22,8 +22,7 @@ mod headers;
 mod legacy;
 mod listen;
 mod pinned;
-mod spare;
-mod which;
+mod transport;
 
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
@@ -35,26 +34,26 @@ use hyper_util::client::legacy::ResponseFuture;
 use tokio_util::sync::CancellationToken;
 use toolgate_gateway::channel::{BoxFuture, Channel, Connector, Inbox, Outbound, SendError};
 
+use buffer_pool::BufferPool;
 use checked::Checked;
-pub use client::Client;
-use client::Way;
+use client::ConnectionPool;
+pub use client::{Client, ClientError};
 use headers::Headers;
-use spare::Spare;
-pub use which::Speaks;
-use which::Which;
+pub use transport::HttpTransport;
+use transport::TransportChoice;
 
-/// How long the farewell to a server may take.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// How long ending the session of a server may take.
+const END_SESSION_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Where a remote server is and what it is told.
+/// The address and the headers of a remote server.
 #[derive(Debug, Clone)]
 pub struct RemoteSpec {
     /// The server's name, for logs and messages.
     pub server: String,
     /// Its endpoint; the query string is kept.
     pub url: Uri,
-    /// Which transport it speaks.
-    pub speaks: Speaks,
+    /// Its transport.
+    pub transport: HttpTransport,
     /// Headers of every request, such as an API key. They never appear in logs.
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// The largest answer, or event of a stream.
@@ -62,12 +61,12 @@ pub struct RemoteSpec {
 }
 
 impl RemoteSpec {
-    /// A spec with the default limit and no headers; which transport it is has to be found out.
+    /// A spec with the default limit and no headers; the transport is detected.
     pub fn new(server: impl Into<String>, url: Uri) -> Self {
         Self {
             server: server.into(),
             url,
-            speaks: Speaks::Unknown,
+            transport: HttpTransport::Detect,
             headers: Vec::new(),
             max_body: 64 * 1024 * 1024,
         }
@@ -79,31 +78,31 @@ impl RemoteSpec {
 pub struct RemoteConnector {
     client: Client,
     spec: RemoteSpec,
-    which: Arc<Which>,
+    transport: Arc<TransportChoice>,
 }
 
 impl RemoteConnector {
     /// All connectors of a gateway share one client.
     pub fn new(client: Client, spec: RemoteSpec) -> Self {
-        let which = Arc::new(Which::new(spec.speaks));
-        Self { client, spec, which }
+        let transport = Arc::new(TransportChoice::new(spec.transport));
+        Self { client, spec, transport }
     }
 
     async fn prepare(&self, inbox: Arc<dyn Inbox>) -> Result<Arc<dyn Channel>, SendError> {
         let RemoteSpec { server, url, headers, max_body, .. } = &self.spec;
-        let (secure, host) = check(url).map_err(SendError::NotSent)?;
-        let way = self.client.way(secure).await.map_err(SendError::NotSent)?;
+        let (secure, host) = check(url).map_err(not_sent)?;
+        let pool = self.client.pool_for(secure).await.map_err(not_sent)?;
         let channel = RemoteChannel {
             server: server.clone(),
             origin: failure::origin(url),
             url: url.clone(),
-            way,
+            pool,
             headers: Headers::new(server, host, headers),
             max_body: *max_body,
-            spare: Arc::clone(self.client.spare()),
+            buffers: Arc::clone(self.client.buffers()),
             inbox,
             closing: CancellationToken::new(),
-            which: Arc::clone(&self.which),
+            transport: Arc::clone(&self.transport),
             opening: true.into(),
             endpoint: OnceLock::new(),
         };
@@ -118,39 +117,54 @@ impl Connector for RemoteConnector {
     }
 }
 
-/// Whether the URL asks for TLS, and the value of `Host` for it.
-fn check(url: &Uri) -> Result<(bool, HeaderValue), String> {
+/// Why a URL cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum UrlError {
+    #[error("the URL must begin with `http://` or `https://`")]
+    Scheme,
+    #[error(
+        "the URL holds a user name or password; put an `Authorization` header into `headers` instead"
+    )]
+    Credentials,
+    #[error("the URL has no host")]
+    NoHost,
+}
+
+fn not_sent(why: impl ToString) -> SendError {
+    SendError::NotSent(why.to_string())
+}
+
+/// Whether the URL uses TLS, and the `Host` header for it.
+fn check(url: &Uri) -> Result<(bool, HeaderValue), UrlError> {
     let secure = match url.scheme_str() {
         Some("http") => false,
         Some("https") => true,
-        _ => return Err("the URL must begin with `http://` or `https://`".to_owned()),
+        _ => return Err(UrlError::Scheme),
     };
     let authority = url.authority().map_or("", |authority| authority.as_str());
     if authority.contains('@') {
-        return Err("the URL holds a user name or password; put an `Authorization` header into \
-                    `headers` instead"
-            .to_owned());
+        return Err(UrlError::Credentials);
     }
     let usual = if secure { ":443" } else { ":80" };
     let host = authority.strip_suffix(usual).unwrap_or(authority);
     let host = HeaderValue::from_str(host).ok().filter(|host| !host.is_empty());
-    host.map(|host| (secure, host)).ok_or_else(|| "the URL names no host".to_owned())
+    host.map(|host| (secure, host)).ok_or(UrlError::NoHost)
 }
 
-/// One endpoint in use: its session, if it has opened one.
+/// One endpoint in use, with its session if it has one.
 struct RemoteChannel {
     server: String,
     /// Scheme, host and port, for messages.
     origin: String,
     url: Uri,
-    way: Way,
+    pool: ConnectionPool,
     headers: Headers,
     max_body: usize,
-    spare: Arc<Spare>,
+    buffers: Arc<BufferPool>,
     inbox: Arc<dyn Inbox>,
     closing: CancellationToken,
-    which: Arc<Which>,
-    /// The next message is the first one, which opens the conversation.
+    transport: Arc<TransportChoice>,
+    /// The next message is the first one.
     opening: AtomicBool,
     /// Where messages go over the legacy transport; unset over streamable HTTP.
     endpoint: OnceLock<Uri>,
@@ -172,10 +186,10 @@ impl RemoteChannel {
         *request.method_mut() = method;
         *request.uri_mut() = url.clone();
         *request.headers_mut() = headers;
-        self.way.request(request)
+        self.pool.request(request)
     }
 
-    /// Carries `message` over, unless the channel is closed before that is done.
+    /// Sends `message`, unless the channel is closed before it is done.
     async fn carry_until_closed(
         &self,
         message: Outbound,
@@ -192,18 +206,18 @@ impl RemoteChannel {
         })
     }
 
-    async fn farewell(&self) {
+    async fn end_session(&self) {
         let Some((headers, session)) = self.headers.delete() else { return };
         self.headers.forget(&session);
         let delete = self.request(Method::DELETE, headers, Bytes::new());
-        match tokio::time::timeout(FAREWELL, delete).await {
+        match tokio::time::timeout(END_SESSION_TIMEOUT, delete).await {
             Ok(Ok(response)) => {
-                tracing::debug!(server = self.server, status = %response.status(), "session ended");
+                tracing::debug!(server = self.server, status = %response.status(), "server session closed");
             }
             Ok(Err(error)) => {
-                tracing::debug!(server = self.server, %error, "session not ended");
+                tracing::debug!(server = self.server, %error, "server session not closed");
             }
-            Err(_) => tracing::debug!(server = self.server, "session not ended in time"),
+            Err(_) => tracing::debug!(server = self.server, "server session not closed in time"),
         }
     }
 }
@@ -218,34 +232,34 @@ impl Channel for RemoteChannel {
     }
 
     fn established(&self, version: &str) {
-        // The legacy transport knows no such header.
+        // HTTP+SSE has no such header.
         if self.endpoint.get().is_none() {
             self.headers.establish(version);
         }
     }
 
-    fn hangs_up(&self) -> bool {
+    fn exchange_per_request(&self) -> bool {
         self.endpoint.get().is_none()
     }
 
     fn listen(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
-            // Over the legacy transport everything comes on one stream, which is open already.
+            // HTTP+SSE has only one stream, which is open already.
             if self.endpoint.get().is_none() {
-                self.closing.run_until_cancelled(self.listen_for_good()).await;
+                self.closing.run_until_cancelled(self.listen_until_closed()).await;
             }
         })
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {
         self.closing.cancel();
-        Box::pin(self.farewell())
+        Box::pin(self.end_session())
     }
 }
 
 impl Drop for RemoteChannel {
     fn drop(&mut self) {
-        // Whoever reads a stream of its own for this channel lets go of it.
+        // Ends the tasks that read streams of this channel.
         self.closing.cancel();
     }
 }

@@ -1,11 +1,11 @@
-//! A future that is polled again at once when it has woken itself.
+//! A future that is polled again at once if it has woken itself.
 //!
-//! A task that wakes itself while it runs goes to the end of its worker's queue, and another
-//! worker is woken to help: two system calls and a second thread for what one more poll settles.
-//! hyper does so for every request whose body is read inside the service, and so does an answer
-//! that arrives on the task that waits for it. Measured: half of the system calls of a short call.
+//! A task that wakes itself while it runs is queued again, and another worker is woken to help: two
+//! system calls and a second thread for what one more poll settles. hyper does this for every
+//! request whose body is read inside the service, and so does an answer that arrives on the task
+//! that waits for it. Measured: half of the system calls of a short call.
 //!
-//! Invariant: after [`TURNS`] polls the other tasks have their turn.
+//! Invariant: after [`TURNS`] polls other tasks run.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -27,7 +27,7 @@ pub(crate) struct Repoll<F> {
 
 struct Bell {
     state: AtomicU8,
-    /// Who polls us.
+    /// The waker of the outer task.
     outer: Mutex<Option<Waker>>,
 }
 

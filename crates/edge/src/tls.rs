@@ -1,9 +1,8 @@
-//! TLS of the listeners: a certificate with its key, and connections under it.
+//! TLS of the listeners: a certificate with its key, and connections with it.
 //!
-//! Another certificate may be put in its place while the listeners serve; connections that are
-//! open keep theirs.
+//! The certificate can be replaced while the listeners serve; open connections keep theirs.
 //!
-//! Invariant: nothing of a key is ever in an error, in a log or in `Debug`.
+//! Invariant: no error, log line or `Debug` output contains any part of a key.
 //! Start at [`Certificate::from_pem`]; what listeners read and write is in `tls/stream.rs`.
 
 use std::fmt;
@@ -20,49 +19,49 @@ use tokio_rustls::TlsAcceptor;
 
 mod stream;
 
-use stream::Lent;
-pub(crate) use stream::{Moving, Secure, Stream};
+use stream::DetachableSocket;
+pub(crate) use stream::{DetachedStream, Secure, Stream};
 
-/// All that is spoken under it.
+/// The only protocol spoken over TLS.
 const HTTP_1_1: &[u8] = b"http/1.1";
 
-/// A certificate with its key, ready to be shown.
+/// A certificate with its key.
 pub struct Certificate {
     config: Arc<ServerConfig>,
     fingerprint: [u8; 32],
 }
 
-/// The certificate of some listeners; another may be put in its place.
+/// The certificate of listeners; it can be replaced.
 #[derive(Debug, Clone)]
 pub struct Tls(Arc<ArcSwap<Certificate>>);
 
 /// Why a certificate cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
-    /// What was given as a certificate is none.
-    #[error("there is no usable certificate in it: {0}")]
+    /// The certificate is invalid.
+    #[error("no usable certificate: {0}")]
     Certificate(String),
-    /// What was given as a key is none.
-    #[error("there is no usable private key in it: {0}")]
+    /// The key is invalid.
+    #[error("no usable private key: {0}")]
     Key(String),
-    /// Each is good, but not with the other.
-    #[error("the key is not that of the certificate")]
+    /// The key does not belong to the certificate.
+    #[error("the key does not belong to the certificate")]
     NotAPair,
 }
 
 // === impl Certificate ===
 
 impl Certificate {
-    /// Reads a chain of certificates, that of the gateway first, and its private key.
+    /// Parses a chain of certificates, the gateway's own first, and its private key.
     pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, Unusable> {
         let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(chain).collect();
-        let chain = chain.map_err(|error| Unusable::Certificate(said(&error)))?;
+        let chain = chain.map_err(|error| Unusable::Certificate(explain(&error)))?;
         let Some(first) = chain.first() else {
-            return Err(Unusable::Certificate(said(&PemError::NoItemsFound)));
+            return Err(Unusable::Certificate(explain(&PemError::NoItemsFound)));
         };
         let fingerprint = Sha256::digest(first).into();
         let key =
-            PrivateKeyDer::from_pem_slice(key).map_err(|error| Unusable::Key(said(&error)))?;
+            PrivateKeyDer::from_pem_slice(key).map_err(|error| Unusable::Key(explain(&error)))?;
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -76,18 +75,16 @@ impl Certificate {
         Ok(Self { config: Arc::new(config), fingerprint })
     }
 
-    /// The SHA-256 of the certificate itself.
+    /// The SHA-256 of the certificate.
     pub fn fingerprint(&self) -> &[u8; 32] {
         &self.fingerprint
     }
 }
 
-/// In our words; those of the library say what it looked for and not what to do.
-fn said(error: &PemError) -> String {
+/// Explains an error; the library's text does not say what to do.
+fn explain(error: &PemError) -> String {
     match error {
-        PemError::NoItemsFound => {
-            "nothing of the kind stands in it (PEM, not encrypted)".to_owned()
-        }
+        PemError::NoItemsFound => "it must be PEM, not encrypted".to_owned(),
         other => format!("{other:?}"),
     }
 }
@@ -101,17 +98,17 @@ impl fmt::Debug for Certificate {
 // === impl Tls ===
 
 impl Tls {
-    /// With this certificate for now.
+    /// Uses this certificate.
     pub fn new(certificate: Certificate) -> Self {
         Self(Arc::new(ArcSwap::from_pointee(certificate)))
     }
 
-    /// With another one from the next connection on.
+    /// Uses another certificate from the next connection on.
     pub fn set(&self, certificate: Certificate) {
         self.0.store(Arc::new(certificate));
     }
 
-    /// The SHA-256 of the certificate that is shown now.
+    /// The SHA-256 of the current certificate.
     pub fn fingerprint(&self) -> [u8; 32] {
         self.0.load().fingerprint
     }
@@ -119,7 +116,7 @@ impl Tls {
     /// The handshake.
     pub(crate) async fn accept(&self, stream: TcpStream) -> io::Result<Stream> {
         let config = Arc::clone(&self.0.load().config);
-        let secured = TlsAcceptor::from(config).accept(Lent::new(stream)).await?;
+        let secured = TlsAcceptor::from(config).accept(DetachableSocket::new(stream)).await?;
         Ok(Stream::Secure(Box::new(Secure::new(secured))))
     }
 }

@@ -15,22 +15,24 @@ use std::time::Duration;
 use bytes::Bytes;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
+use toolgate_admission::call_request::{CallRequest, Reference, Subject, Word};
 use toolgate_admission::clearance::Closed;
+use toolgate_admission::contained::{Work, contained};
 use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::wanted::{BOTH, wanted};
-use toolgate_json::{members, peek, quote, text};
-use toolgate_mcp::{Notification, Refusal, Request, code, method, write};
+use toolgate_json::{peek, quote, text};
+use toolgate_mcp::{Notification, Refusal, code, method, write};
 use toolgate_policy::Class;
-use toolgate_session::Known;
-use toolgate_upstream::event_buffer::Outlet;
+use toolgate_session::KnownSessionTool;
+use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::forward::{forward, refuse_task};
-use toolgate_upstream::link::{Ask, Link, Server};
+use toolgate_upstream::link::{AgentRequest, Link, Server};
 use toolgate_upstream::log_level::Level;
 use toolgate_upstream::names::{server_of_name, server_of_uri};
+use toolgate_upstream::reply::Reply;
 use toolgate_upstream::rewrite::push;
 use toolgate_upstream::tasks;
-use toolgate_upstream::work::Work;
 
 use crate::dial_in;
 use crate::downstream::agent::{AgentSession, Aggregate};
@@ -60,10 +62,10 @@ impl Aggregate for All {
     fn start(
         &self,
         session: &Arc<AgentSession>,
-        request: &Request<'_>,
-        outlet: &Arc<Outlet>,
+        request: CallRequest<'_>,
+        buffer: &Arc<EventBuffer>,
     ) -> Result<Work, Refusal> {
-        start(session, request, outlet)
+        start(session, request, buffer)
     }
 
     fn hear(
@@ -81,18 +83,18 @@ impl Aggregate for All {
     }
 }
 
-/// Starts a request; whatever comes of it, a refusal too, is in `outlet` when the work is done.
+/// Starts a request; whatever comes of it, a refusal too, is in `buffer` when the work is done.
 fn start(
     session: &Arc<AgentSession>,
-    request: &Request<'_>,
-    outlet: &Arc<Outlet>,
+    request: CallRequest<'_>,
+    buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     let answered = |body: Bytes| {
-        outlet.answer(body, None);
+        buffer.answer(body, None);
         Ok(Box::pin(std::future::ready(())) as Work)
     };
-    if let Some(kind) = Kind::listed_by(&request.method) {
-        return match listing::start(session, kind, request, outlet) {
+    if let Some(kind) = Kind::listed_by(request.method) {
+        return match listing::start(session, kind, &request, buffer) {
             Some(work) => Ok(work),
             None => answered(invalid(
                 request.id,
@@ -100,55 +102,50 @@ fn start(
             )),
         };
     }
-    let routed = match request.method.as_ref() {
-        method::PING => return answered(write::result(request.id, "{}")),
-        method::LOGGING_SET_LEVEL => {
-            return answered(if set_level(session, request) {
+    let routed = match &request.subject {
+        Subject::Tool(name) => by_name(session, request.id, name.as_ref(), Kind::Tools),
+        Subject::Prompt(name) => by_name(session, request.id, name.as_ref(), Kind::Prompts),
+        Subject::Resource(uri) => by_uri(session, request.id, uri.as_ref()),
+        Subject::Reference(reference) => by_reference(session, request.id, reference),
+        Subject::Task(_) => match by_task(session, &request) {
+            Ok(routed) => routed,
+            Err(refusal) => return refuse_task(session, "", &request, refusal, buffer),
+        },
+        Subject::Level(level) => {
+            return answered(if set_level(session, &request, level.as_ref()) {
                 write::result(request.id, "{}")
             } else {
                 invalid(request.id, "`params.level` must be one of the log levels")
             });
         }
-        method::TOOLS_CALL => by_name(session, request, Kind::Tools)?,
-        method::PROMPTS_GET => by_name(session, request, Kind::Prompts)?,
-        method::RESOURCES_READ | method::RESOURCES_SUBSCRIBE | method::RESOURCES_UNSUBSCRIBE => {
-            by_uri(session, request, request.params)?
-        }
-        method::COMPLETION_COMPLETE => by_reference(session, request)?,
-        method::TASKS_LIST => return Ok(listed_tasks::list(session, request.id, outlet)),
-        method::TASKS_GET | method::TASKS_RESULT | method::TASKS_UPDATE | method::TASKS_CANCEL => {
-            match by_task(session, request) {
-                Ok(routed) => routed,
-                Err(refusal) => return refuse_task(session, "", request, refusal, outlet),
-            }
-        }
-        _ => return unknown_method(session, request, outlet),
+        Subject::Method => match request.method {
+            method::PING => return answered(write::result(request.id, "{}")),
+            method::TASKS_LIST => return Ok(listed_tasks::list(session, request.id, buffer)),
+            _ => return unknown_method(session, &request, buffer),
+        },
     };
     match routed {
         Routed::To { link, part, own } => {
-            let related = tasks::related(session, link.server().name(), request.params)?;
+            let server = link.server().name();
+            let related = tasks::related(session, server, request.related_task)?;
             let mut changes = vec![(part, quote(&own))];
             changes.extend(related.map(|(part, own)| (part, quote(&own))));
             let changes: Vec<_> = changes.iter().map(|(part, own)| (*part, own.as_str())).collect();
-            let is_task = method::is_about_task(&request.method);
-            let ask = Ask {
-                session: session.key(),
-                request,
+            let is_task = matches!(request.subject, Subject::Task(_));
+            let ask = AgentRequest {
+                own: Some(&own),
                 changes: &changes,
                 task: is_task.then_some(own.as_str()),
                 mapped: true,
-                withheld: false,
-                call_id: None,
-                newer: session.standing().is_some(),
                 hides: None,
             };
-            forward(session, &link, &ask, Some(&own), outlet)
+            forward(session, &link, request, &ask, buffer)
         }
-        Routed::ToBuiltIn(built_in) => builtin::start(session, built_in, request, outlet),
+        Routed::ToBuiltIn(built_in) => builtin::start(session, built_in, &request, buffer),
         Routed::ToSession { dial_in, shown, known } => {
-            dial_in::start((session, &session.running), &dial_in, request, (&shown, known), outlet)
+            dial_in::start((session, &session.running), &dial_in, &request, (&shown, known), buffer)
         }
-        Routed::UnknownTool(shown) => unknown_tool(session, request, shown, outlet),
+        Routed::UnknownTool(shown) => unknown_tool(session, &request, shown, buffer),
         Routed::Nowhere(answer) => answered(answer),
     }
 }
@@ -187,9 +184,11 @@ fn tell_changed(session: &Arc<AgentSession>) {
 
 /// Asks for lists that are not known, or old, behind the scenes.
 fn freshen(link: &Arc<Link>, kind: Kind, now: Instant) {
-    match link.server().offers.of(link.audience()) {
-        None => link.survey(&Kind::ALL),
-        Some(offer) if offer.is_older(FRESH, now) && link.is_cheap() => link.survey(&[kind]),
+    match link.server().list_cache.of(link.client_profile()) {
+        None => link.refresh_lists(&Kind::ALL),
+        Some(advertised) if advertised.is_older(FRESH, now) && link.is_cheap() => {
+            link.refresh_lists(&[kind])
+        }
         Some(_) => {}
     }
 }
@@ -201,7 +200,7 @@ enum Routed<'a> {
     /// To toolgate itself.
     ToBuiltIn(&'static BuiltIn),
     /// To one of the sessions that have this tool.
-    ToSession { dial_in: Arc<dial_in::DialIn>, shown: String, known: Known },
+    ToSession { dial_in: Arc<dial_in::DialIn>, shown: String, known: KnownSessionTool },
     /// Nowhere: there is no tool that is shown as this.
     UnknownTool(String),
     /// Nowhere; this is the answer.
@@ -210,30 +209,30 @@ enum Routed<'a> {
 
 fn by_name<'a>(
     session: &AgentSession,
-    request: &Request<'a>,
+    id: &str,
+    name: Option<&Word<'a>>,
     kind: Kind,
-) -> Result<Routed<'a>, Refusal> {
-    let part = request.params.map(|params| peek(params, &["name"])).transpose()?.flatten();
-    let (Some(part), Some(shown)) = (part, part.and_then(text)) else {
-        return Ok(Routed::Nowhere(invalid(request.id, "`params.name` must be a string")));
+) -> Routed<'a> {
+    let Some(Word { raw: part, text: Some(shown) }) = name else {
+        return Routed::Nowhere(invalid(id, "`params.name` must be a string"));
     };
     if kind == Kind::Tools
-        && let Some(routed) = by_own_name(session, &shown)
+        && let Some(routed) = by_own_name(session, shown)
     {
-        return Ok(routed);
+        return routed;
     }
     let links = session.links();
-    if let Some((link, own)) = route(&links, kind, &shown) {
-        return Ok(Routed::To { link: Arc::clone(link), part, own: own.to_owned() });
+    if let Some((link, own)) = route(&links, kind, shown) {
+        return Routed::To { link: Arc::clone(link), part, own: own.to_owned() };
     }
-    if let Some((_, link)) = server_of_name(&shown).and_then(|server| links.find(server)) {
+    if let Some((_, link)) = server_of_name(shown).and_then(|server| links.find(server)) {
         freshen(link, kind, Instant::now() + FRESH);
     }
     if kind == Kind::Tools {
-        return Ok(Routed::UnknownTool(shown.into_owned()));
+        return Routed::UnknownTool(shown.as_ref().to_owned());
     }
     let why = format!("there is no prompt `{shown}`; list the prompts again");
-    Ok(Routed::Nowhere(invalid(request.id, &why)))
+    Routed::Nowhere(invalid(id, &why))
 }
 
 /// Names that come before those of servers: built-ins, then sessions.
@@ -246,25 +245,20 @@ fn by_own_name(session: &AgentSession, shown: &str) -> Option<Routed<'static>> {
     Some(Routed::ToSession { dial_in: Arc::clone(dial_in), shown: shown.to_owned(), known })
 }
 
-fn by_uri<'a>(
-    session: &AgentSession,
-    request: &Request<'a>,
-    holder: Option<&'a str>,
-) -> Result<Routed<'a>, Refusal> {
-    let part = holder.map(|holder| peek(holder, &["uri"])).transpose()?.flatten();
-    let (Some(part), Some(shown)) = (part, part.and_then(text)) else {
-        return Ok(Routed::Nowhere(invalid(request.id, "the `uri` must be a string")));
+fn by_uri<'a>(session: &AgentSession, id: &str, uri: Option<&Word<'a>>) -> Routed<'a> {
+    let Some(Word { raw: part, text: Some(shown) }) = uri else {
+        return Routed::Nowhere(invalid(id, "the `uri` must be a string"));
     };
     let links = session.links();
-    let link = server_of_uri(&shown).and_then(|server| links.find(server)).map(|(_, link)| link);
-    let own = link.and_then(|link| link.server().naming.own_uri(&shown));
-    Ok(match (link, own) {
+    let link = server_of_uri(shown).and_then(|server| links.find(server)).map(|(_, link)| link);
+    let own = link.and_then(|link| link.server().naming.own_uri(shown));
+    match (link, own) {
         (Some(link), Some(own)) => Routed::To { link: Arc::clone(link), part, own },
-        _ => Routed::Nowhere(unknown_resource(request.id, &shown)),
-    })
+        _ => Routed::Nowhere(unknown_resource(id, shown)),
+    }
 }
 
-fn by_task<'a>(session: &AgentSession, request: &Request<'a>) -> Result<Routed<'a>, Refusal> {
+fn by_task<'a>(session: &AgentSession, request: &CallRequest<'a>) -> Result<Routed<'a>, Refusal> {
     let (server, (part, own)) = tasks::subject(session, request)?;
     let links = session.links();
     let (_, link) = links.find(&server).ok_or_else(tasks::no_such_task)?;
@@ -272,38 +266,36 @@ fn by_task<'a>(session: &AgentSession, request: &Request<'a>) -> Result<Routed<'
 }
 
 /// A completion is for a prompt or for a template.
-fn by_reference<'a>(session: &AgentSession, request: &Request<'a>) -> Result<Routed<'a>, Refusal> {
-    let reference = request.params.map(|params| peek(params, &["ref"])).transpose()?.flatten();
-    let Some(reference) = reference else {
-        return Ok(Routed::Nowhere(invalid(request.id, "`params.ref` is missing")));
-    };
-    let [name, uri] = members(reference, ["name", "uri"])?;
-    match (name, uri) {
-        (Some(_), Some(_)) => Ok(Routed::Nowhere(invalid(request.id, BOTH))),
-        (None, Some(_)) => by_uri(session, request, Some(reference)),
-        (Some(_), None) => {
-            by_name(session, &Request { params: Some(reference), ..request.clone() }, Kind::Prompts)
-        }
-        (None, None) => {
-            Ok(Routed::Nowhere(invalid(request.id, "`params.ref` has neither `name` nor `uri`")))
-        }
+fn by_reference<'a>(session: &AgentSession, id: &str, reference: &Reference<'a>) -> Routed<'a> {
+    if reference.raw.is_none() {
+        return Routed::Nowhere(invalid(id, "`params.ref` is missing"));
+    }
+    match (&reference.name, &reference.uri) {
+        (Some(_), Some(_)) => Routed::Nowhere(invalid(id, BOTH)),
+        (None, Some(uri)) => by_uri(session, id, Some(uri)),
+        (Some(name), None) => by_name(session, id, Some(name), Kind::Prompts),
+        (None, None) => Routed::Nowhere(invalid(id, "`params.ref` has neither `name` nor `uri`")),
     }
 }
 
 /// Every server that keeps a log is told, now or when it comes up.
-fn set_level(session: &Arc<AgentSession>, request: &Request<'_>) -> bool {
-    let named = request.params.and_then(|params| text(peek(params, &["level"]).ok()??));
-    let Some(level) = named.and_then(|level| Level::parse(&level)).map(Level::as_str) else {
+fn set_level(
+    session: &Arc<AgentSession>,
+    request: &CallRequest<'_>,
+    named: Option<&Word<'_>>,
+) -> bool {
+    let named = named.and_then(|named| named.text.as_deref());
+    let Some(level) = named.and_then(Level::parse).map(Level::as_str) else {
         return false;
     };
-    session.wishes.note(request);
+    session.server_subscriptions.note(request);
     let body = format!(r#"{{"level":"{level}"}}"#);
     // Others are told with every request.
-    let told = |link: &&Arc<Link>| link.is_up() && !link.speaks_modern();
+    let told = |link: &&Arc<Link>| link.is_up() && !link.is_sessionless();
     for link in session.links().iter().filter(told) {
-        let offer = link.server().offers.of(link.audience());
-        if offer.is_some_and(|offer| offer.can("logging")) {
-            link.wish(method::LOGGING_SET_LEVEL, body.clone(), Closed::SET_LEVEL);
+        let advertised = link.server().list_cache.of(link.client_profile());
+        if advertised.is_some_and(|advertised| advertised.can("logging")) {
+            link.request_detached(method::LOGGING_SET_LEVEL, body.clone(), Closed::SET_LEVEL);
         }
     }
     true
@@ -312,32 +304,34 @@ fn set_level(session: &Arc<AgentSession>, request: &Request<'_>) -> bool {
 /// No server is meant by it. The policy has the first word on the name all the same.
 fn unknown_method(
     session: &Arc<AgentSession>,
-    request: &Request<'_>,
-    outlet: &Arc<Outlet>,
+    request: &CallRequest<'_>,
+    buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     let wanted = wanted(session, "", request, None, Class::by_name)?;
-    let (admission, outlet) = (Arc::clone(session.admission()), Arc::clone(outlet));
-    let id = request.id.to_owned();
-    Ok(Box::pin(async move {
+    let admission = Arc::clone(session.admission());
+    let reply = Reply::new(buffer, request.id, Expects::Other);
+    Ok(contained(async move || {
         let why = format!(
             "there is no method `{}` where all servers are shown; if it is one server's own, use \
              /mcp/<server>",
             wanted.method
         );
-        let answer = match admission.unroutable(&wanted, "unknown_method", &why).await {
-            Ok(()) => write::error(Some(&id), code::METHOD_NOT_FOUND, &why, None),
-            Err(refused) => refused.answer(&id, Expects::Other),
-        };
-        outlet.answer(answer, None);
+        match admission.unroutable(&wanted, "unknown_method", &why).await {
+            Ok(()) => {
+                let error = write::error(Some(reply.id()), code::METHOD_NOT_FOUND, &why, None);
+                reply.answer(error);
+            }
+            Err(refused) => reply.refuse(&refused),
+        }
     }))
 }
 
 /// The policy has the first word on the name, so that the answer does not tell what there is.
 fn unknown_tool(
     session: &Arc<AgentSession>,
-    request: &Request<'_>,
+    request: &CallRequest<'_>,
     shown: String,
-    outlet: &Arc<Outlet>,
+    buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     let links = session.links();
     let found = server_of_name(&shown).and_then(|server| links.find(server));
@@ -347,11 +341,11 @@ fn unknown_tool(
         _ => ("", shown.as_str()),
     };
     let wanted = wanted(session, server, request, Some(own), Class::by_name)?;
-    let (admission, outlet) = (Arc::clone(session.admission()), Arc::clone(outlet));
-    let id = request.id.to_owned();
-    Ok(Box::pin(async move {
+    let admission = Arc::clone(session.admission());
+    let reply = Reply::new(buffer, request.id, Expects::ToolResult);
+    Ok(contained(async move || {
         let refused = admission.unknown(wanted, &shown).await;
-        outlet.answer(refused.answer(&id, Expects::ToolResult), None);
+        reply.refuse(&refused);
     }))
 }
 

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use tokio::sync::oneshot;
 use toolgate_policy::Class;
-use toolgate_session::{Answer, Failure, Known, Target, Tool};
+use toolgate_session::{CallAnswer, CallTarget, KnownSessionTool, SessionFailure, Tool};
 use toolgate_store::Permit;
 use toolgate_upstream::metrics::ServerMetrics;
 
@@ -51,7 +51,7 @@ pub(crate) struct DialIn {
 #[derive(Debug)]
 pub(crate) struct Unresolved {
     /// What the agent receives.
-    pub(crate) failure: Failure,
+    pub(crate) failure: SessionFailure,
     /// Whether the tool has an output schema.
     pub(crate) has_output_schema: bool,
 }
@@ -59,7 +59,7 @@ pub(crate) struct Unresolved {
 /// An admitted call: its target, and the permit to send it.
 #[derive(Debug)]
 pub(crate) struct Sending {
-    target: Target,
+    target: CallTarget,
     permit: Permit,
     gate: Arc<Gate>,
 }
@@ -70,7 +70,7 @@ pub(crate) struct Sent {
     /// Its number, for [`SessionDriver::cancel`].
     pub(crate) call: u64,
     /// Its end.
-    pub(crate) answer: oneshot::Receiver<Answer>,
+    pub(crate) answer: oneshot::Receiver<CallAnswer>,
 }
 
 impl DialIn {
@@ -79,7 +79,7 @@ impl DialIn {
     }
 
     /// The risk class of a tool, whichever kind of session is called.
-    pub(crate) fn class(&self, known: &Known) -> Class {
+    pub(crate) fn class(&self, known: &KnownSessionTool) -> Class {
         self.classes.load().of(known)
     }
 
@@ -94,12 +94,12 @@ impl DialIn {
 }
 
 impl Sending {
-    pub(crate) fn new(target: Target, permit: Permit, gate: Arc<Gate>) -> Self {
+    pub(crate) fn new(target: CallTarget, permit: Permit, gate: Arc<Gate>) -> Self {
         Self { target, permit, gate }
     }
 
     /// The target, and the gate to ask immediately before the write. Consumes the permit.
-    pub(crate) fn spend(self) -> (Target, Arc<Gate>) {
+    pub(crate) fn spend(self) -> (CallTarget, Arc<Gate>) {
         tracing::trace!(call = %self.permit.call_id(), "sent");
         (self.target, self.gate)
     }

@@ -163,7 +163,7 @@ impl Gateway {
             match after.iter().find(|new| new.name() == old.name()) {
                 Some(new) if Arc::ptr_eq(new, old) => continue,
                 Some(new) => {
-                    new.offers.inherit(&old.offers);
+                    new.list_cache.inherit(&old.list_cache);
                     self.move_sessions(old.name(), new);
                 }
                 None => self.drop_sessions(old.name()),
@@ -272,7 +272,7 @@ impl Gateway {
         }
         self.watch_dial_in();
         for server in self.servers.load().iter() {
-            server.close_deserted(&self.tasks, now, limits.idle);
+            server.close_idle(&self.tasks, now, limits.idle);
         }
     }
 
@@ -291,7 +291,7 @@ impl Gateway {
         }
         let sessions: Vec<_> = self.sessions.read().values().cloned().collect();
         for session in &sessions {
-            session.hang_up();
+            self.hang_up(session);
         }
         self.tasks.close();
         if timeout(grace, self.tasks.wait()).await.is_err() {
@@ -334,8 +334,16 @@ impl Gateway {
         sessions.values().filter(|session| session.endpoint() == endpoint).cloned().collect()
     }
 
-    fn forget(&self, session: &Arc<AgentSession>) {
+    /// Ends the streams of an agent session on which nothing runs, and its parked calls.
+    fn hang_up(&self, session: &AgentSession) {
+        if session.is_standing() {
+            self.parking.clear(session.key());
+        }
         session.hang_up();
+    }
+
+    fn forget(&self, session: &Arc<AgentSession>) {
+        self.hang_up(session);
         let mut sessions = self.sessions.write();
         if sessions.remove(session.id()).is_some() {
             opening::release(&self.of_grants, &session.grant().label);

@@ -12,23 +12,22 @@
 //!
 //! Start at [`start`].
 
-use std::any::Any;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use parking_lot::Mutex;
+use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::clearance::Heads;
-use toolgate_admission::multi_round::{Newer, Steps, legs};
+use toolgate_admission::contained::Work;
+use toolgate_admission::multi_round::legs;
 use toolgate_json::peek;
 use toolgate_mcp::modern::Claims;
-use toolgate_mcp::{Refusal, Request, method, write};
-use toolgate_upstream::event_buffer::Outlet;
+use toolgate_mcp::{OwnedRequest, Refusal, method};
+use toolgate_upstream::event_buffer::EventBuffer;
+use toolgate_upstream::event_buffer::Rejection;
 use toolgate_upstream::log_level::Level;
-use toolgate_upstream::rewrite::rewrite;
-use toolgate_upstream::work::Work;
 
-use crate::downstream::agent::{AgentSession, ClientState};
+use crate::downstream::agent::AgentSession;
 
 mod bound;
 mod call;
@@ -67,120 +66,95 @@ pub enum Started {
     Call(ModernCall),
     /// It goes on with a call that waited for it.
     Stream(ModernStream),
-    /// This is the answer, with its HTTP status.
-    Answer(Bytes, u16),
+    /// This is the answer, and whether it rejects the request itself.
+    Answer(Bytes, Option<Rejection>),
 }
 
-/// What an agent session has that stands for such clients.
+/// The agent session that stands for a client, and what is kept with it.
+#[derive(Clone)]
 pub(crate) struct Standing {
-    /// What the audit and policies know it by.
-    known_as: Arc<str>,
+    session: Arc<AgentSession>,
+    clients: Arc<Clients>,
+}
+
+/// What is kept for the clients of one standing session.
+pub(crate) struct Clients {
     /// The log level that servers were last told.
     level: Mutex<Option<Level>>,
     subscriptions: Subscriptions,
     parking: Arc<Parking>,
-    /// The other ends of calls that are about to be sent, by the numbers of their outlets.
-    steps: Mutex<HashMap<u64, (Steps, Newer)>>,
+}
+
+impl Clients {
+    pub(crate) fn new(parking: &Arc<Parking>) -> Self {
+        let (level, subscriptions) = (Mutex::default(), Subscriptions::default());
+        Self { level, subscriptions, parking: Arc::clone(parking) }
+    }
 }
 
 impl Standing {
-    pub(crate) fn new(known_as: Arc<str>, parking: Arc<Parking>) -> Self {
-        Self {
-            known_as,
-            level: Mutex::default(),
-            subscriptions: Subscriptions::default(),
-            parking,
-            steps: Mutex::default(),
-        }
-    }
-
-    /// What belongs to `session` if it stands for such clients.
-    fn of(session: &AgentSession) -> Option<&Self> {
-        let state: &dyn Any = session.standing()?;
-        state.downcast_ref()
+    pub(crate) fn new(session: Arc<AgentSession>, clients: Arc<Clients>) -> Self {
+        Self { session, clients }
     }
 }
 
-impl ClientState for Standing {
-    fn known_as(&self) -> &Arc<str> {
-        &self.known_as
-    }
-
-    fn take_steps(&self, outlet: u64) -> Option<(Steps, Newer)> {
-        self.steps.lock().remove(&outlet)
-    }
-
-    fn hang_up(&self, session: u64) {
-        self.parking.clear(session);
-    }
-}
-
-/// Starts a request of a client that `session` stands for.
+/// Starts a request of a client that `standing` stands for. The request is not too long.
 pub(crate) async fn start(
-    session: &Arc<AgentSession>,
+    standing: &Standing,
     client: &Client<'_>,
-    request: &Request<'_>,
+    request: CallRequest<'_>,
 ) -> Result<Started, Refusal> {
-    if let Some(answer) = undeclared_task(session, client, request) {
-        return Ok(Started::Answer(answer, 400));
+    let id = request.id;
+    if let Some(answer) = undeclared_task(&standing.session, client, &request) {
+        return Ok(Started::Answer(answer, Some(Rejection::InvalidRequest)));
     }
-    let state = match request.params {
-        Some(params) if may_ask(&request.method) => peek(params, &["requestState"]),
-        _ => Ok(None),
+    let state = request.request_state.filter(|_| may_ask(request.method));
+    let started = match (request.method, state) {
+        (_, Some(state)) => go_on(standing, state, &request).await,
+        (method::DISCOVER, None) => Ok(Started::Call(discover::start(standing, &request))),
+        (method::LISTEN, None) => listen::start(standing, &request).map(Started::Call),
+        _ => pass(standing, client, request).map(Started::Call),
     };
-    let started = match (request.method.as_ref(), state) {
-        (_, Err(error)) => Err(error.into()),
-        (_, Ok(Some(state))) => go_on(session, state, request).await,
-        (method::DISCOVER, _) => Ok(Started::Call(discover::start(session, request))),
-        (method::LISTEN, _) => listen::start(session, request).map(Started::Call),
-        _ => pass(session, client, request).map(Started::Call),
-    };
-    started.map_err(|refusal| Refusal { id: Some(request.id.to_owned()), ..refusal })
+    started.map_err(|refusal| Refusal { id: Some(id.to_owned()), ..refusal })
 }
 
-/// Goes on with a call that waits for this request.
+/// Continues a call that waits for this request.
 async fn go_on(
-    session: &Arc<AgentSession>,
+    standing: &Standing,
     state: &str,
-    request: &Request<'_>,
+    request: &CallRequest<'_>,
 ) -> Result<Started, Refusal> {
-    Ok(match resume(session, state, request).await? {
+    Ok(match resume(standing, state, request).await? {
         Resumed::Goes(going) => Started::Stream(ModernStream::of(going)),
         Resumed::Answer(answer) => {
             let shown = Shape::passed(request, None).show(&answer, false);
-            let (answer, status) = shown.unwrap_or((answer, None));
-            Started::Answer(answer, status.unwrap_or(200))
+            let (answer, rejection) = shown.unwrap_or((answer, None));
+            Started::Answer(answer, rejection)
         }
     })
 }
 
-/// Sends a request on. A server of an older protocol is given it without what it says of itself
+/// Sends a request on. A server of an older protocol receives it without what it says of itself
 /// (`link/pending.rs`), one of the same protocol as it is.
 fn pass(
-    session: &Arc<AgentSession>,
+    standing: &Standing,
     client: &Client<'_>,
-    request: &Request<'_>,
+    request: CallRequest<'_>,
 ) -> Result<ModernCall, Refusal> {
+    let session = &standing.session;
     let number = session.next_number();
-    let outlet = Arc::new(Outlet::expecting(number, 1));
+    let buffer = Arc::new(EventBuffer::expecting(number, 1));
     let id = number.to_string();
     let level = client.claims.log_level.as_deref().and_then(Level::parse);
-    let told = level.and_then(|level| tell_level(session, level));
-    let (asking, steps) = if may_ask(&request.method) {
-        let (legs, steps) = legs(client.parameters.clone());
-        (Some(Asking { legs, bound: bound(session, request)? }), Some(steps))
+    let told = level.and_then(|level| tell_level(standing, level));
+    let (asking, rounds) = if may_ask(request.method) {
+        let (legs, rounds) = legs(client.parameters.clone());
+        (Some(Asking { legs, bound: bound(session, &request)? }), Some(rounds))
     } else {
         (None, None)
     };
-    let standing = Standing::of(session);
-    if let (Some(standing), Some(steps)) = (standing, steps) {
-        standing.steps.lock().insert(number, steps);
-    }
-    let renamed = rewrite(request.raw, &[(request.id, &id)]);
-    let work = renamed.and_then(|raw| session.start_own(&String::from_utf8_lossy(&raw), &outlet));
-    // If nobody has taken them, the call goes nowhere.
-    drop(standing.and_then(|standing| standing.take_steps(number)));
-    let work = work?;
+    let shape = Shape::passed(&request, level);
+    let work = session.start_checked(CallRequest { id: &id, rounds, ..request }, &buffer)?;
     let work: Work = match told {
         Some(told) => Box::pin(async move {
             told.await;
@@ -188,26 +162,22 @@ fn pass(
         }),
         None => work,
     };
-    let calling = Calling {
-        shape: Shape::passed(request, level),
-        interest: Interest::answer(session, id),
-        asking,
-    };
-    Ok(ModernCall::new(session.call(outlet, work), calling))
+    let calling = Calling { shape, interest: Interest::answer(standing, id), asking };
+    Ok(ModernCall::new(session.call(buffer, work), calling))
 }
 
 /// Tells the servers which log messages are wanted, if they were told otherwise before.
-fn tell_level(session: &Arc<AgentSession>, level: Level) -> Option<Work> {
-    let before = Standing::of(session)?.level.lock().replace(level);
+fn tell_level(standing: &Standing, level: Level) -> Option<Work> {
+    let before = standing.clients.level.lock().replace(level);
     if before == Some(level) {
         return None;
     }
-    let number = session.next_number();
+    let number = standing.session.next_number();
     let params = format!(r#"{{"level":"{}"}}"#, level.as_str());
-    let request = write::request(number, method::LOGGING_SET_LEVEL, Some(&params));
-    let outlet = Arc::new(Outlet::expecting(number, 1));
-    // A server that keeps no log says so; nothing hangs on it.
-    session.start_own(&String::from_utf8_lossy(&request), &outlet).ok()
+    let request = OwnedRequest::write(number, method::LOGGING_SET_LEVEL, Some(&params));
+    let buffer = Arc::new(EventBuffer::expecting(number, 1));
+    // A server that keeps no log answers with an error, which changes nothing.
+    standing.session.start_own(&request, &buffer).ok()
 }
 
 /// How a conversation with a server of an older protocol is opened on a client's behalf.

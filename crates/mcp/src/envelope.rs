@@ -10,6 +10,7 @@
 //! `fuzz/fuzz_targets/envelope.rs`.
 
 mod members;
+mod owned;
 mod skim;
 
 use std::borrow::Cow;
@@ -22,6 +23,7 @@ use toolgate_json::{peek, text, too_deep};
 
 pub(crate) use self::members::is_id;
 use self::members::{Elements, Members};
+pub use self::owned::OwnedRequest;
 use crate::limits::Limits;
 use crate::refusal::Refusal;
 use crate::{code, method};

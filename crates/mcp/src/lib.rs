@@ -23,7 +23,8 @@ pub mod version;
 pub mod write;
 
 pub use envelope::{
-    Incoming, Message, Notification, Payload, Request, Response, parse_agent, parse_server,
+    Incoming, Message, Notification, OwnedRequest, Payload, Request, Response, parse_agent,
+    parse_server,
 };
 pub use limits::{Limits, TooLarge};
 pub use line::LineDecoder;

@@ -123,7 +123,7 @@ pub const REMOVED: [&str; 7] = [
 ];
 
 /// Every method of the protocol. No other name may imitate one of them.
-pub const KNOWN: [&str; 35] = [
+pub const KNOWN: [&str; 36] = [
     INITIALIZE,
     INITIALIZED,
     PING,
@@ -159,6 +159,7 @@ pub const KNOWN: [&str; 35] = [
     TASKS_UPDATE,
     TASKS_CANCEL,
     TASKS_STATUS,
+    TASKS_CHANGED,
 ];
 
 /// The bytes that a method name may have.

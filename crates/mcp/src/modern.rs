@@ -66,11 +66,9 @@ pub struct Heads<'a> {
     pub name: Option<&'a str>,
 }
 
-/// Why a request of this protocol is refused, with the HTTP status that goes with it.
+/// Why a request of this protocol is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Objection {
-    /// The HTTP status.
-    pub status: u16,
     /// The JSON-RPC error code.
     pub code: i32,
     /// What is wrong and what to do about it.
@@ -88,7 +86,7 @@ pub fn is_modern(header: Option<&str>, params: Option<&str>) -> bool {
 
 /// What the request says of itself, if it says enough and its headers say the same.
 pub fn judge<'a>(heads: &Heads<'_>, request: &Request<'a>) -> Result<Claims<'a>, Objection> {
-    let invalid = |message: String| Objection::new(400, code::INVALID_PARAMS, message);
+    let invalid = |message: String| Objection::new(code::INVALID_PARAMS, message);
     let params = request.params.unwrap_or("{}");
     let meta = peek(params, &["_meta"])?.ok_or_else(|| {
         invalid(
@@ -119,7 +117,7 @@ pub fn judge<'a>(heads: &Heads<'_>, request: &Request<'a>) -> Result<Claims<'a>,
     }
     if method::REMOVED.contains(&request.method.as_ref()) {
         let message = format!("protocol 2026-07-28 has no method `{}`", request.method);
-        return Err(Objection::new(404, code::METHOD_NOT_FOUND, message));
+        return Err(Objection::new(code::METHOD_NOT_FOUND, message));
     }
     Ok(Claims { capabilities, client_info, log_level: log_level.and_then(text) })
 }
@@ -139,7 +137,7 @@ pub fn header_text(value: &str) -> Option<Cow<'_, str>> {
 fn unsupported(version: &str) -> Objection {
     let message = format!("protocol version `{}` is not spoken here", shown(version));
     let data = format!(r#"{{"supported":["{VERSION}"],"requested":{}}}"#, quote(version));
-    let objection = Objection::new(400, code::UNSUPPORTED_VERSION, message);
+    let objection = Objection::new(code::UNSUPPORTED_VERSION, message);
     Objection { data: Some(data), ..objection }
 }
 
@@ -155,7 +153,7 @@ pub(crate) fn subject<'a>(method: &str, params: &'a str) -> Result<Option<Cow<'a
 }
 
 pub(crate) fn agree(header: &str, value: Option<&str>, body: &str) -> Result<(), Objection> {
-    let mismatch = |message| Err(Objection::new(400, code::HEADER_MISMATCH, message));
+    let mismatch = |message| Err(Objection::new(code::HEADER_MISMATCH, message));
     let Some(value) = value else {
         return mismatch(format!("the header {header} is missing; it must repeat the body"));
     };
@@ -169,8 +167,8 @@ pub(crate) fn agree(header: &str, value: Option<&str>, body: &str) -> Result<(),
 // === impl Objection ===
 
 impl Objection {
-    pub(crate) fn new(status: u16, code: i32, message: String) -> Self {
-        Self { status, code, message, data: None }
+    pub(crate) fn new(code: i32, message: String) -> Self {
+        Self { code, message, data: None }
     }
 }
 
@@ -182,6 +180,6 @@ impl From<toolgate_json::Error> for Objection {
 
 impl From<Refusal> for Objection {
     fn from(refusal: Refusal) -> Self {
-        Self::new(400, refusal.code, refusal.message)
+        Self::new(refusal.code, refusal.message)
     }
 }

@@ -1,21 +1,22 @@
-//! A 1C client that is none: it dials in, publishes tools and misbehaves as those in the field do.
-//! For tests, and for people without 1C who want to see sessions work (`toolgate demo onec`).
+//! A simulated 1C client: it dials in, publishes tools and misbehaves like real ones. For tests,
+//! and for people without 1C who want to try sessions (`toolgate demo onec`).
 //!
-//! Invariant: nothing of toolgate's own wire code is used, so that a mistake there cannot hide.
+//! Invariant: it uses none of toolgate's own wire code, so that a bug there cannot hide.
 //!
-//! 1. Plain `ws://`, no headers; a token can only stand in the path. The handshake has 5 s; after a
-//!    loss it tries again for ever, at first after 0.5 s, then twice as long each time up to 30 s.
-//! 2. A call whose id is no text, or that has a key which is no 1C identifier, is lost silently.
-//! 3. A thin client looks at no answer and does not register again after a reconnect; what it
-//!    has finished meanwhile it says on the new socket.
-//! 4. A server channel drops its socket every so often and comes back with the same uid; now and
-//!    then it opens a socket on which it says nothing.
-//! 5. A queue inside it loses calls ([`Options::lose_every`]).
+//! 1. Plain `ws://`, no headers; a token can only be in the path. The handshake has 5 s; after a
+//!    loss it retries for ever, first after 0.5 s, then doubling up to 30 s.
+//! 2. A call whose id is not a string, or with a key that is not a 1C identifier, is dropped
+//!    silently.
+//! 3. A thin client reads no responses and does not register again after a reconnect; it sends
+//!    finished answers on the new socket.
+//! 4. A server channel drops its socket regularly and reconnects with the same uid; sometimes it
+//!    opens a socket on which it sends nothing.
+//! 5. Its internal queue loses calls ([`ClientOptions::lose_every`]).
 //!
 //! It runs one call at a time, in order of arrival, and ignores `tool.cancel`, as real ones do.
-//! Start at [`OneC::start`].
+//! Start at [`SimulatedClient::start`].
 
-mod life;
+mod client;
 #[cfg(test)]
 mod tests;
 mod tools;
@@ -30,21 +31,21 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-/// What kind of program it plays.
+/// The kind of program that is simulated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Profile {
-    /// A person's 1C window.
+pub enum ClientProfile {
+    /// A user's 1C window.
     Thin,
-    /// A window that a test drives: the `ui_*` tools.
+    /// A window driven by a test: the `ui_*` tools.
     Test,
     /// The background job of an infobase.
     Server,
 }
 
-/// How it plays.
+/// The options of a simulated client.
 #[derive(Debug, Clone)]
-pub struct Options {
-    /// Where it dials: `ws://HOST:PORT/sessions`, with `/<token>` if one is needed.
+pub struct ClientOptions {
+    /// The URL: `ws://HOST:PORT/sessions`, with `/<token>` if one is required.
     pub url: String,
     /// Its `client_uid`.
     pub uid: String,
@@ -54,25 +55,25 @@ pub struct Options {
     pub base: String,
     /// Its `config_id`, if it sends one.
     pub config_id: Option<String>,
-    /// What kind of program it is.
-    pub profile: Profile,
-    /// How long after a loss it first tries again, and at most.
+    /// The kind of program.
+    pub profile: ClientProfile,
+    /// The first and the maximum delay before a reconnect.
     pub backoff: (Duration, Duration),
-    /// How often it drops its socket and comes back.
+    /// How often it drops its socket and reconnects.
     pub reconnect_every: Option<Duration>,
-    /// Every so manieth call is lost inside it.
+    /// Every n-th call is lost.
     pub lose_every: Option<u32>,
     /// How long each call takes.
     pub work: Duration,
 }
 
-impl Options {
-    /// A program of that profile as it is in the field.
-    pub fn new(url: impl Into<String>, uid: &str, profile: Profile, base: &str) -> Self {
+impl ClientOptions {
+    /// A realistic program of that profile.
+    pub fn new(url: impl Into<String>, uid: &str, profile: ClientProfile, base: &str) -> Self {
         let kind = match profile {
-            Profile::Thin => "client",
-            Profile::Test => "test",
-            Profile::Server => "server",
+            ClientProfile::Thin => "client",
+            ClientProfile::Test => "test",
+            ClientProfile::Server => "server",
         };
         Self {
             url: url.into(),
@@ -82,120 +83,120 @@ impl Options {
             config_id: None,
             profile,
             backoff: (Duration::from_millis(500), Duration::from_secs(30)),
-            reconnect_every: (profile == Profile::Server).then(|| Duration::from_mins(1)),
+            reconnect_every: (profile == ClientProfile::Server).then(|| Duration::from_mins(1)),
             lose_every: None,
             work: Duration::ZERO,
         }
     }
 }
 
-/// What has happened to it so far.
+/// What has happened to the client so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Seen {
-    /// Sockets that it opened.
+pub struct ClientRecord {
+    /// Opened sockets.
     pub connects: u32,
-    /// Times that nobody was there to connect to.
+    /// Failed connection attempts.
     pub failures: u32,
-    /// Times that it said `session.register`.
+    /// Sent `session.register` requests.
     pub registers: u32,
     /// Whether it has a socket now.
     pub connected: bool,
-    /// Names of the calls that it took up, in order.
+    /// Names of the calls that it started, in order.
     pub calls: Vec<String>,
     /// Calls that it answered.
     pub answers: u32,
-    /// Calls that it lost: their keys or their id.
+    /// Calls dropped because of their keys or id.
     pub unreadable: u32,
-    /// Calls that it lost for no reason.
+    /// Calls lost by the internal queue.
     pub lost: u32,
-    /// Times that it was asked to cancel.
+    /// Received cancellations.
     pub cancels: u32,
-    /// Whether it was asked to end.
+    /// Whether it was asked to exit.
     pub shutdown: bool,
-    /// The code with which its last socket was closed by the other side.
+    /// The close code of its last socket, if the peer closed it.
     pub close_code: Option<u16>,
-    /// Errors that it was sent and, if it is no thin client or server channel, has looked at.
+    /// Received errors that its profile reads.
     pub errors: Vec<Value>,
 }
 
 /// A running client; it ends when this is dropped.
 #[derive(Debug)]
-pub struct OneC {
-    seen: Arc<Mutex<Seen>>,
-    orders: mpsc::UnboundedSender<Order>,
+pub struct SimulatedClient {
+    seen: Arc<Mutex<ClientRecord>>,
+    orders: mpsc::UnboundedSender<Command>,
     task: JoinHandle<()>,
 }
 
-/// What a test can make it do.
+/// A command of a test.
 #[derive(Debug)]
-pub(crate) enum Order {
-    /// Loses its socket without a word; comes back by itself.
+pub(crate) enum Command {
+    /// Drop the socket without a close; it reconnects on its own.
     Drop,
-    /// Says goodbye, as a request or as a notification, and ends.
+    /// Send `session.bye`, as a request or as a notification, and exit.
     Bye { request: bool },
-    /// Its process ends and is started again: it registers anew, and what it ran is lost.
+    /// Restart the process: it registers again, and running calls are lost.
     Restart,
-    /// Publishes other tools.
+    /// Publish other tools.
     Tools(Value),
-    /// Sends this text as it is.
+    /// Send this text unchanged.
     Say(String),
 }
 
-impl OneC {
-    /// Starts it; it must be inside a tokio runtime.
-    pub fn start(options: Options) -> Self {
-        let seen = Arc::new(Mutex::new(Seen::default()));
+impl SimulatedClient {
+    /// Starts it; requires a tokio runtime.
+    pub fn start(options: ClientOptions) -> Self {
+        let seen = Arc::new(Mutex::new(ClientRecord::default()));
         let (orders, inbox) = mpsc::unbounded_channel();
-        let task = tokio::spawn(life::live(options, Arc::clone(&seen), inbox));
+        let task = tokio::spawn(client::live(options, Arc::clone(&seen), inbox));
         Self { seen, orders, task }
     }
 
     /// What has happened to it so far.
-    pub fn seen(&self) -> Seen {
+    pub fn seen(&self) -> ClientRecord {
         self.seen.lock().clone()
     }
 
-    /// Loses its socket without a word; comes back by itself.
+    /// Drops its socket without a close; it reconnects on its own.
     pub fn drop_socket(&self) {
-        self.order(Order::Drop);
+        self.order(Command::Drop);
     }
 
-    /// Says goodbye, as a request or (as real ones do) as a notification, and ends.
+    /// Sends `session.bye`, as a request or (as real ones do) as a notification, and exits.
     pub fn bye(&self, request: bool) {
-        self.order(Order::Bye { request });
+        self.order(Command::Bye { request });
     }
 
-    /// Its process ends and is started again.
+    /// Restarts its process.
     pub fn restart(&self) {
-        self.order(Order::Restart);
+        self.order(Command::Restart);
     }
 
     /// Publishes other tools, an array as in `session.register`.
     pub fn change_tools(&self, tools: Value) {
-        self.order(Order::Tools(tools));
+        self.order(Command::Tools(tools));
     }
 
-    /// Sends a frame as it is.
+    /// Sends a frame unchanged.
     pub fn say(&self, text: impl Into<String>) {
-        self.order(Order::Say(text.into()));
+        self.order(Command::Say(text.into()));
     }
 
-    /// Waits until it has ended: after a goodbye, or when it was asked to.
-    pub async fn ended(mut self) -> Seen {
-        // It never panics; if it did, what it had seen is still worth looking at.
+    /// Waits until it has exited: after a bye, or when it was asked to.
+    pub async fn ended(mut self) -> ClientRecord {
+        // It never panics; if it did, the record would still be useful.
         if let Err(error) = (&mut self.task).await {
             self.seen.lock().errors.push(error.to_string().into());
         }
         self.seen()
     }
 
-    fn order(&self, order: Order) {
-        // One that has ended obeys no more.
+    fn order(&self, order: Command) {
+        // A client that has exited ignores commands.
         drop(self.orders.send(order));
     }
 }
 
-impl Drop for OneC {
+impl Drop for SimulatedClient {
     fn drop(&mut self) {
         self.task.abort();
     }

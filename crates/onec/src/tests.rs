@@ -1,4 +1,4 @@
-//! Against a gate of a few lines that accepts sockets and says what it is told to say.
+//! Against a minimal server that accepts sockets and sends what the test provides.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, accept_async};
 
-use super::{OneC, Options, Profile, tools};
+use super::{ClientOptions, ClientProfile, SimulatedClient, tools};
 
 struct Gate(TcpListener);
 
@@ -54,15 +54,15 @@ async fn soon<T>(what: impl Future<Output = T>) -> T {
     timeout(Duration::from_secs(20), what).await.expect("in time")
 }
 
-fn quick(url: &str, profile: Profile) -> Options {
+fn quick(url: &str, profile: ClientProfile) -> ClientOptions {
     let backoff = (Duration::from_millis(5), Duration::from_millis(20));
-    Options { backoff, ..Options::new(url, "u1", profile, "trade") }
+    ClientOptions { backoff, ..ClientOptions::new(url, "u1", profile, "trade") }
 }
 
 #[tokio::test]
 async fn it_registers_and_answers() {
     let (gate, url) = Gate::open().await;
-    let client = OneC::start(quick(&url, Profile::Test));
+    let client = SimulatedClient::start(quick(&url, ClientProfile::Test));
     let mut peer = gate.accept().await;
     let register = peer.hears().await;
     assert_eq!(register["method"], "session.register");
@@ -90,7 +90,10 @@ async fn it_registers_and_answers() {
 #[tokio::test]
 async fn calls_that_1c_cannot_read_are_lost() {
     let (gate, url) = Gate::open().await;
-    let client = OneC::start(Options { lose_every: Some(2), ..quick(&url, Profile::Thin) });
+    let client = SimulatedClient::start(ClientOptions {
+        lose_every: Some(2),
+        ..quick(&url, ClientProfile::Thin)
+    });
     let mut peer = gate.accept().await;
     peer.hears().await;
     let lost = [
@@ -113,7 +116,7 @@ async fn calls_that_1c_cannot_read_are_lost() {
 async fn a_thin_client_comes_back_without_a_name() {
     let (gate, url) = Gate::open().await;
     let work = Duration::from_millis(50);
-    let client = OneC::start(Options { work, ..quick(&url, Profile::Thin) });
+    let client = SimulatedClient::start(ClientOptions { work, ..quick(&url, ClientProfile::Thin) });
     let mut peer = gate.accept().await;
     assert_eq!(peer.hears().await["method"], "session.register");
     peer.calls("late", "infobase_info", json!({})).await;
@@ -127,9 +130,9 @@ async fn a_thin_client_comes_back_without_a_name() {
     client.restart();
     let mut peer = gate.accept().await;
     let register = peer.hears().await;
-    assert_eq!(register["method"], "session.register", "a new process says who it is");
+    assert_eq!(register["method"], "session.register", "a new process registers");
     assert_eq!(register["params"]["pid"], 2);
-    // Asked to end, it ends.
+    // It exits on request.
     peer.says(json!({"jsonrpc": "2.0", "id": "s", "method": "session.shutdown", "params": {}}))
         .await;
     assert!(soon(client.ended()).await.shutdown);
@@ -139,15 +142,18 @@ async fn a_thin_client_comes_back_without_a_name() {
 async fn a_server_channel_comes_back_again_and_again() {
     let (gate, url) = Gate::open().await;
     let reconnect_every = Some(Duration::from_millis(30));
-    let client = OneC::start(Options { reconnect_every, ..quick(&url, Profile::Server) });
+    let client = SimulatedClient::start(ClientOptions {
+        reconnect_every,
+        ..quick(&url, ClientProfile::Server)
+    });
     for _ in 0..3 {
         let mut peer = gate.accept().await;
         let register = peer.hears().await.to_string();
         assert!(register.contains("session.register") && register.contains("execute_query"));
-        // It closes as one should, so somebody has to hear it.
+        // It closes properly, so the peer must receive the close.
         tokio::spawn(async move { while let Some(Ok(_)) = peer.0.next().await {} });
     }
-    // Then one that says nothing, and the next one that does.
+    // Then one that sends nothing, and the next one that does.
     let mut probe = gate.accept().await;
     assert_eq!(gate.accept().await.hears().await["params"]["client_uid"], "u1");
     assert!(probe.0.next().now_or_never().is_none());
@@ -157,14 +163,14 @@ async fn a_server_channel_comes_back_again_and_again() {
 #[tokio::test]
 async fn it_never_gives_up() {
     let (gate, url) = Gate::open().await;
-    let client = OneC::start(quick(&url, Profile::Thin));
+    let client = SimulatedClient::start(quick(&url, ClientProfile::Thin));
     for _ in 0..5 {
         // Sockets that are closed before the handshake.
         drop(soon(gate.0.accept()).await.unwrap());
     }
     let mut peer = gate.accept().await;
     assert_eq!(peer.hears().await["method"], "session.register");
-    client.change_tools(tools::definitions(Profile::Server));
+    client.change_tools(tools::definitions(ClientProfile::Server));
     assert_eq!(peer.hears().await["method"], "session.tools_changed");
     client.say("not json");
     let frame = soon(peer.0.next()).await.unwrap().unwrap();

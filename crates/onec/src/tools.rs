@@ -1,15 +1,15 @@
-//! The tools that 1C programs publish in the field, and plausible answers of theirs.
+//! Tools that real 1C programs publish, with plausible answers.
 
 use serde_json::{Value, json};
 
-use super::Profile;
+use super::ClientProfile;
 
 /// The definitions of a profile, as `session.register` carries them.
-pub fn definitions(profile: Profile) -> Value {
+pub fn definitions(profile: ClientProfile) -> Value {
     let names: &[(&str, &str, &[&str])] = match profile {
-        Profile::Thin => &THIN,
-        Profile::Test => &TEST,
-        Profile::Server => &SERVER,
+        ClientProfile::Thin => &THIN,
+        ClientProfile::Test => &TEST,
+        ClientProfile::Server => &SERVER,
     };
     let definition = |(name, description, arguments): &(&str, &str, &[&str])| {
         let properties: serde_json::Map<String, Value> = arguments
@@ -25,7 +25,7 @@ pub fn definitions(profile: Profile) -> Value {
     names.iter().map(definition).collect()
 }
 
-/// What such a tool answers, in the shape that clients use.
+/// The answer of such a tool, in the shape that clients use.
 pub(super) fn answer(name: &str, arguments: &Value) -> Value {
     let text = |text: String| json!({"content": [{"type": "text", "text": text}]});
     match name {
@@ -38,7 +38,7 @@ pub(super) fn answer(name: &str, arguments: &Value) -> Value {
         }),
         "validate_query" => text("Запрос корректен".to_owned()),
         "ui_find" => text("{\"ok\":true,\"found\":1}".to_owned()),
-        // Business failures come as text, without `is_error`.
+        // Business errors are returned as text, without `is_error`.
         "ui_click" if arguments.get("Кнопка").is_none() => {
             text("{\"ok\":false,\"error\":\"Не указана кнопка\"}".to_owned())
         }

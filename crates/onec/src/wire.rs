@@ -1,27 +1,27 @@
-//! What a 1C client says and hears, in its own clumsy way.
+//! Encodes and decodes frames as a 1C client does, with its limitations.
 
 use serde_json::{Map, Value, json};
 
-use super::{Options, tools};
+use super::{ClientOptions, tools};
 
-/// A frame that it could make sense of.
+/// A received frame.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Heard {
-    /// It is to do something.
+pub(crate) enum ReceivedFrame {
+    /// A call.
     Call { id: String, name: String, arguments: Value },
-    /// A call that it loses silently.
+    /// A call that is dropped silently.
     Unreadable,
-    /// It is to stop doing something.
+    /// A cancellation.
     Cancel,
-    /// It is to end.
+    /// A request to exit.
     Shutdown,
-    /// An answer to something it said: the error, if it is one.
+    /// A response: the error, if it is one.
     Answer(Option<Value>),
     /// Anything else.
     Other,
 }
 
-pub(crate) fn register(options: &Options, process: u32, tools: &Value) -> String {
+pub(crate) fn register(options: &ClientOptions, process: u32, tools: &Value) -> String {
     let mut params = Map::new();
     let mut say = |key: &str, value: Value| params.insert(key.to_owned(), value);
     say("client_uid", options.uid.as_str().into());
@@ -34,7 +34,7 @@ pub(crate) fn register(options: &Options, process: u32, tools: &Value) -> String
     if let Some(id) = &options.config_id {
         say("config_id", id.as_str().into());
     }
-    if options.profile != super::Profile::Server {
+    if options.profile != super::ClientProfile::Server {
         say("pid", process.into());
     }
     let params = Value::Object(params);
@@ -58,8 +58,8 @@ pub(crate) fn answer(id: &str, name: &str, arguments: &Value) -> String {
     json!({"jsonrpc": "2.0", "id": id, "result": tools::answer(name, arguments)}).to_string()
 }
 
-pub(crate) fn hear(text: &str) -> Heard {
-    let Ok(frame) = serde_json::from_str::<Value>(text) else { return Heard::Other };
+pub(crate) fn hear(text: &str) -> ReceivedFrame {
+    let Ok(frame) = serde_json::from_str::<Value>(text) else { return ReceivedFrame::Other };
     let params = frame.get("params").unwrap_or(&Value::Null);
     match frame.get("method").and_then(Value::as_str) {
         Some("tool.call") => {
@@ -70,19 +70,19 @@ pub(crate) fn hear(text: &str) -> Heard {
             let arguments = params.get("arguments").filter(|arguments| arguments.is_object());
             match (id, name, arguments) {
                 (Some(id), Some(name), Some(arguments)) if readable(&frame) => {
-                    Heard::Call { id, name, arguments: arguments.clone() }
+                    ReceivedFrame::Call { id, name, arguments: arguments.clone() }
                 }
-                _ => Heard::Unreadable,
+                _ => ReceivedFrame::Unreadable,
             }
         }
-        Some("tool.cancel") => Heard::Cancel,
-        Some("session.shutdown") => Heard::Shutdown,
-        Some(_) => Heard::Other,
-        None => Heard::Answer(frame.get("error").cloned()),
+        Some("tool.cancel") => ReceivedFrame::Cancel,
+        Some("session.shutdown") => ReceivedFrame::Shutdown,
+        Some(_) => ReceivedFrame::Other,
+        None => ReceivedFrame::Answer(frame.get("error").cloned()),
     }
 }
 
-/// 1C reads objects into structures, whose keys must be identifiers.
+/// 1C parses objects into structures, whose keys must be identifiers.
 fn readable(value: &Value) -> bool {
     match value {
         Value::Object(members) => {

@@ -1,24 +1,24 @@
-//! The arguments of a call: what in them is meant for the gate, and what is forwarded.
+//! The arguments of a call: which keys toolgate consumes, and what is forwarded.
 //!
-//! Invariant: what is forwarded is what the agent sent, byte for byte, without the gate's own keys.
+//! Invariant: the forwarded text is what the agent sent, byte for byte, without the reserved keys.
 
 use std::borrow::Cow;
 
 use toolgate_json::object::{Member, members, value, without};
 use toolgate_json::{imitates, text};
 
-use crate::failure::Failure;
+use crate::failure::SessionFailure;
 use crate::keys::{bad_key, shown};
 
-/// The key that chooses a session.
+/// The reserved key that selects a session.
 pub(crate) const SESSION_ID: &str = "session_id";
-/// The key with options for the gate.
+/// The reserved key with call options.
 pub(crate) const OPTIONS: &str = "_v8_call_options";
-/// Keys that may stand in for a session id.
+/// Keys that may replace a session id.
 pub(crate) const INFOBASE_NAME: &str = "infobase_name";
 pub(crate) const KIND: &str = "kind";
 
-/// Arguments, taken apart.
+/// Parsed arguments.
 #[derive(Debug)]
 pub(crate) struct Arguments<'a> {
     json: &'a str,
@@ -26,8 +26,8 @@ pub(crate) struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// Missing arguments are none.
-    pub(crate) fn read(raw: Option<&'a str>) -> Result<Self, Failure> {
+    /// Parses the arguments; missing ones are an empty object.
+    pub(crate) fn read(raw: Option<&'a str>) -> Result<Self, SessionFailure> {
         let json = raw.filter(|raw| raw.trim() != "null").unwrap_or("{}").trim();
         let members = members(json).map_err(|_| invalid("`arguments` must be an object"))?;
         for key in [SESSION_ID, OPTIONS, INFOBASE_NAME, KIND] {
@@ -35,7 +35,7 @@ impl<'a> Arguments<'a> {
                 return Err(invalid(format!("`{key}` occurs twice; send it once")));
             }
         }
-        // They are the gate's own, and a session might read the variant as the key.
+        // Reserved keys belong to toolgate, and a session might read a variant as the key.
         for member in &members {
             let key = member.key.as_deref().unwrap_or_default();
             if let Some(own) = imitates(key, &[SESSION_ID, OPTIONS]) {
@@ -46,13 +46,13 @@ impl<'a> Arguments<'a> {
         Ok(Self { json, members })
     }
 
-    /// The session that the call names.
-    pub(crate) fn session_id(&self) -> Result<Option<Cow<'a, str>>, Failure> {
+    /// The session that the call selects.
+    pub(crate) fn session_id(&self) -> Result<Option<Cow<'a, str>>, SessionFailure> {
         self.selector(SESSION_ID)
     }
 
-    /// A key that chooses among sessions: a string that is not empty.
-    pub(crate) fn selector(&self, key: &str) -> Result<Option<Cow<'a, str>>, Failure> {
+    /// A key that selects among sessions: a non-empty string.
+    pub(crate) fn selector(&self, key: &str) -> Result<Option<Cow<'a, str>>, SessionFailure> {
         match value(&self.members, key).map(text) {
             None => Ok(None),
             Some(Some(chosen)) if !chosen.is_empty() => Ok(Some(chosen)),
@@ -64,8 +64,8 @@ impl<'a> Arguments<'a> {
         value(&self.members, key).is_some()
     }
 
-    /// Whether the call asks for no deadline.
-    pub(crate) fn no_deadline(&self) -> Result<bool, Failure> {
+    /// Whether the call requests no deadline.
+    pub(crate) fn no_deadline(&self) -> Result<bool, SessionFailure> {
         let Some(raw) = value(&self.members, OPTIONS) else { return Ok(false) };
         let wrong = || invalid(format!("`{OPTIONS}` must be an object with `no_deadline` alone"));
         let options = members(raw).map_err(|_| wrong())?;
@@ -80,7 +80,7 @@ impl<'a> Arguments<'a> {
         }
     }
 
-    /// What the session gets: without the gate's own keys and the selectors that were used.
+    /// What the session receives: without the reserved keys and the selectors that were used.
     pub(crate) fn forwarded(&self, selectors: &[&str]) -> String {
         without(self.json, &self.members, |member| {
             member.is(SESSION_ID)
@@ -90,7 +90,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// A key of which 1C would lose the whole call, if there is one.
+/// The first key that is not a 1C identifier, because of which 1C would drop the whole call.
 pub(crate) fn not_an_identifier(json: &str) -> Option<Cow<'_, str>> {
     bad_key(json, is_identifier)
 }
@@ -101,8 +101,8 @@ fn is_identifier(key: &str) -> bool {
         && chars.all(|c| c == '_' || c.is_alphabetic() || c.is_ascii_digit())
 }
 
-pub(crate) fn invalid(what: impl Into<String>) -> Failure {
-    Failure::InvalidArguments { what: what.into() }
+pub(crate) fn invalid(what: impl Into<String>) -> SessionFailure {
+    SessionFailure::InvalidArguments { what: what.into() }
 }
 
 #[cfg(test)]
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_gates_own_keys_stay_with_the_gate() {
+    fn reserved_keys_are_not_forwarded() {
         let cases = [
             (None, &[][..], "{}"),
             (Some("null"), &[], "{}"),

@@ -1,40 +1,60 @@
-//! How much a schema may ask of those who check arguments against it.
+//! Limits the cost of checking arguments against a schema.
 //!
-//! A schema comes from a program that dials in. What it costs to read, to compile and to expand is
-//! bounded here once, when the tool is read; what a check costs with certain arguments is bounded
-//! where it is made.
+//! A schema comes from a program that dials in. The cost to parse, compile and expand it is limited
+//! here once, when the tool is parsed; the cost of a check with certain arguments is limited where
+//! the check is made.
 //!
-//! Invariant: a schema within these bounds refers to nothing outside itself.
+//! Invariant: a schema within these limits refers to nothing outside itself.
 
 use serde_json::{Map, Value};
+use thiserror::Error;
 
-/// The longest schema, bytes.
+/// The maximum length of a schema, in bytes.
 const MAX_BYTES: usize = 256 * 1024;
-/// The deepest, levels of JSON.
+/// The maximum nesting depth.
 const MAX_DEPTH: usize = 64;
-/// Values of JSON in it.
+/// The maximum number of JSON values.
 const MAX_VALUES: usize = 20_000;
-/// Schemas that it expands to when every reference is followed once at each place.
+/// The maximum number of schemas after every reference is expanded once per use.
 const MAX_EXPANDED: u64 = 50_000;
-/// The longest regular expression, bytes, and all of them together.
+/// The maximum length of a regular expression, and of all of them together, in bytes.
 const MAX_PATTERN: usize = 1_024;
 const MAX_PATTERNS: usize = 16 * 1024;
 
-/// Why arguments are not checked against this schema, if it asks for too much.
-pub(crate) fn exceeded(raw: &str, schema: &Value) -> Option<String> {
+/// The limit that a schema exceeds. The text continues a sentence about the schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub(crate) enum SchemaLimit {
+    #[error("it has more than {limit} KiB", limit = MAX_BYTES / 1024)]
+    Bytes,
+    #[error("it has more than {MAX_VALUES} values")]
+    Values,
+    #[error("it is deeper than {MAX_DEPTH} levels")]
+    Depth,
+    #[error("a `{0}` refers to something outside of it")]
+    Reference(&'static str),
+    #[error("a nested schema has its own `$id`")]
+    NestedId,
+    #[error("its regular expressions are too long")]
+    Patterns,
+    #[error("its references expand to too many schemas")]
+    Expanded,
+}
+
+/// Why arguments are not checked against this schema, if it exceeds a limit.
+pub(crate) fn exceeded(raw: &str, schema: &Value) -> Option<SchemaLimit> {
     if raw.len() > MAX_BYTES {
-        return Some(format!("it has more than {} KiB", MAX_BYTES / 1024));
+        return Some(SchemaLimit::Bytes);
     }
     let mut walk = Walk { root: schema, values: 0, patterns: 0 };
-    if let Err(what) = walk.value(schema, 0) {
-        return Some(what);
+    if let Err(limit) = walk.value(schema, 0) {
+        return Some(limit);
     }
     let mut seen = Vec::new();
     let expanded = walk.expanded(schema, &mut seen, 0);
-    (expanded > MAX_EXPANDED).then(|| "its references expand to too many schemas".to_owned())
+    (expanded > MAX_EXPANDED).then_some(SchemaLimit::Expanded)
 }
 
-/// The schema that a local reference names.
+/// The schema that a local reference points to.
 pub fn referred<'s>(root: &'s Value, reference: &str) -> Option<&'s Value> {
     let fragment = reference.strip_prefix('#')?;
     if fragment.is_empty() {
@@ -88,13 +108,13 @@ struct Walk<'s> {
 const REFERENCES: [&str; 3] = ["$ref", "$dynamicRef", "$recursiveRef"];
 
 impl<'s> Walk<'s> {
-    fn value(&mut self, value: &Value, depth: usize) -> Result<(), String> {
+    fn value(&mut self, value: &Value, depth: usize) -> Result<(), SchemaLimit> {
         self.values += 1;
         if self.values > MAX_VALUES {
-            return Err(format!("it has more than {MAX_VALUES} values"));
+            return Err(SchemaLimit::Values);
         }
         if depth > MAX_DEPTH {
-            return Err(format!("it is deeper than {MAX_DEPTH} levels"));
+            return Err(SchemaLimit::Depth);
         }
         match value {
             Value::Array(items) => items.iter().try_for_each(|item| self.value(item, depth + 1)),
@@ -106,16 +126,16 @@ impl<'s> Walk<'s> {
         }
     }
 
-    fn keywords(&mut self, members: &Map<String, Value>, depth: usize) -> Result<(), String> {
+    fn keywords(&mut self, members: &Map<String, Value>, depth: usize) -> Result<(), SchemaLimit> {
         for key in REFERENCES {
             let reference = members.get(key).and_then(Value::as_str);
             if reference.is_some_and(|reference| referred(self.root, reference).is_none()) {
-                return Err(format!("a `{key}` refers to something outside of it"));
+                return Err(SchemaLimit::Reference(key));
             }
         }
-        // Below one of these a reference would mean something else.
+        // Below one of these keywords a reference would have another meaning.
         if depth > 0 && members.get("$id").is_some_and(Value::is_string) {
-            return Err("a schema inside of it has an `$id` of its own".to_owned());
+            return Err(SchemaLimit::NestedId);
         }
         let pattern = members.get("pattern").and_then(Value::as_str);
         let keys = members.get("patternProperties").and_then(Value::as_object);
@@ -123,13 +143,13 @@ impl<'s> Walk<'s> {
         for pattern in pattern.into_iter().chain(keys) {
             self.patterns += pattern.len();
             if pattern.len() > MAX_PATTERN || self.patterns > MAX_PATTERNS {
-                return Err("its regular expressions are too long".to_owned());
+                return Err(SchemaLimit::Patterns);
             }
         }
         Ok(())
     }
 
-    /// How many schemas there are when references are followed; a reference to itself counts once.
+    /// The number of schemas after references are expanded; a recursive reference is expanded once.
     fn expanded(&self, value: &'s Value, following: &mut Vec<&'s Value>, sum: u64) -> u64 {
         if sum > MAX_EXPANDED {
             return sum;
@@ -159,7 +179,7 @@ impl<'s> Walk<'s> {
     }
 }
 
-/// What is only used where something refers to it.
+/// Schemas that are only used through references.
 const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 
 #[cfg(test)]
@@ -167,11 +187,12 @@ mod tests {
     use super::*;
 
     fn why(schema: &str) -> Option<String> {
-        exceeded(schema, &serde_json::from_str(schema).unwrap())
+        let limit = exceeded(schema, &serde_json::from_str(schema).unwrap());
+        limit.map(|limit| limit.to_string())
     }
 
     #[test]
-    fn schemas_of_the_field_are_within_bounds() {
+    fn real_world_schemas_are_within_bounds() {
         for schema in [
             "{}",
             r#"{"type":"object","properties":{"a":{"type":"string","pattern":"^[0-9]+$"}}}"#,
@@ -184,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_too_much_is_found() {
+    fn excessive_schemas_are_rejected() {
         let bomb = (0..40).map(|n| {
             let next = n + 1;
             format!(r##""d{n}":{{"anyOf":[{{"$ref":"#/$defs/d{next}"}},{{"$ref":"#/$defs/d{next}"}}]}}"##)

@@ -1,6 +1,6 @@
 //! The list of tools that a grant sees.
 //!
-//! It is made in two steps: [`Sessions::list_source`] collects who serves what, which needs the machine
+//! It is made in two steps: [`SessionMachine::list_source`] collects who serves what, which needs the machine
 //! and copies no definition; [`ListSource::tools`] writes the list, which takes time and memory that grow
 //! with the definitions, and needs only what was collected.
 //!
@@ -16,14 +16,14 @@ use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 use toolgate_json::quote;
 
-use crate::machine::Sessions;
-use crate::names::{Offered, offer};
+use crate::machine::SessionMachine;
+use crate::names::{KindDefinition, offer};
 use crate::reach::Reach;
 use crate::schema::{MAX_ENUM, Variant, compose};
 use crate::settings::SchemaConflict;
 use crate::tool::{Tool, Tools};
 
-/// What a grant sees.
+/// The tools that a grant sees.
 #[derive(Debug, Clone)]
 pub struct Published {
     /// In order of their names.
@@ -32,7 +32,7 @@ pub struct Published {
     pub digest: [u8; 32],
 }
 
-/// One tool as agents see it.
+/// One tool as shown to agents.
 #[derive(Debug, Clone)]
 pub struct PublishedTool {
     /// The name that agents use.
@@ -43,12 +43,12 @@ pub struct PublishedTool {
     pub aliases: Arc<[Arc<str>]>,
     /// The item of `tools/list`, raw JSON.
     pub json: String,
-    /// How many sessions serve it; none if only the showcase has it.
+    /// The number of sessions that serve it; 0 if only the showcase has it.
     pub sessions: usize,
-    /// The definitions behind it, all of them different, as their clients sent them.
+    /// The distinct definitions behind it, as their clients sent them.
     pub definitions: Vec<Arc<Tool>>,
-    /// The same by kind, remembered ones too.
-    pub offered: Arc<[Offered]>,
+    /// The same by kind, including showcase entries.
+    pub offered: Arc<[KindDefinition]>,
 }
 
 /// What the list of a grant is made of.
@@ -65,11 +65,11 @@ struct SourceTool {
     original: Arc<str>,
     aliases: Arc<[Arc<str>]>,
     servers: Vec<Server>,
-    offered: Arc<[Offered]>,
+    offered: Arc<[KindDefinition]>,
 }
 
-impl Sessions {
-    /// The list for a grant. It may be kept for as long as [`Sessions::revision`] stays.
+impl SessionMachine {
+    /// The list for a grant. It may be kept for as long as [`SessionMachine::revision`] stays.
     pub fn published(&self, reach: &Reach) -> Published {
         let source = self.list_source(reach);
         Published { tools: source.tools().collect(), digest: source.digest() }
@@ -101,7 +101,8 @@ impl Sessions {
         ListSource { tools, conflict, ascii_names }
     }
 
-    /// Whether anybody promises a shape for the results of a tool: see [`crate::Failure::result`].
+    /// Whether any session declares an output schema for the tool: see
+    /// [`crate::SessionFailure::result`].
     pub fn has_output_schema(&self, name: &str, reach: &Reach) -> bool {
         let Some(original) = self.original(name, reach) else { return false };
         let live = self.servers_of(&original, reach).map(|(_, session)| &session.tools);
@@ -110,7 +111,7 @@ impl Sessions {
         tools.any(|tool| tool.has_output_schema())
     }
 
-    /// The sessions that a grant sees, those of one kind with the same list of tools together.
+    /// The sessions that a grant sees, grouped by kind and list of tools.
     fn groups(&self, reach: &Reach) -> Vec<Group<'_>> {
         let mut groups: Vec<Group<'_>> = Vec::new();
         let mut known: HashMap<(*const Tools, &str), usize> = HashMap::new();

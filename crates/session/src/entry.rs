@@ -1,4 +1,4 @@
-//! An entry of the showcase, and how many entries are kept.
+//! An entry of the showcase, and the limits of the showcase.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,51 +7,51 @@ use crate::reach::Reach;
 use crate::time::Millis;
 use crate::tool::{Tools, read_tool};
 
-/// Which entry.
+/// The key of an entry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Key {
+pub struct EntryKey {
     /// The kind of its sessions.
     pub kind: String,
     /// Their configuration.
     pub config_id: String,
-    /// Their base, where no configuration was sent, so that two bases do not overwrite each other.
+    /// Their infobase, if no configuration was sent, so that two infobases do not overwrite each
+    /// other.
     pub infobase_name: Option<String>,
 }
 
 /// The tools that the sessions of one configuration publish.
 #[derive(Debug, Clone)]
-pub struct Entry {
-    /// Which entry.
-    pub key: Key,
-    /// The tools of the newest register or `tools_changed`.
+pub struct ShowcaseEntry {
+    /// The key.
+    pub key: EntryKey,
+    /// The tools of the latest register or `tools_changed`.
     pub tools: Arc<Tools>,
     /// When a session last registered.
     pub last_seen: Millis,
-    /// Session ids and infobase names of those that published it, the newest last; none if it was
-    /// imported.
+    /// Session ids and infobase names of the publishers, the latest last; empty if it was imported.
     pub publishers: VecDeque<(Arc<str>, String)>,
 }
 
-/// How much a showcase keeps.
+/// The limits of a showcase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
-    /// Entries.
+pub struct ShowcaseLimits {
+    /// The maximum number of entries.
     pub entries: usize,
-    /// Bytes of all of them together.
+    /// The maximum size of all entries, in bytes.
     pub bytes: usize,
 }
 
-impl Default for Room {
+impl Default for ShowcaseLimits {
     fn default() -> Self {
         Self { entries: 4096, bytes: 64 * 1024 * 1024 }
     }
 }
 
-impl Entry {
-    /// An entry as a store has kept it: raw definitions as in [`crate::Tool::raw`]. What cannot be read
-    /// any more is left out.
+impl ShowcaseEntry {
+    /// Restores a stored entry: raw definitions as in [`crate::Tool::raw`]. Definitions that can no
+    /// longer be parsed are skipped.
     pub fn restore<'a>(
-        key: Key,
+        key: EntryKey,
         tools: impl IntoIterator<Item = &'a str>,
         last_seen: Millis,
         publishers: impl IntoIterator<Item = (Arc<str>, String)>,
@@ -66,9 +66,9 @@ impl Entry {
         }
     }
 
-    /// About as many bytes as keeping it takes.
+    /// Its approximate size in bytes.
     pub(crate) fn weight(&self) -> usize {
-        let Key { kind, config_id, infobase_name } = &self.key;
+        let EntryKey { kind, config_id, infobase_name } = &self.key;
         let key = kind.len() + config_id.len() + infobase_name.as_ref().map_or(0, String::len);
         let tools: usize = self.tools.values().map(|tool| tool.raw.get().len()).sum();
         let publishers: usize =

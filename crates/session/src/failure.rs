@@ -1,8 +1,9 @@
-//! Why a call to a session tool had no result of its own, as a tool result that a model can read.
+//! Why a call to a session tool failed, as a tool result that a model can read.
 //!
-//! Invariant: whatever names sessions names only those that the caller's grant may reach; whoever
-//! makes a failure has filtered them.
-//! Invariant: every failure says whether the tool may have run, and no text has an argument's value.
+//! Invariant: a failure names only sessions that the caller's grant may reach; its creator has
+//! filtered them.
+//! Invariant: every failure states whether the tool may have run, and no text contains an argument
+//! value.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,101 +15,101 @@ use serde_json::{Map, Value, json};
 pub enum Effect {
     /// Nothing was sent.
     NotStarted,
-    /// It was sent, and nobody knows what came of it.
+    /// It was sent, and its outcome is unknown.
     Unknown,
 }
 
-/// A session as errors name it.
+/// A session as listed in errors.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Candidate {
     /// Its id.
     pub session_id: Arc<str>,
-    /// Its base.
+    /// Its infobase.
     pub infobase_name: String,
     /// Its kind.
     pub kind: String,
 }
 
-/// Why there was no result.
+/// Why there is no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Failure {
+pub enum SessionFailure {
     /// No such tool for this grant.
     UnknownTool {
         /// The name that was called.
         tool: String,
     },
-    /// The tool is known, and nobody serves it now.
+    /// The tool is known, but no connected session serves it.
     NoLiveSession {
         /// The name that was called.
         tool: String,
-        /// Of which kind a session is missing.
+        /// The kind of the missing session.
         kind: String,
-        /// Of which configuration.
+        /// Its configuration.
         config_id: String,
     },
-    /// Several sessions serve the tool, and the call does not say which.
+    /// Several sessions serve the tool, and the call does not select one.
     SessionIdRequired {
         /// The name that was called.
         tool: String,
-        /// Those that serve it.
+        /// The sessions that serve it.
         candidates: Vec<Candidate>,
     },
-    /// The selector names no session.
+    /// The selector matches no session.
     UnknownSession {
-        /// Those that serve the tool.
+        /// The sessions that serve the tool.
         candidates: Vec<Candidate>,
     },
-    /// The session has no socket any more.
+    /// The session is disconnected.
     SessionGone {
-        /// Which.
+        /// The session.
         session_id: Arc<str>,
         /// Whether the tool may have run.
         effect: Effect,
     },
     /// The session does not publish the tool.
     SessionMismatch {
-        /// Which.
+        /// The session.
         session_id: Arc<str>,
         /// The tool.
         tool: String,
     },
-    /// As many calls as may wait for the session wait already.
+    /// The queue of the session is full.
     SessionBusy {
-        /// Which.
+        /// The session.
         session_id: Arc<str>,
-        /// How many wait.
+        /// The number of waiting calls.
         waiting: usize,
-        /// When a new try makes sense.
+        /// Seconds after which a retry makes sense.
         retry_after_s: u64,
     },
-    /// The arguments do not fit.
+    /// The arguments are invalid.
     InvalidArguments {
-        /// What is wrong, and where.
+        /// The problem and its location.
         what: String,
     },
     /// The deadline has passed.
     Timeout {
-        /// Which session.
+        /// The session.
         session_id: Arc<str>,
-        /// How long the call had.
+        /// The time limit of the call.
         after: Duration,
-        /// Not started if it was still in the queue.
+        /// Not started if it was still queued.
         effect: Effect,
-        /// Whether calls to this session time out again and again.
+        /// Whether calls to this session time out repeatedly.
         unresponsive: bool,
     },
-    /// Whoever called has taken it back.
+    /// The caller cancelled the call.
     Cancelled {
-        /// Not started if it was still in the queue.
+        /// Not started if it was still queued.
         effect: Effect,
     },
 }
 
-/// An error names at most so many sessions; it says how many there are more.
+/// The maximum number of sessions listed in an error; it states how many more there are.
 const NAMED: usize = 50;
 
 impl Effect {
-    /// The word used on the wire.
+    /// The name used on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NotStarted => "not_started",
@@ -117,7 +118,7 @@ impl Effect {
     }
 }
 
-impl Failure {
+impl SessionFailure {
     /// The stable name of this failure.
     pub fn error_code(&self) -> &'static str {
         match self {
@@ -144,7 +145,7 @@ impl Failure {
         }
     }
 
-    /// What, why, and may it be tried again.
+    /// What happened, why, and whether to retry.
     pub fn text(&self) -> String {
         match self {
             Self::UnknownTool { tool } => format!("There is no tool `{tool}`. See tools/list."),
@@ -152,7 +153,7 @@ impl Failure {
                 "No session serves `{tool}` now: one of kind `{kind}` (configuration `{config_id}`) must connect first. Nothing was sent. Ask for it to be started, then try again."
             ),
             Self::SessionIdRequired { tool, candidates } => format!(
-                "Several sessions serve `{tool}`: say which one with `session_id`. {}. Nothing was sent.",
+                "Several sessions serve `{tool}`: select one with `session_id`. {}. Nothing was sent.",
                 choices(candidates)
             ),
             Self::UnknownSession { candidates } => {
@@ -170,7 +171,7 @@ impl Failure {
                 "Session `{session_id}` does not publish `{tool}`. Nothing was sent. Choose another session."
             ),
             Self::SessionBusy { session_id, waiting, retry_after_s } => format!(
-                "Session `{session_id}` is busy: {waiting} calls wait already. Nothing was sent. Try again in {retry_after_s} s."
+                "Session `{session_id}` is busy: {waiting} calls are already waiting. Nothing was sent. Try again in {retry_after_s} s."
             ),
             Self::InvalidArguments { what } => {
                 format!("[INVALID ARGUMENTS] {what}. Nothing was sent. Correct it and call again.")
@@ -223,8 +224,8 @@ impl Failure {
         meta
     }
 
-    /// The tool result. Clients that hide `_meta` find the code in `structuredContent`, but only
-    /// where no output schema forbids it.
+    /// The tool result. Clients that hide `_meta` find the code in `structuredContent`, unless an
+    /// output schema forbids it.
     pub fn result(&self, has_output_schema: bool) -> Value {
         let mut result = json!({
             "content": [{"type": "text", "text": self.text()}],
@@ -262,12 +263,12 @@ fn choices(candidates: &[Candidate]) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!("Those that serve it: {}{more}", shown.join(", "))
+    format!("Sessions that serve it: {}{more}", shown.join(", "))
 }
 
 fn timeout(session_id: &str, after: Duration, effect: Effect, unresponsive: bool) -> String {
     let again = if unresponsive {
-        " Its calls time out again and again: it does not respond, have somebody look at the program."
+        " Its calls time out repeatedly: the program does not respond and needs attention."
     } else {
         ""
     };

@@ -1,7 +1,7 @@
-//! The wire of a session socket: one text frame, one JSON-RPC object.
+//! The wire format of a session socket: each text frame is one JSON-RPC object.
 //!
-//! Invariant: `params` and payloads stay the bytes they came as.
-//! Tested by the table below; how the machine answers is tested in `machine/tests/`.
+//! Invariant: `params` and payloads are kept as raw bytes. Tested by the table below; how the
+//! machine answers is tested in `machine/tests/`.
 
 use std::borrow::Cow;
 
@@ -10,26 +10,28 @@ use toolgate_json::object::{Member, members};
 use toolgate_json::{quote, text};
 use toolgate_mcp::{code, write};
 
-/// What a client says.
+use crate::error::FrameError;
+
+/// A message of a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame<'a> {
-    /// Wants an answer.
+    /// Expects a response.
     Request {
         /// The raw id: a string, an integer or `null`.
         id: &'a str,
         /// The method.
         method: Cow<'a, str>,
-        /// The raw params, if there are any.
+        /// The raw params, if present.
         params: Option<&'a str>,
     },
-    /// Wants none.
+    /// Expects no response.
     Notification {
         /// The method.
         method: Cow<'a, str>,
-        /// The raw params, if there are any.
+        /// The raw params, if present.
         params: Option<&'a str>,
     },
-    /// Is an answer.
+    /// A response.
     Response {
         /// The raw id.
         id: &'a str,
@@ -39,38 +41,34 @@ pub enum Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Reads a frame; the error says what is wrong with it.
-    pub fn parse(json: &'a str) -> Result<Self, String> {
-        let members = members(json).map_err(|error| fault(&error))?;
-        let one = |key: &str| one(&members, key);
+    /// Parses a frame.
+    pub fn parse(json: &'a str) -> Result<Self, FrameError> {
+        let members = members(json).map_err(|error| without_values(&error))?;
+        let one = |key: &'static str| one(&members, key);
         match one("jsonrpc")? {
             Some(version) if text(version).is_some_and(|version| version == "2.0") => {}
-            _ => return Err("`jsonrpc` must be \"2.0\"".to_owned()),
+            _ => return Err(FrameError::Version),
         }
         let id = one("id")?;
         if let Some(id) = id
             && !is_id(id)
         {
-            return Err("`id` must be a string, an integer or null".to_owned());
+            return Err(FrameError::Id);
         }
         let params = one("params")?.filter(|params| *params != "null");
         match (one("method")?, one("result")?, one("error")?) {
             (Some(method), None, None) => {
-                let method = text(method).ok_or("`method` must be a string")?;
+                let method = text(method).ok_or(FrameError::Method)?;
                 Ok(match id {
                     Some(id) => Self::Request { id, method, params },
                     None => Self::Notification { method, params },
                 })
             }
-            (None, Some(_), Some(_)) => {
-                Err("has both `result` and `error`; send one of them".to_owned())
-            }
-            (None, None, None) => Err("has none of `method`, `result` and `error`".to_owned()),
-            (Some(_), ..) => {
-                Err("has `method` beside `result` or `error`; send one of them".to_owned())
-            }
+            (None, Some(_), Some(_)) => Err(FrameError::ResultAndError),
+            (None, None, None) => Err(FrameError::Empty),
+            (Some(_), ..) => Err(FrameError::MethodAndResult),
             (None, result, error) => {
-                let id = id.ok_or("an answer needs the `id` it answers")?;
+                let id = id.ok_or(FrameError::MissingId)?;
                 let payload = match (result, error) {
                     (Some(result), _) => Ok(result),
                     (None, error) => Err(error.unwrap_or("null")),
@@ -81,17 +79,17 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// What serde_json says, but for values, which belong in no message and no log.
-fn fault(error: &serde_json::Error) -> String {
-    if error.is_data() { "must be one object".to_owned() } else { error.to_string() }
+/// The message of serde_json without values, which must not be in messages or logs.
+fn without_values(error: &serde_json::Error) -> FrameError {
+    if error.is_data() { FrameError::NotAnObject } else { FrameError::Json(error.to_string()) }
 }
 
-fn one<'a>(members: &[Member<'a>], key: &str) -> Result<Option<&'a str>, String> {
+fn one<'a>(members: &[Member<'a>], key: &'static str) -> Result<Option<&'a str>, FrameError> {
     let mut found = members.iter().filter(|member| member.is(key));
     let first = found.next().map(|member| member.value);
     match found.next() {
         None => Ok(first),
-        Some(_) => Err(format!("the key `{key}` occurs twice; send it once")),
+        Some(_) => Err(FrameError::DuplicateKey(key)),
     }
 }
 
@@ -103,8 +101,8 @@ fn is_id(raw: &str) -> bool {
     }
 }
 
-/// The answer to a frame that could not be read.
-pub(crate) fn parse_error(what: &str) -> Bytes {
+/// The response to a frame that cannot be parsed.
+pub(crate) fn parse_error(what: &FrameError) -> Bytes {
     write::error(None, code::PARSE_ERROR, &format!("parse error: {what}"), None)
 }
 
@@ -114,22 +112,22 @@ pub(crate) fn tool_call(wire: &str, name: &str, arguments: &str) -> Bytes {
     write::request(quote(wire).as_str(), "tool.call", Some(&params))
 }
 
-/// Asks the client to stop working on a call. Its own id follows from the call's, which is asked
-/// for at most once.
+/// Asks the client to stop working on a call. The id is derived from the id of the call, which is
+/// cancelled at most once.
 pub(crate) fn tool_cancel(wire: &str, reason: &str) -> Bytes {
     let params = format!(r#"{{"id":{},"reason":{}}}"#, quote(wire), quote(reason));
     let id = quote(&format!("{OWN_CANCEL}{wire}"));
     write::request(id.as_str(), "tool.cancel", Some(&params))
 }
 
-/// Asks the program to end.
+/// Asks the program to exit.
 pub(crate) fn session_shutdown(number: u64, reason: &str, grace_ms: u128) -> Bytes {
     let params = format!(r#"{{"reason":{},"grace_ms":{grace_ms}}}"#, quote(reason));
     let id = quote(&format!("{OWN_SHUTDOWN}{number}"));
     write::request(id.as_str(), "session.shutdown", Some(&params))
 }
 
-/// Whether an answer belongs to a request whose answer nobody awaits.
+/// Whether a response belongs to a request that expects none.
 pub(crate) fn is_unawaited(id: &str) -> bool {
     id.starts_with(OWN_CANCEL) || id.starts_with(OWN_SHUTDOWN)
 }
@@ -155,7 +153,7 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":"1","result":null}"#, "result \"1\" null"),
             (r#"{"jsonrpc":"2.0","id":"1","error":{"code":1}}"#, "error \"1\" {\"code\":1}"),
             (r#"{"jsonrpc":"2.0","id":null,"error":{}}"#, "error null {}"),
-            (r#"{"jsonrpc":"2.0","result":1}"#, "refused an answer needs the `id` it answers"),
+            (r#"{"jsonrpc":"2.0","result":1}"#, "refused a response needs the `id` of its request"),
             (r#"{"jsonrpc":"2.0","id":1}"#, "refused has none of `method`, `result` and `error`"),
             (
                 r#"{"jsonrpc":"2.0","id":1,"result":1,"error":1}"#,
@@ -216,8 +214,8 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":"shutdown-3","method":"session.shutdown","params":{"reason":"idle","grace_ms":5000}}"#
         );
         assert_eq!(
-            parse_error("x"),
-            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error: x"}}"#
+            parse_error(&FrameError::Id),
+            r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"parse error: `id` must be a string, an integer or null"}}"#
         );
     }
 }

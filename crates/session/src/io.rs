@@ -1,147 +1,148 @@
-//! What goes into the machine and what comes out of it.
+//! Inputs and outputs of the machine.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 
-use crate::entry::{Entry, Key};
-use crate::failure::{Effect, Failure};
-use crate::outcome::ToolResult;
-use crate::reach::{Reach, Token};
-use crate::spoken::Spoken;
-use crate::target::Target;
+use crate::entry::{EntryKey, ShowcaseEntry};
+use crate::failure::{Effect, SessionFailure};
+use crate::parsed_frame::ParsedFrame;
+use crate::reach::{Reach, SocketToken};
+use crate::target::CallTarget;
 use crate::time::Millis;
+use crate::tool_result::ToolResult;
 
-/// A WebSocket; the driver numbers them and never uses a number twice.
+/// A WebSocket; the driver numbers them and never reuses a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SocketId(pub u64);
 
-/// A call; the driver numbers them and never uses a number twice.
+/// A call; the driver numbers them and never reuses a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CallId(pub u64);
+pub struct CallNumber(pub u64);
 
-/// Somebody who wants to know when what he can see has changed.
+/// A subscriber to changes of a tool list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ViewId(pub u64);
 
-/// Everything that can happen.
+/// An event that the driver reports.
 #[derive(Debug)]
 pub enum Input<'a> {
     /// A socket was accepted; its token has been checked.
     Opened {
-        /// Which.
+        /// The socket.
         socket: SocketId,
-        /// With which token it came.
-        token: Arc<Token>,
+        /// The token it presented.
+        token: Arc<SocketToken>,
     },
-    /// A text frame has come that was read already, by [`crate::Reader`].
+    /// A text frame was received and already parsed by [`crate::FrameParser`].
     Spoken {
-        /// On which socket.
+        /// The socket.
         socket: SocketId,
-        /// What it says.
-        spoken: Spoken<'a>,
+        /// The parsed frame.
+        spoken: ParsedFrame<'a>,
     },
-    /// A text frame has come.
+    /// A text frame was received.
     Frame {
-        /// On which socket.
+        /// The socket.
         socket: SocketId,
         /// Its text.
         text: &'a str,
     },
-    /// Something else has come (a ping, a pong, a binary frame): a sign of life.
+    /// Anything else was received (a ping, a pong, a binary frame), which shows that the peer is
+    /// alive.
     Alive {
-        /// On which socket.
+        /// The socket.
         socket: SocketId,
     },
     /// A socket is closed or lost.
     Closed {
-        /// Which.
+        /// The socket.
         socket: SocketId,
     },
-    /// A call was admitted. Its end is told by [`Output::Answer`], exactly once.
-    Call(Call),
-    /// Whoever called takes the call back.
+    /// A call was admitted. [`Output::Answer`] ends it, exactly once.
+    Call(SessionCall),
+    /// The caller cancelled the call.
     Cancel {
-        /// Which.
-        call: CallId,
+        /// The call.
+        call: CallNumber,
     },
-    /// The frame of a call was not written: the call is not allowed any more. To be told only if
-    /// nothing of it was written.
+    /// The frame of a call was not written, because the call is no longer allowed. Report this only
+    /// if no byte of it was written.
     Unsent {
-        /// Which.
-        call: CallId,
+        /// The call.
+        call: CallNumber,
     },
-    /// From now on [`Output::ListChanged`] is wanted for what `reach` can see.
+    /// Subscribes to [`Output::ListChanged`] for what `reach` can see.
     Watch {
-        /// Who wants it.
+        /// The subscriber.
         view: ViewId,
-        /// What can be seen.
+        /// Which sessions it sees.
         reach: Arc<Reach>,
     },
-    /// It is not wanted any more.
+    /// Ends the subscription.
     Unwatch {
-        /// Who wanted it.
+        /// The subscriber.
         view: ViewId,
     },
     /// A token is no longer valid: its sockets are closed, its sessions end.
     Revoke {
-        /// The id that sockets came with; `None` is those that came without.
+        /// The id of the token; `None` for sockets without one.
         token: Option<u32>,
     },
     /// The process stops: every socket is closed with 1012.
     Stop,
-    /// The time that [`Outputs::wake_at`] named has come.
+    /// The time in [`Outputs::wake_at`] has come.
     Wake,
 }
 
-/// An admitted call, on its way to the session that [`crate::Sessions::resolve`] has found.
+/// An admitted call to the session that [`crate::SessionMachine::resolve`] selected.
 #[derive(Debug)]
-pub struct Call {
+pub struct SessionCall {
     /// Its number.
-    pub call: CallId,
-    /// Where it goes and what it carries.
-    pub target: Target,
+    pub call: CallNumber,
+    /// Its target and arguments.
+    pub target: CallTarget,
     /// 128 fresh random bits for the id on the wire.
     pub random: u128,
 }
 
-/// What is to be done now, in this order.
+/// What the driver must do, in this order.
 #[derive(Debug, Default)]
 pub struct Outputs {
-    /// The things to do.
+    /// The actions.
     pub list: Vec<Output>,
-    /// When [`Input::Wake`] is wanted; replaces any earlier wish.
+    /// When to send [`Input::Wake`]; replaces any earlier time.
     pub wake_at: Option<Millis>,
 }
 
-/// One thing to do.
+/// One action.
 #[derive(Debug)]
 pub enum Output {
     /// Send a text frame.
     Send {
-        /// On which socket.
+        /// The socket.
         socket: SocketId,
         /// The text.
         frame: Bytes,
     },
-    /// Send a frame that carries a call, if the call may still be sent. [`Input::Unsent`] tells
-    /// that it was not.
+    /// Send a frame that carries a call, if the call is still allowed; otherwise report
+    /// [`Input::Unsent`].
     SendCall {
-        /// On which socket.
+        /// The socket.
         socket: SocketId,
-        /// Which call.
-        call: CallId,
+        /// The call.
+        call: CallNumber,
         /// The text.
         frame: Bytes,
     },
     /// Send a WebSocket ping.
     Ping {
-        /// On which socket.
+        /// The socket.
         socket: SocketId,
     },
-    /// Close a socket. What still comes in may be told; [`Input::Closed`] must be.
+    /// Close a socket. Frames that still arrive may be reported; [`Input::Closed`] must be.
     Close {
-        /// Which.
+        /// The socket.
         socket: SocketId,
         /// The WebSocket close code.
         code: u16,
@@ -149,87 +150,87 @@ pub enum Output {
         reason: &'static str,
     },
     /// A call has ended.
-    Answer(Answer),
+    Answer(CallAnswer),
     /// Something to count, log and audit.
-    Event(Event),
-    /// The list that a view can see is another one now.
+    Event(SessionEvent),
+    /// The list of a view has changed.
     ListChanged {
-        /// Which view.
+        /// The view.
         view: ViewId,
     },
-    /// The store must keep this entry of the showcase.
-    Keep(Arc<Entry>),
-    /// The store must forget this entry of the showcase.
-    Forget(Key),
+    /// Store this entry of the showcase.
+    Keep(Arc<ShowcaseEntry>),
+    /// Remove this entry of the showcase from the store.
+    Forget(EntryKey),
 }
 
-/// How a call has ended.
+/// How a call ended.
 #[derive(Debug)]
-pub struct Answer {
-    /// Which call.
-    pub call: CallId,
-    /// The session it went to.
+pub struct CallAnswer {
+    /// The call.
+    pub call: CallNumber,
+    /// Its session.
     pub session_id: Arc<str>,
-    /// What has come of it.
-    pub result: Result<ToolResult, Failure>,
-    /// Whether whoever called had taken it back.
+    /// Its result.
+    pub result: Result<ToolResult, SessionFailure>,
+    /// Whether the caller had cancelled it.
     pub cancelled: bool,
-    /// Whether the tool has an output schema: see [`Failure::result`].
+    /// Whether the tool has an output schema: see [`SessionFailure::result`].
     pub has_output_schema: bool,
 }
 
-impl Answer {
-    /// Whether the tool may have run; `None` is: it has run.
+impl CallAnswer {
+    /// Whether the tool may have run; `None` if it has run.
     pub fn effect(&self) -> Option<Effect> {
-        self.result.as_ref().err().map(Failure::effect)
+        self.result.as_ref().err().map(SessionFailure::effect)
     }
 }
 
-/// Something to count, log and audit. No token and no argument is ever in it.
+/// An event to count, log and audit. It never contains a token or an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {
-    /// What has happened.
-    pub what: What,
-    /// To which session.
+pub struct SessionEvent {
+    /// The kind of event.
+    pub what: SessionEventKind,
+    /// The session.
     pub session_id: Option<Arc<str>>,
-    /// On which socket.
+    /// The socket.
     pub socket: Option<SocketId>,
-    /// More about it, for people.
+    /// Details for people.
     pub text: String,
 }
 
-/// What can happen.
+/// The kinds of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum What {
-    /// A session has begun.
+pub enum SessionEventKind {
+    /// A session was registered.
     Registered,
-    /// A disconnected session is back.
+    /// A disconnected session reconnected.
     Reconnected,
-    /// A newer socket has taken the place of a live one.
+    /// A newer socket replaced a live one.
     TakenOver,
-    /// A socket wanted to take over a session that it may not have.
+    /// A socket tried to take over a session without permission.
     TakeoverRefused,
-    /// One uid is taken over again and again.
+    /// One uid is taken over repeatedly.
     Conflict,
-    /// A register lies outside the bounds of its token.
+    /// A register is outside the bounds of its token.
     OutsideBounds,
-    /// A session has said goodbye.
+    /// A session ended itself with `session.bye`.
     Bye,
-    /// A session has lost its socket.
+    /// A session lost its socket.
     Lost,
-    /// An answer has bound an unregistered socket to its session again.
+    /// A late answer bound an unregistered socket to its session.
     Rebound,
-    /// A session has ended because it did not come back.
+    /// A session ended because it did not reconnect in time.
     Expired,
-    /// A session has ended because another program has taken its uid, or its token is gone.
+    /// A session ended because another program has its uid, or its token was revoked.
     Ended,
-    /// An answer belonged to no call that its sender may answer.
+    /// An answer matched no call that its sender may answer.
     AnswerDropped,
-    /// An answer has come after its call had ended; the client is free again.
+    /// An answer arrived after its call had ended; the slot is free again.
     LateAnswer,
-    /// A frame could not be read.
+    /// A frame could not be parsed.
     BadFrame,
-    /// A register was refused: too many sessions of its token have left.
+    /// A register was refused: too many disconnected sessions of its token.
     TooManyAway,
     /// A list of tools was rejected: those of its token's other sessions take all the room.
     ListsFull,
@@ -237,28 +238,28 @@ pub enum What {
     RegisterRefused,
     /// A socket did not register in time.
     NotRegistered,
-    /// The calls of a session time out again and again.
+    /// The calls of a session time out repeatedly.
     Unresponsive,
     /// A session was idle for too long.
     Idle,
-    /// A name was published twice by one session.
+    /// A session published a name twice.
     DoubledTool,
-    /// The showcase has no room for the tools of a session.
+    /// The showcase is full.
     ShowcaseFull,
-    /// A socket came without a valid token; the driver tells.
+    /// A socket presented no valid token; reported by the driver.
     TokenRefused,
-    /// A frame was larger than the limit; the driver tells.
+    /// A frame exceeded the limit; reported by the driver.
     FrameTooLarge,
-    /// Of unfinished frames too much had come, and a socket with an old one was closed; the driver
-    /// tells.
+    /// Too many bytes of unfinished frames were buffered, and a socket with an old one was closed;
+    /// reported by the driver.
     Unfinished,
-    /// A socket says too much and is heard more slowly; the driver tells.
+    /// A socket sends too much and is throttled; reported by the driver.
     Flooding,
-    /// There were too many sockets; the driver tells.
+    /// Too many sockets; reported by the driver.
     TooMany,
 }
 
-impl What {
+impl SessionEventKind {
     /// The stable name in audit rows and metrics.
     pub fn as_str(self) -> &'static str {
         match self {

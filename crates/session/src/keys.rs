@@ -1,7 +1,7 @@
-//! Keys of arguments that 1C cannot tell apart.
+//! Detects argument keys that 1C cannot distinguish.
 //!
-//! 1C reads objects into structures, whose keys have no case: of `all` and `ALL` the last wins,
-//! whichever of them a policy has seen.
+//! 1C parses objects into structures with case-insensitive keys: of `all` and `ALL` the last one
+//! wins, regardless of which one a policy has checked.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -10,12 +10,12 @@ use toolgate_json::fold;
 use toolgate_json::scan::{Scan, Step};
 use toolgate_json::walk::Raw;
 
-/// How many bytes of keys are compared; folding is slow, and a person has no use for more.
+/// The maximum bytes of keys that are compared; folding is slow, and longer messages are useless.
 const MAX_FOLDED: usize = 256 * 1024;
 
-/// What is wrong with the keys of an object at any depth, if something is.
+/// The problem with the keys of an object at any depth, if there is one.
 pub(crate) fn ambiguous(json: &str) -> Option<String> {
-    // Of each open bracket, the keys of its object.
+    // For each open bracket, the keys of its object.
     let mut open: Vec<HashSet<Cow<'_, str>>> = Vec::new();
     let mut folded: HashMap<Cow<'_, str>, String> = HashMap::new();
     let mut bytes = 0;
@@ -45,7 +45,7 @@ pub(crate) fn ambiguous(json: &str) -> Option<String> {
                 };
                 if open.last_mut().is_some_and(|keys| !keys.insert(key)) {
                     return Some(format!(
-                        "the key `{short}` occurs twice in one object but for case or form, and the session cannot tell which one is meant"
+                        "the key `{short}` occurs twice in one object, differing only in case or form, and the session cannot distinguish them"
                     ));
                 }
             }

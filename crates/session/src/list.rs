@@ -1,5 +1,4 @@
-//! What people and agents may know of sessions: `session_list`, and what stands only in the
-//! operator's list.
+//! Lists of sessions: `session_list` for agents, and the operator's list with more details.
 
 use std::sync::Arc;
 
@@ -8,34 +7,34 @@ use serde_json::{Value, json};
 use toolgate_json::object::members;
 
 use crate::arguments::Arguments;
-use crate::entry::Entry;
-use crate::failure::Failure;
+use crate::entry::ShowcaseEntry;
+use crate::failure::SessionFailure;
 use crate::io::{Output, Outputs, SocketId};
-use crate::machine::{Bond, Session, Sessions};
+use crate::machine::{Session, SessionMachine, SocketOwner};
 use crate::reach::Reach;
 use crate::time::Millis;
 
-/// How many there are of everything.
+/// Numbers of sockets, sessions and calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
+pub struct SessionCounts {
     /// Open sockets.
     pub sockets: usize,
-    /// Those on which nobody has registered.
+    /// Sockets without a registered session.
     pub anonymous: usize,
     /// Sessions.
     pub sessions: usize,
-    /// Those without socket.
+    /// Sessions without a socket.
     pub disconnected: usize,
-    /// Calls that wait for their turn.
+    /// Queued calls.
     pub queued: usize,
-    /// Calls that were sent and that somebody waits for.
+    /// Calls that were sent and are awaited.
     pub inflight: usize,
 }
 
-/// What to do about a socket that does not say who it is.
+/// Advice about a socket that does not register.
 const ANONYMOUS: &str = "this program has connected and not registered: if it is a 1C client whose connection was lost, restart its MCP mode or the client, so that it registers again";
 
-impl Sessions {
+impl SessionMachine {
     /// The result of the built-in `session_list`, without anonymous sockets.
     pub fn session_list(&self, reach: &Reach, now: Millis) -> Value {
         let reachable = |(uid, _): &(&Arc<str>, &Session)| self.reachable(uid, reach).is_some();
@@ -44,7 +43,7 @@ impl Sessions {
         json!({ "sessions": sessions })
     }
 
-    /// The operator's list: the same items with what is wrong, and anonymous sockets.
+    /// The operator's list: the same items with their problems, and anonymous sockets.
     pub fn operator_list(&self, now: Millis) -> Value {
         let sessions: Vec<Value> = self
             .by_uid
@@ -67,7 +66,7 @@ impl Sessions {
         let anonymous: Vec<Value> = self
             .sockets
             .iter()
-            .filter(|(_, socket)| socket.bond == Bond::Anonymous)
+            .filter(|(_, socket)| socket.bond == SocketOwner::Anonymous)
             .map(|(id, socket)| {
                 json!({
                     "socket": id.0,
@@ -79,16 +78,17 @@ impl Sessions {
         json!({ "sessions": sessions, "anonymous": anonymous })
     }
 
-    /// Whether nobody has registered on a socket.
+    /// Whether no session has registered on a socket.
     pub fn is_anonymous(&self, socket: SocketId) -> bool {
-        self.sockets.get(&socket).is_some_and(|socket| socket.bond == Bond::Anonymous)
+        self.sockets.get(&socket).is_some_and(|socket| socket.bond == SocketOwner::Anonymous)
     }
 
-    /// How many there are of everything, for metrics.
-    pub fn counts(&self) -> Counts {
+    /// The numbers for metrics.
+    pub fn counts(&self) -> SessionCounts {
         let sessions = || self.by_uid.values();
-        let anonymous = self.sockets.values().filter(|socket| socket.bond == Bond::Anonymous);
-        Counts {
+        let anonymous =
+            self.sockets.values().filter(|socket| socket.bond == SocketOwner::Anonymous);
+        SessionCounts {
             sockets: self.sockets.len(),
             anonymous: anonymous.count(),
             sessions: self.by_uid.len(),
@@ -98,18 +98,18 @@ impl Sessions {
         }
     }
 
-    /// The built-in `tools_cache_reset`: forgets what the grant may see of the showcase.
+    /// The built-in `tools_cache_reset`: removes what the grant may see of the showcase.
     pub fn tools_cache_reset(
         &mut self,
         arguments: Option<&str>,
         reach: &Reach,
         now: Millis,
-    ) -> Result<(Value, Outputs), Failure> {
+    ) -> Result<(Value, Outputs), SessionFailure> {
         let config_id = Arguments::read(arguments)?.selector("config_id")?;
         let others = arguments.and_then(|raw| members(raw).ok()).unwrap_or_default();
         if let Some(other) = others.iter().find(|member| !member.is("config_id")) {
             let what = format!("unknown argument {}", other.raw_key);
-            return Err(Failure::InvalidArguments { what });
+            return Err(SessionFailure::InvalidArguments { what });
         }
         self.now = self.now.max(now);
         let removed = self.showcase.reset(config_id.as_deref(), reach);
@@ -126,8 +126,8 @@ impl Sessions {
         Ok((result, self.done()))
     }
 
-    /// The showcase, for whoever writes it to a file.
-    pub fn showcase(&self) -> impl Iterator<Item = &Arc<Entry>> {
+    /// The showcase, for export.
+    pub fn showcase(&self) -> impl Iterator<Item = &Arc<ShowcaseEntry>> {
         self.showcase.all()
     }
 }

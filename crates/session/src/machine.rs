@@ -1,18 +1,20 @@
-//! The machine: every socket, session and call, and what happens to them.
+//! The machine: all sockets, sessions and calls.
 //!
-//! [`Sessions::handle`] is the only door: something happens, things to do come out. What outsiders
-//! ask without changing anything stands in `route.rs` (where a call goes), `catalog.rs` (what an
-//! agent sees) and `list.rs` (what people see).
+//! [`SessionMachine::handle`] is the only entry for changes: it takes an event and returns actions.
+//! Queries are in `route.rs` (the target of a call), `catalog.rs` (the list for an agent) and
+//! `list.rs` (the list for people).
 //!
-//! Invariant: no clock, no randomness, no I/O; the same inputs give the same outputs.
-//! Invariant: a call that was let in ends exactly once; a frame is never sent twice.
-//! Tested by `machine/tests/` case by case and by `sim/` under a bad network.
-//! Start at [`Sessions::handle`], then `machine/join.rs`, `machine/call.rs`, `machine/answer.rs`.
+//! Invariant: no clock, no randomness, no I/O; equal inputs give equal outputs.
+//! Invariant: a started call ends exactly once; a frame is never sent twice. Tested by
+//! `machine/tests/` case by case and by `sim/` under a faulty network.
+//! Start at [`SessionMachine::handle`], then `machine/join.rs`, `machine/call.rs`,
+//! `machine/answer.rs`.
 
 mod answer;
 mod call;
 mod join;
 mod part;
+mod room;
 mod session;
 mod socket;
 #[cfg(test)]
@@ -22,35 +24,38 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 pub(crate) use self::session::Session;
-pub(crate) use self::socket::Bond;
 use self::socket::Socket;
-use crate::entry::Entry;
-use crate::io::{Answer, CallId, Event, Input, Output, Outputs, SocketId, ViewId, What};
+pub(crate) use self::socket::SocketOwner;
+use crate::entry::ShowcaseEntry;
+use crate::io::{
+    CallAnswer, CallNumber, Input, Output, Outputs, SessionEvent, SessionEventKind, SocketId,
+    ViewId,
+};
+use crate::parsed_frame::FrameParser;
 use crate::pool::Pool;
 use crate::reach::Reach;
-use crate::settings::Settings;
+use crate::settings::SessionSettings;
 use crate::showcase::Showcase;
-use crate::spoken::Reader;
 use crate::time::Millis;
 use crate::timers::{Timer, Timers};
 
 /// All sessions of the process.
 #[derive(Debug)]
-pub struct Sessions {
-    pub(crate) settings: Settings,
+pub struct SessionMachine {
+    pub(crate) settings: SessionSettings,
     pub(crate) now: Millis,
     pub(crate) sockets: BTreeMap<SocketId, Socket>,
     pub(crate) by_uid: BTreeMap<Arc<str>, Session>,
-    /// Of each tool name, the sessions that publish it.
+    /// The sessions that publish each tool name.
     pub(crate) serving: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
     pub(crate) showcase: Showcase,
-    /// Where each call is that has not been forgotten.
-    calls: HashMap<CallId, Arc<str>>,
-    /// Which call went out under which id.
-    wires: HashMap<String, (Arc<str>, CallId)>,
-    /// Counts ids on the wire.
+    /// The session of each call that has a slot or is queued.
+    calls: HashMap<CallNumber, Arc<str>>,
+    /// The call of each id on the wire.
+    wires: HashMap<String, (Arc<str>, CallNumber)>,
+    /// Numbers ids on the wire.
     sent: u64,
-    /// Counts sessions, so that one can be told from a later one with its uid.
+    /// Numbers sessions, to distinguish one from a later one with the same uid.
     lives: u64,
     timers: Timers,
     pool: Pool,
@@ -59,20 +64,25 @@ pub struct Sessions {
     out: Vec<Output>,
 }
 
-/// Somebody who wants to know of changes.
+/// A subscriber to list changes.
 #[derive(Debug)]
 struct View {
     reach: Arc<Reach>,
-    /// What the list was when it was last spoken of.
+    /// The digest of the list at the last notification.
     digest: [u8; 32],
 }
 
-impl Sessions {
-    /// With the showcase as the store has it.
-    pub fn new(settings: Settings, showcase: impl IntoIterator<Item = Entry>, now: Millis) -> Self {
+impl SessionMachine {
+    /// Starts with the stored showcase.
+    pub fn new(
+        settings: SessionSettings,
+        showcase: impl IntoIterator<Item = ShowcaseEntry>,
+        now: Millis,
+    ) -> Self {
         let pool = Pool::default();
-        let showcase =
-            showcase.into_iter().map(|entry| Entry { tools: pool.share(&entry.tools), ..entry });
+        let showcase = showcase
+            .into_iter()
+            .map(|entry| ShowcaseEntry { tools: pool.share(&entry.tools), ..entry });
         let showcase = Showcase::new(showcase);
         let mut sessions = Self {
             settings,
@@ -95,12 +105,12 @@ impl Sessions {
         sessions
     }
 
-    /// Reads frames for [`Input::Spoken`], without the machine.
-    pub fn reader(&self) -> Reader {
-        Reader { pool: self.pool.clone(), max_tools: self.settings.max_tools }
+    /// Parses frames for [`Input::Spoken`] without locking the machine.
+    pub fn reader(&self) -> FrameParser {
+        FrameParser { pool: self.pool.clone(), max_tools: self.settings.max_tools }
     }
 
-    /// Something has happened; what is to be done now.
+    /// Handles an event; returns the actions.
     pub fn handle(&mut self, input: Input<'_>, now: Millis) -> Outputs {
         self.now = self.now.max(now);
         while let Some(timer) = self.timers.pop(self.now) {
@@ -132,7 +142,7 @@ impl Sessions {
         self.done()
     }
 
-    /// The names of all servers in force, wherever they were configured.
+    /// Sets the names of all active servers.
     pub fn set_servers(&mut self, servers: Vec<String>, now: Millis) -> Outputs {
         self.now = self.now.max(now);
         if self.settings.servers != servers {
@@ -142,12 +152,12 @@ impl Sessions {
         self.done()
     }
 
-    /// New settings count from now on; what runs keeps the deadline it has. The servers stay those
-    /// of [`Sessions::set_servers`].
-    pub fn reconfigure(&mut self, settings: Settings, now: Millis) -> Outputs {
+    /// Applies new settings; running calls retain their deadline. The servers stay those of
+    /// [`SessionMachine::set_servers`].
+    pub fn reconfigure(&mut self, settings: SessionSettings, now: Millis) -> Outputs {
         self.now = self.now.max(now);
         let servers = std::mem::take(&mut self.settings.servers);
-        self.settings = Settings { servers, ..settings };
+        self.settings = SessionSettings { servers, ..settings };
         if !self.settings.showcase {
             self.showcase.clear();
         }
@@ -161,12 +171,12 @@ impl Sessions {
         self.done()
     }
 
-    /// Changes whenever any list may have changed; a list may be kept for as long as it has not.
+    /// Changes whenever any list may have changed; until then a list may be cached.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// What has been done since, handed over.
+    /// Returns the collected actions.
     pub(crate) fn done(&mut self) -> Outputs {
         Outputs { list: std::mem::take(&mut self.out), wake_at: self.timers.next() }
     }
@@ -182,7 +192,7 @@ impl Sessions {
         }
     }
 
-    /// Views are told soon, and only those whose list really is another one.
+    /// Schedules the notification of views whose list has changed.
     pub(crate) fn lists_may_differ(&mut self) {
         self.revision += 1;
         if !self.timers.is_set(&Timer::Lists) {
@@ -212,7 +222,7 @@ impl Sessions {
         self.time_showcase();
     }
 
-    /// Entries also go when nobody comes by.
+    /// Schedules the eviction of the oldest entry.
     pub(crate) fn time_showcase(&mut self) {
         match self.showcase.oldest() {
             Some(oldest) => {
@@ -228,16 +238,16 @@ impl Sessions {
 
     fn event(
         &mut self,
-        what: What,
+        what: SessionEventKind,
         session_id: Option<&Arc<str>>,
         socket: Option<SocketId>,
         text: impl Into<String>,
     ) {
         let session_id = session_id.cloned();
-        self.out.push(Output::Event(Event { what, session_id, socket, text: text.into() }));
+        self.out.push(Output::Event(SessionEvent { what, session_id, socket, text: text.into() }));
     }
 
-    fn answer(&mut self, answer: Answer) {
+    fn answer(&mut self, answer: CallAnswer) {
         self.out.push(Output::Answer(answer));
     }
 }

@@ -1,10 +1,11 @@
-//! The names under which session tools are published.
+//! The published names of session tools.
 //!
-//! A tool that is called like a built-in, or like a tool of a server in force, is published as
-//! `session__<name>`; so is one that begins with `session__`, so that no two names meet. Names are
-//! compared as a lenient reader would: without case, compatibility forms and invisible characters.
+//! A tool that has the name of a built-in or of a tool of an active server is published as
+//! `session__<name>`; so is one that begins with `session__`, so that names never collide. Names
+//! are compared as a lenient reader would: without case, compatibility forms and invisible
+//! characters.
 //!
-//! Invariant: within one list a published name means one name, and the other way round.
+//! Invariant: within one list, published names and original names map one to one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,30 +14,30 @@ use data_encoding::HEXLOWER;
 use sha2::{Digest, Sha256};
 use toolgate_json::fold;
 
-use crate::machine::Sessions;
+use crate::machine::SessionMachine;
 use crate::reach::Reach;
-use crate::settings::Settings;
+use crate::settings::SessionSettings;
 use crate::tool::Tool;
 
 const PREFIX: &str = "session__";
 
-/// The longest name that an agent can call.
+/// The maximum length of a published name.
 const MAX_NAME: usize = 256;
 
 /// A tool that a grant knows by a published name.
 #[derive(Debug, Clone)]
-pub struct Known {
-    /// What clients call it.
+pub struct KnownSessionTool {
+    /// The name that clients use.
     pub original: Arc<str>,
-    /// Every other name that policies match: see [`Sessions::known`].
+    /// Every other name that policies match: see [`SessionMachine::known`].
     pub aliases: Arc<[Arc<str>]>,
-    /// What the kinds of sessions that have it say of it: each different definition once per kind.
-    pub offered: Arc<[Offered]>,
+    /// The distinct definitions of each kind of session that has it.
+    pub offered: Arc<[KindDefinition]>,
 }
 
 /// A tool as the sessions of one kind define it.
 #[derive(Debug, Clone)]
-pub struct Offered {
+pub struct KindDefinition {
     /// The kind.
     pub kind: String,
     /// The definition.
@@ -44,14 +45,14 @@ pub struct Offered {
 }
 
 /// Adds a definition of a kind, if it is not there yet.
-pub(crate) fn offer(offered: &mut Vec<Offered>, kind: &str, tool: &Arc<Tool>) {
+pub(crate) fn offer(offered: &mut Vec<KindDefinition>, kind: &str, tool: &Arc<Tool>) {
     if !offered.iter().any(|known| known.kind == kind && Arc::ptr_eq(&known.tool, tool)) {
-        offered.push(Offered { kind: kind.to_owned(), tool: Arc::clone(tool) });
+        offered.push(KindDefinition { kind: kind.to_owned(), tool: Arc::clone(tool) });
     }
 }
 
-impl Sessions {
-    /// What a grant sees: published names and what clients call these tools.
+impl SessionMachine {
+    /// The tools that a grant sees: published names and original names.
     pub(crate) fn names(&self, reach: &Reach) -> BTreeMap<String, Arc<str>> {
         let live = self.serving.keys().filter(|name| self.is_served(name, reach));
         let kept = self.showcase.visible(reach).flat_map(|entry| entry.tools.keys());
@@ -59,7 +60,7 @@ impl Sessions {
         publish(&self.settings, &originals)
     }
 
-    /// What clients call the tool that a grant knows by this name.
+    /// The original name of a published tool.
     pub(crate) fn original(&self, published: &str, reach: &Reach) -> Option<Arc<str>> {
         if self.settings.ascii_names {
             return self.names(reach).remove(published);
@@ -75,8 +76,8 @@ impl Sessions {
         }
     }
 
-    /// The names of a tool but for its own: as it is published, and as it would be if no other tool
-    /// had its transliteration.
+    /// The other names of a tool: as published, and as it would be published if its transliteration
+    /// were unique.
     pub(crate) fn aliases(&self, original: &str, published: &str) -> Arc<[Arc<str>]> {
         let settings = &self.settings;
         let mut names: Vec<Arc<str>> = Vec::new();
@@ -90,10 +91,13 @@ impl Sessions {
     }
 }
 
-fn publish(settings: &Settings, originals: &BTreeSet<Arc<str>>) -> BTreeMap<String, Arc<str>> {
+fn publish(
+    settings: &SessionSettings,
+    originals: &BTreeSet<Arc<str>>,
+) -> BTreeMap<String, Arc<str>> {
     let mut names: BTreeMap<String, Arc<str>> = BTreeMap::new();
     let mut groups: BTreeMap<String, Vec<&Arc<str>>> = BTreeMap::new();
-    // ASCII names keep what they are: no transliteration can take it from them.
+    // ASCII names stay as they are: no transliteration can replace them.
     for original in originals {
         if !settings.ascii_names || original.is_ascii() {
             names.insert(prefixed(settings, original.to_string()), Arc::clone(original));
@@ -122,12 +126,12 @@ fn publish(settings: &Settings, originals: &BTreeSet<Arc<str>>) -> BTreeMap<Stri
     names
 }
 
-/// The name, with a prefix where it would be another's.
-fn prefixed(settings: &Settings, name: String) -> String {
+/// The name, prefixed if it would collide.
+fn prefixed(settings: &SessionSettings, name: String) -> String {
     if is_taken(settings, &name) { format!("{PREFIX}{name}") } else { name }
 }
 
-fn is_taken(settings: &Settings, name: &str) -> bool {
+fn is_taken(settings: &SessionSettings, name: &str) -> bool {
     let name: String = fold(name).chars().map(look).collect();
     let of_server = |server: &String| {
         name.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with("__"))
@@ -137,7 +141,7 @@ fn is_taken(settings: &Settings, name: &str) -> bool {
         || settings.servers.iter().any(of_server)
 }
 
-/// The Latin letter that a person takes this one for.
+/// The Latin letter that looks like this one.
 fn look(c: char) -> char {
     match c {
         'а' | 'α' => 'a',
@@ -159,7 +163,7 @@ fn look(c: char) -> char {
     }
 }
 
-/// A name in ASCII letters, digits, `_`, `.` and `-`; names that are so already stay.
+/// Transliterates a name to ASCII letters, digits, `_`, `.` and `-`; ASCII names stay.
 fn transliterate(name: &str) -> String {
     if name.is_ascii() {
         return name.to_owned();
@@ -203,7 +207,7 @@ fn latin(c: char) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn check(settings: &Settings, originals: &[&str], expected: &[(&str, &str)]) {
+    fn check(settings: &SessionSettings, originals: &[&str], expected: &[(&str, &str)]) {
         let names = publish(settings, &originals.iter().map(|name| Arc::from(*name)).collect());
         let names: Vec<(&str, &str)> = names.iter().map(|(a, b)| (a.as_str(), &**b)).collect();
         assert_eq!(names, expected);
@@ -211,7 +215,8 @@ mod tests {
 
     #[test]
     fn names_of_others_are_left_alone() {
-        let settings = Settings { servers: vec!["files".to_owned()], ..Settings::default() };
+        let settings =
+            SessionSettings { servers: vec!["files".to_owned()], ..SessionSettings::default() };
         check(
             &settings,
             &[
@@ -243,7 +248,7 @@ mod tests {
 
     #[test]
     fn names_in_ascii() {
-        let settings = Settings { ascii_names: true, ..Settings::default() };
+        let settings = SessionSettings { ascii_names: true, ..SessionSettings::default() };
         check(
             &settings,
             &["Документ.ПровестиЗаказ", "get x", "Ёлка Щи", "中"],
@@ -255,7 +260,7 @@ mod tests {
             ],
         );
         check(&settings, &["аx", "ax"], &[("ax", "ax"), ("ax_56bbb5", "аx")]);
-        // Nor can a tool take the name that was made for another.
+        // A tool cannot take the generated name of another.
         check(
             &settings,
             &["аx", "ax", "ax_56bbb5"],

@@ -1,9 +1,9 @@
-//! Tools and lists of tools that were read, held once however many sessions publish them.
+//! Shares parsed tools and tool lists between sessions that publish the same ones.
 //!
-//! Invariant: its lock is held to look something up and to put it in, never while something is read.
+//! Invariant: the lock is held for lookups and insertions, never while parsing.
 //!
-//! A thousand equal clients send a thousand equal lists: the first is read, the others are known by
-//! their hash, and whoever makes lists for agents sees at a glance that they are one.
+//! A thousand equal clients send a thousand equal lists: the first one is parsed, the others are
+//! found by their hash, and comparing them is cheap.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -11,9 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use sha2::{Digest, Sha256};
 use toolgate_json::{fold, items};
 
+use crate::error::{ParamsError, ToolError};
 use crate::tool::{Tool, Tools, read_tool};
 
-/// What is known by the hash of its text; clones share it.
+/// Parsed values by the hash of their text; clones share the pool.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Pool(Arc<Mutex<Held>>);
 
@@ -21,35 +22,35 @@ pub(crate) struct Pool(Arc<Mutex<Held>>);
 struct Held {
     tools: HashMap<[u8; 32], Weak<Tool>>,
     lists: HashMap<[u8; 32], (Weak<Tools>, Vec<String>)>,
-    /// Dead entries are swept out when there are this many.
+    /// Dead entries are removed when there are this many.
     sweep_at: usize,
 }
 
-/// What a list of tools has come to.
+/// A parsed list of tools.
 #[derive(Debug, Default)]
 pub(crate) struct ReadTools {
     pub(crate) tools: Arc<Tools>,
-    /// Names that occur more than once; the first was taken.
+    /// Names that occur more than once; the first definition is used.
     pub(crate) doubled: Vec<String>,
 }
 
 impl Pool {
-    /// Reads `tools` of a register or of `tools_changed`. The error names what is wrong.
-    pub(crate) fn read(&self, raw: &str, max: usize) -> Result<ReadTools, String> {
+    /// Parses `tools` of a register or of `tools_changed`.
+    pub(crate) fn read(&self, raw: &str, max: usize) -> Result<ReadTools, ParamsError> {
         let key: [u8; 32] = Sha256::digest(raw.as_bytes()).into();
         if let Some(known) = self.held().list(&key) {
             return Ok(known);
         }
-        let wrong = || "`tools` must be an array".to_owned();
-        let items = items(raw).map_err(|error| error.to_string())?.ok_or_else(wrong)?;
+        let items = items(raw).map_err(|error| ParamsError::Json(error.to_string()))?;
+        let items = items.ok_or(ParamsError::ToolsNotAnArray)?;
         if items.len() > max {
-            return Err(format!("`tools` has {} elements; {max} are the limit", items.len()));
+            return Err(ParamsError::TooManyTools { count: items.len(), max });
         }
         let (mut tools, mut doubled) = (Tools::new(), Vec::new());
-        // 1C reads names that differ only by case as one.
+        // 1C does not distinguish names that differ only by case.
         let mut folded = HashSet::new();
         for (index, item) in items.into_iter().enumerate() {
-            let tool = self.tool(item).map_err(|what| format!("`tools[{index}]{what}"))?;
+            let tool = self.tool(item).map_err(|error| ParamsError::Tool { index, error })?;
             let Some(tool) = tool else { continue };
             if folded.insert(fold(&tool.name).into_owned()) {
                 tools.insert(Arc::clone(&tool.name), tool);
@@ -60,7 +61,7 @@ impl Pool {
         let tools = Arc::new(tools);
         let mut held = self.held();
         held.sweep();
-        // Another socket may have read the same list meanwhile.
+        // Another socket may have parsed the same list meanwhile.
         if let Some(known) = held.list(&key) {
             return Ok(known);
         }
@@ -68,7 +69,7 @@ impl Pool {
         Ok(ReadTools { tools, doubled })
     }
 
-    /// Tools that were read elsewhere, those that are known held once.
+    /// Shares tools that were parsed elsewhere.
     pub(crate) fn share(&self, tools: &Tools) -> Arc<Tools> {
         let shared = tools.values().map(|tool| {
             let key: [u8; 32] = Sha256::digest(tool.raw.get().as_bytes()).into();
@@ -78,7 +79,7 @@ impl Pool {
         Arc::new(shared.collect())
     }
 
-    fn tool(&self, raw: &str) -> Result<Option<Arc<Tool>>, String> {
+    fn tool(&self, raw: &str) -> Result<Option<Arc<Tool>>, ToolError> {
         let key: [u8; 32] = Sha256::digest(raw.as_bytes()).into();
         if let Some(tool) = self.held().tools.get(&key).and_then(Weak::upgrade) {
             return Ok(Some(tool));
@@ -88,7 +89,7 @@ impl Pool {
     }
 
     fn held(&self) -> MutexGuard<'_, Held> {
-        // Whoever panicked has left it whole: each entry is put in at once.
+        // A panic leaves it consistent: each entry is inserted in one step.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -99,7 +100,7 @@ impl Held {
         Some(ReadTools { tools: list.upgrade()?, doubled: doubled.clone() })
     }
 
-    /// The tool that is known by this key, or else this one, which is known from now on.
+    /// The known tool with this key, or this one, which is then known.
     fn share(&mut self, key: [u8; 32], tool: Arc<Tool>) -> Arc<Tool> {
         let known = self.tools.get(&key).and_then(Weak::upgrade);
         let tool = known.unwrap_or(tool);

@@ -1,8 +1,8 @@
-//! Which sessions somebody may reach: a grant's reach, a token's bounds.
+//! Which sessions a grant may reach, and which sessions a token may register.
 
 use toolgate_policy::Glob;
 
-/// Which sessions a grant may reach: those that every list matches; `None` matches everything.
+/// Which sessions a grant may reach: those that match every list; `None` matches everything.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct Reach {
     /// Globs for the infobase name.
@@ -21,17 +21,16 @@ impl Reach {
             && fits(self.infobase_name.as_ref(), infobase_name)
     }
 
-    /// Whether something may be seen of which only the kind is known.
+    /// Whether something is visible of which only the kind is known.
     pub(crate) fn allows_kind_alone(&self, kind: &str) -> bool {
         self.session_id.is_none() && self.infobase_name.is_none() && fits(self.kind.as_ref(), kind)
     }
 }
 
-/// A token with which a socket has come, as far as the machine may know it.
+/// The token of a socket, without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Token {
-    /// Says which token it is, the same for as long as that token is configured; `None` where
-    /// none is needed. It is no secret.
+pub struct SocketToken {
+    /// Identifies the token while it is configured; `None` if no token is required. Not a secret.
     pub id: Option<u32>,
     /// Kinds that may use it.
     pub kinds: Option<Vec<Glob>>,
@@ -41,8 +40,8 @@ pub struct Token {
     pub uids: Option<Vec<Glob>>,
 }
 
-impl Token {
-    /// The first field that lies outside its bounds.
+impl SocketToken {
+    /// The first field that is outside its bounds.
     pub(crate) fn outside(
         &self,
         uid: &str,

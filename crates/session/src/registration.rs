@@ -1,57 +1,58 @@
-//! The params of `session.register`, read strictly: every complaint names its field.
+//! The params of `session.register`, parsed strictly: every error names its field.
 
 use std::sync::Arc;
 
 use toolgate_json::object::{Member, members, value};
 use toolgate_json::text;
 
+use crate::error::ParamsError;
 use crate::pool::{Pool, ReadTools};
 
-/// What a session says of itself.
+/// A parsed registration.
 #[derive(Debug)]
 pub(crate) struct Registration {
     pub(crate) uid: Arc<str>,
-    pub(crate) card: Card,
+    pub(crate) card: SessionInfo,
     pub(crate) tools: ReadTools,
 }
 
-/// What a session says of itself but for its tools.
+/// The description that a session registers, without its tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Card {
+pub(crate) struct SessionInfo {
     pub(crate) kind: String,
     pub(crate) version: String,
     pub(crate) infobase_name: String,
     pub(crate) ib_session_number: u32,
     pub(crate) config_id: String,
-    /// Whether it has sent a `config_id` of its own.
+    /// Whether it sent its own `config_id`.
     pub(crate) config_id_sent: bool,
     pub(crate) host_id: String,
     pub(crate) pid: Option<u32>,
     pub(crate) cluster_server: Option<String>,
 }
 
-/// A field longer than this is refused: it would stand in every list and row.
-const MAX_FIELD: usize = 512;
+/// A longer field is rejected: it would be in every list and row.
+pub(crate) const MAX_FIELD: usize = 512;
 
 impl Registration {
-    /// Reads raw params; the error is a message for the client.
-    pub(crate) fn read(raw: Option<&str>, pool: &Pool, max: usize) -> Result<Self, String> {
-        let params = raw.ok_or("`params` is missing")?;
-        let members = members(params).map_err(|_| "`params` must be an object")?;
-        let required = |key: &str| string(&members, key)?.ok_or(format!("`{key}` is missing"));
-        let filled = |key: &str| match required(key)? {
-            text if text.is_empty() => Err(format!("`{key}` must not be empty")),
+    /// Parses raw params.
+    pub(crate) fn read(raw: Option<&str>, pool: &Pool, max: usize) -> Result<Self, ParamsError> {
+        let params = raw.ok_or(ParamsError::Missing("params"))?;
+        let members = members(params).map_err(|_| ParamsError::NotAnObject)?;
+        let required = |key: &'static str| string(&members, key)?.ok_or(ParamsError::Missing(key));
+        let filled = |key: &'static str| match required(key)? {
+            text if text.is_empty() => Err(ParamsError::Empty(key)),
             text => Ok(text),
         };
         let uid: Arc<str> = filled("client_uid")?.into();
         let kind = required("kind")?;
         let version = required("version")?;
         let infobase_name = filled("infobase_name")?;
-        let ib_session_number =
-            number(&members, "ib_session_number")?.ok_or("`ib_session_number` is missing")?;
+        let ib_session_number = number(&members, "ib_session_number")?
+            .ok_or(ParamsError::Missing("ib_session_number"))?;
         let config_id = string(&members, "config_id")?;
-        let tools = value(&members, "tools").ok_or("`tools` is missing")?;
-        let card = Card {
+        let tools = value(&members, "tools").ok_or(ParamsError::Missing("tools"))?;
+        let card = SessionInfo {
             version,
             infobase_name,
             ib_session_number,
@@ -71,35 +72,33 @@ pub(crate) fn changed_tools(
     raw: Option<&str>,
     pool: &Pool,
     max: usize,
-) -> Result<ReadTools, String> {
-    let params = raw.ok_or("`params` is missing")?;
-    let members = members(params).map_err(|_| "`params` must be an object")?;
-    pool.read(value(&members, "tools").ok_or("`tools` is missing")?, max)
+) -> Result<ReadTools, ParamsError> {
+    let params = raw.ok_or(ParamsError::Missing("params"))?;
+    let members = members(params).map_err(|_| ParamsError::NotAnObject)?;
+    pool.read(value(&members, "tools").ok_or(ParamsError::Missing("tools"))?, max)
 }
 
-fn string(members: &[Member<'_>], key: &str) -> Result<Option<String>, String> {
+fn string(members: &[Member<'_>], key: &'static str) -> Result<Option<String>, ParamsError> {
     match value(members, key) {
         None | Some("null") => Ok(None),
         Some(raw) => match text(raw) {
-            Some(text) if text.len() > MAX_FIELD => {
-                Err(format!("`{key}` is longer than {MAX_FIELD} bytes"))
-            }
-            // It would stand in logs.
+            Some(text) if text.len() > MAX_FIELD => Err(ParamsError::TooLong(key)),
+            // The value would be in logs.
             Some(text) if text.contains(char::is_control) => {
-                Err(format!("`{key}` has control characters"))
+                Err(ParamsError::ControlCharacters(key))
             }
             Some(text) => Ok(Some(text.into_owned())),
-            None => Err(format!("`{key}` must be a string")),
+            None => Err(ParamsError::NotAString(key)),
         },
     }
 }
 
-fn number(members: &[Member<'_>], key: &str) -> Result<Option<u32>, String> {
+fn number(members: &[Member<'_>], key: &'static str) -> Result<Option<u32>, ParamsError> {
     match value(members, key) {
         None | Some("null") => Ok(None),
         Some(raw) => match raw.parse() {
             Ok(number) => Ok(Some(number)),
-            Err(_) => Err(format!("`{key}` must be a whole number from 0 to {}", u32::MAX)),
+            Err(_) => Err(ParamsError::NotANumber(key)),
         },
     }
 }

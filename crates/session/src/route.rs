@@ -1,7 +1,7 @@
-//! Where a call goes: found before it is decided, counted and let in.
+//! The target of a call, selected before it is decided, counted and started.
 //!
-//! Invariant: no guessing. With several candidates a call without selector is refused, also while
-//! all but one of them are disconnected.
+//! Invariant: no guessing. With several candidates, a call without selector is refused, even if all
+//! but one of them are disconnected.
 //! Invariant: a session outside the grant's reach does not exist here.
 
 mod choose;
@@ -11,34 +11,39 @@ use std::time::Duration;
 
 use self::choose::Choice;
 use crate::arguments::{Arguments, OPTIONS, invalid};
-use crate::failure::Failure;
+use crate::failure::SessionFailure;
 use crate::machine::Session;
-use crate::machine::Sessions;
-use crate::names::{Known, Offered, offer};
+use crate::machine::SessionMachine;
+use crate::names::{KindDefinition, KnownSessionTool, offer};
 use crate::reach::Reach;
-use crate::target::Target;
+use crate::target::CallTarget;
 use crate::tool::Tool;
 
-/// The arguments of a call, read once, before anything is looked up.
+/// The arguments of a call, parsed once before any lookup.
 #[derive(Debug)]
-pub struct Asked<'a>(Result<Arguments<'a>, Failure>);
+pub struct CallArguments<'a>(Result<Arguments<'a>, SessionFailure>);
 
-impl<'a> Asked<'a> {
-    /// Reads raw arguments; missing ones are none.
+impl<'a> CallArguments<'a> {
+    /// Parses raw arguments; missing ones are an empty object.
     pub fn read(raw: Option<&'a str>) -> Self {
         Self(Arguments::read(raw))
     }
 
-    fn arguments(&self) -> Result<&Arguments<'a>, Failure> {
+    fn arguments(&self) -> Result<&Arguments<'a>, SessionFailure> {
         self.0.as_ref().map_err(Clone::clone)
     }
 }
 
-impl Sessions {
-    /// Finds out where a call goes. Changes nothing; give the target to
-    /// [`crate::Input::Call`] once the call is let in.
-    pub fn resolve(&self, name: &str, asked: &Asked<'_>, reach: &Reach) -> Result<Target, Failure> {
-        let unknown = || Failure::UnknownTool { tool: name.to_owned() };
+impl SessionMachine {
+    /// Selects the target of a call. Changes nothing; pass the target to [`crate::Input::Call`]
+    /// once the call is admitted.
+    pub fn resolve(
+        &self,
+        name: &str,
+        asked: &CallArguments<'_>,
+        reach: &Reach,
+    ) -> Result<CallTarget, SessionFailure> {
+        let unknown = || SessionFailure::UnknownTool { tool: name.to_owned() };
         let original = self.original(name, reach).ok_or_else(unknown)?;
         if let Ok(arguments) = asked.arguments()
             && let Some(choice) = self.named(&original, arguments, reach)
@@ -54,18 +59,22 @@ impl Sessions {
         self.target(name, &original, arguments, &choice)
     }
 
-    /// The tool that a grant knows by this name; none if it knows none such. Policies match it by
-    /// what clients call it and by every name it is published under.
-    pub fn known(&self, name: &str, reach: &Reach) -> Option<Known> {
+    /// The tool that a grant knows by this name, if any. Policies match it by its original name and
+    /// by every published name.
+    pub fn known(&self, name: &str, reach: &Reach) -> Option<KnownSessionTool> {
         let original = self.original(name, reach)?;
         let known = self.is_served(&original, reach) || self.is_known(&original, reach);
         let aliases = self.aliases(&original, name);
-        known.then(|| Known { offered: self.offered(&original, reach).into(), original, aliases })
+        known.then(|| KnownSessionTool {
+            offered: self.offered(&original, reach).into(),
+            original,
+            aliases,
+        })
     }
 
-    /// What the kinds of sessions that a grant may reach say of a tool; of those that are there, also
-    /// if they are idle, and of those that are remembered.
-    fn offered(&self, original: &str, reach: &Reach) -> Vec<Offered> {
+    /// The definitions of a tool by the kinds of sessions within reach: connected, idle, and those
+    /// in the showcase.
+    fn offered(&self, original: &str, reach: &Reach) -> Vec<KindDefinition> {
         let mut offered = Vec::new();
         let uids = self.serving.get(original).into_iter().flatten();
         for session in uids.filter_map(|uid| self.reachable(uid, reach)) {
@@ -87,13 +96,13 @@ impl Sessions {
         original: &str,
         arguments: &Arguments<'_>,
         choice: &Choice<'_>,
-    ) -> Result<Target, Failure> {
+    ) -> Result<CallTarget, SessionFailure> {
         let (uid, session) = (choice.uid, choice.session);
-        let tool = session.tools.get(original).ok_or_else(|| Failure::SessionMismatch {
+        let tool = session.tools.get(original).ok_or_else(|| SessionFailure::SessionMismatch {
             session_id: Arc::clone(uid),
             tool: name.to_owned(),
         })?;
-        let target = Target {
+        let target = CallTarget {
             session_id: Arc::clone(uid),
             kind: session.card.kind.clone(),
             infobase_name: session.card.infobase_name.clone(),
@@ -109,7 +118,7 @@ impl Sessions {
         self.refusal(&target).map_or(Ok(target), Err)
     }
 
-    /// The sessions that serve a tool, as far as a grant may reach them; also disconnected ones.
+    /// The sessions within reach that serve a tool, including disconnected ones.
     pub(crate) fn servers_of<'a>(
         &'a self,
         original: &str,
@@ -120,12 +129,12 @@ impl Sessions {
             .filter_map(|uid| Some((uid, self.by_uid.get(uid)?)))
     }
 
-    /// Whether anybody serves a tool, as far as a grant may reach.
+    /// Whether a session within reach serves a tool.
     pub(crate) fn is_served(&self, original: &str, reach: &Reach) -> bool {
         self.servers_of(original, reach).next().is_some()
     }
 
-    /// Whether a session's tools are to be seen by a grant; also while it is disconnected.
+    /// Whether a grant sees the tools of a session, even if it is disconnected.
     pub(crate) fn serves(&self, uid: &str, reach: &Reach) -> bool {
         self.reachable(uid, reach).is_some_and(|session| !session.hidden)
     }
@@ -135,14 +144,14 @@ impl Sessions {
         reach.allows(uid, &session.card.kind, &session.card.infobase_name).then_some(session)
     }
 
-    /// Why a call cannot be let in as things stand now, if it cannot.
-    pub(crate) fn refusal(&self, target: &Target) -> Option<Failure> {
+    /// Why a call cannot start now, if so.
+    pub(crate) fn refusal(&self, target: &CallTarget) -> Option<SessionFailure> {
         let uid = &target.session_id;
         let session = self.by_uid.get(uid).filter(|session| session.life == target.life);
         let Some(session) = session else { return Some(target.gone()) };
         if !session.tools.contains_key(&target.tool.name) {
             let (session_id, tool) = (Arc::clone(uid), target.published.clone());
-            return Some(Failure::SessionMismatch { session_id, tool });
+            return Some(SessionFailure::SessionMismatch { session_id, tool });
         }
         let kind = self.settings.of_kind(&session.card.kind);
         if session.socket.is_none() && kind.reconnect_wait.is_zero() {
@@ -151,7 +160,7 @@ impl Sessions {
         (session.queue.len() >= kind.queue).then(|| session.busy(uid))
     }
 
-    /// Whether the showcase, or a session that is only hidden, has the tool.
+    /// Whether the showcase, or a hidden session, has the tool.
     fn is_known(&self, original: &str, reach: &Reach) -> bool {
         self.showcase.visible(reach).any(|entry| entry.tools.contains_key(original))
             || self.hidden_server(original, reach).is_some()
@@ -168,7 +177,7 @@ impl Sessions {
         session: &Session,
         tool: &Tool,
         arguments: &Arguments<'_>,
-    ) -> Result<Option<Duration>, Failure> {
+    ) -> Result<Option<Duration>, SessionFailure> {
         let kind = &session.card.kind;
         if arguments.no_deadline()? {
             return if self.settings.of_kind(kind).no_deadline {

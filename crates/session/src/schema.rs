@@ -1,10 +1,9 @@
-//! One schema for a tool that several sessions publish.
+//! Composes one schema for a tool that several sessions publish.
 //!
-//! Invariant: schemas of single properties pass as they came; only the outermost object is made
-//! anew. Its keys come in a fixed order, so that the same sessions give the same bytes.
-//! Invariant: unless `oneof` was asked for, what is composed has no combinator at the top; the
-//! arguments are checked against the chosen session's own schema all the same.
-//! Golden tests: `schema/tests.rs`.
+//! Invariant: schemas of single properties are unchanged; only the outermost object is composed.
+//! Its keys have a fixed order, so that equal sessions give equal bytes.
+//! Invariant: without `oneof`, a composed schema has no combinator at the top. Arguments are always
+//! checked against the schema of the selected session. Golden tests: `schema/tests.rs`.
 
 #[cfg(test)]
 mod tests;
@@ -19,7 +18,7 @@ use crate::arguments::SESSION_ID;
 use crate::settings::SchemaConflict;
 use crate::tool::{Schema, canonical};
 
-/// One of the schemas that a name has, and the sessions that publish it so.
+/// One of the schemas of a name, and the sessions that publish it.
 #[derive(Debug)]
 pub(crate) struct Variant<'a> {
     pub(crate) schema: &'a Schema,
@@ -29,14 +28,14 @@ pub(crate) struct Variant<'a> {
 /// More sessions than this are not listed.
 pub(crate) const MAX_ENUM: usize = 20;
 
-/// Combinators that some agents' APIs refuse at the top.
+/// Combinators that some agents' APIs reject at the top.
 const COMBINATORS: [&str; 3] = ["oneOf", "anyOf", "allOf"];
 
-/// Where schemas keep what they refer to.
+/// Keywords that contain referenced schemas.
 const DEFINITIONS: [&str; 2] = ["$defs", "definitions"];
 
-/// The schema that agents see. `variants` are different from each other and in order of their
-/// hashes; of a tool that nobody serves they have no sessions.
+/// The schema that agents see. `variants` are distinct and ordered by hash; without a connected
+/// session they have no sessions.
 pub(crate) fn compose(variants: &[Variant<'_>], conflict: SchemaConflict) -> String {
     let mut sessions: Vec<&str> =
         variants.iter().flat_map(|v| v.sessions.iter().copied()).collect();
@@ -51,7 +50,7 @@ pub(crate) fn compose(variants: &[Variant<'_>], conflict: SchemaConflict) -> Str
     one_of(variants)
 }
 
-/// A branch for each schema. References look for definitions at the top, so they stand there.
+/// One branch per schema. Definitions are moved to the top, where references look for them.
 fn one_of(variants: &[Variant<'_>]) -> String {
     let parts: Vec<Parts<'_>> =
         variants.iter().map(|variant| Parts::read(variant.schema)).collect();
@@ -77,7 +76,7 @@ fn one_of(variants: &[Variant<'_>]) -> String {
     out
 }
 
-/// The property that chooses a session.
+/// The property that selects a session.
 fn selector(sessions: &[&str], most: usize) -> Value {
     let mut selector = json!({
         "type": "string",
@@ -92,10 +91,10 @@ fn selector(sessions: &[&str], most: usize) -> Value {
     selector
 }
 
-/// Keys and raw values, in the order they came.
+/// Keys and raw values in order.
 type Pairs<'a> = Vec<(Cow<'a, str>, Cow<'a, str>)>;
 
-/// The outermost object of a schema, taken apart.
+/// The outermost object of a schema, in parts.
 #[derive(Debug, Default)]
 struct Parts<'a> {
     properties: Pairs<'a>,
@@ -123,7 +122,7 @@ impl<'a> Parts<'a> {
         parts
     }
 
-    /// Without combinators: what their branches speak of is still shown, though no longer when.
+    /// Removes combinators: the properties of their branches stay, without their conditions.
     fn flat(mut self) -> Self {
         let (combinators, others): (Vec<_>, Vec<_>) =
             self.others.into_iter().partition(|(key, _)| COMBINATORS.contains(&&**key));
@@ -174,7 +173,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// The union of all properties, and what all require.
+/// The union of all properties, and the intersection of the required ones.
 fn merge(mut variants: Vec<Parts<'_>>) -> Parts<'_> {
     if variants.len() < 2 {
         return variants.pop().unwrap_or_default();
@@ -197,8 +196,8 @@ fn merge(mut variants: Vec<Parts<'_>>) -> Parts<'_> {
     merged
 }
 
-/// One schema for a property that has several. Where definitions of one name differ, a reference
-/// could mean either, so it becomes "anything".
+/// One schema for a property with several. If definitions of one name differ, a reference would be
+/// ambiguous, so it becomes "anything".
 fn either<'a>(schemas: impl Iterator<Item = &'a str>, mixed: bool) -> String {
     let mut different: Vec<(String, &str)> = Vec::new();
     for schema in schemas {
@@ -215,7 +214,8 @@ fn either<'a>(schemas: impl Iterator<Item = &'a str>, mixed: bool) -> String {
     format!(r#"{{"anyOf":[{}]}}"#, all.join(","))
 }
 
-/// Members that all have alike, and the definitions of all; whether definitions of one name differ.
+/// Members that are equal in all variants, and all definitions; whether definitions of one name
+/// differ.
 fn merge_others<'a>(variants: &[Parts<'a>]) -> (Pairs<'a>, bool) {
     let same = |a: &str, b: &str| a == b || canonical(a).ok() == canonical(b).ok();
     let mut kept: Pairs<'a> = Vec::new();
@@ -259,7 +259,7 @@ fn merge_definitions(all: &[Cow<'_, str>]) -> (String, bool) {
     (format!("{{{}}}", members.join(",")), differ)
 }
 
-/// Whether a schema has this property of its own.
+/// Whether a schema declares this property.
 pub(crate) fn has_property(schema: &Schema, name: &str) -> bool {
     Parts::read(schema).flat().properties.iter().any(|(known, _)| known == name)
 }

@@ -1,63 +1,63 @@
-//! What the operator has set, complete: the machine knows no defaults but those written here.
+//! The settings of the operator, complete: the machine has no defaults but those here.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use toolgate_policy::Glob;
 
-use crate::entry::Room;
+use crate::entry::ShowcaseLimits;
 use crate::tool::Tool;
 
-/// Everything that can be set.
+/// All settings.
 #[derive(Debug, Clone)]
-pub struct Settings {
-    /// What register answers as `server_version`.
+pub struct SessionSettings {
+    /// `server_version` in the result of a register.
     pub server_version: String,
-    /// What register answers as `heartbeat_interval_ms`; informational.
+    /// `heartbeat_interval_ms` in the result of a register; informational.
     pub heartbeat_interval: Duration,
-    /// What register answers as `idle_timeout_secs`, if not what its kind really has.
+    /// `idle_timeout_secs` in the result of a register, if it differs from the kind's setting.
     pub reported_idle_secs: Option<u64>,
-    /// How often a WebSocket ping is sent; `None` is never.
+    /// The interval of WebSocket pings; `None` disables them.
     pub ping_interval: Option<Duration>,
-    /// A socket without any inbound frame for so long is dead.
+    /// A socket without any received frame for this long is closed.
     pub dead_after: Duration,
     /// A socket that does not register within this time is closed.
     pub register_within: Duration,
-    /// How long a session without socket is kept.
+    /// How long a disconnected session is kept.
     pub grace: Duration,
     /// The `grace_ms` of `session.shutdown`.
     pub shutdown_grace: Duration,
-    /// Whether an answer on an unregistered socket re-binds it to its session.
+    /// Whether an answer on an unregistered socket binds the socket to its session.
     pub rebind: bool,
-    /// Whether tool names are published in transliteration.
+    /// Whether tool names are transliterated.
     pub ascii_names: bool,
-    /// How different schemas of one name are shown.
+    /// How different schemas of one name are composed.
     pub conflict: SchemaConflict,
     /// Whether the showcase is kept at all.
     pub showcase: bool,
     /// How long the showcase keeps tools after their last register.
     pub showcase_life: Duration,
-    /// How much the showcase keeps.
-    pub room: Room,
-    /// How long changes of lists are gathered before anybody is told.
+    /// The limits of the showcase.
+    pub room: ShowcaseLimits,
+    /// How long list changes are batched before views are notified.
     pub coalesce: Duration,
-    /// The most tools that one session may publish.
+    /// The maximum number of tools of one session.
     pub max_tools: usize,
     /// How many sessions of one token are kept after they have left, and how many bytes their
     /// different lists of tools may have, before a new one is refused.
-    pub away: Room,
+    pub away: ShowcaseLimits,
     /// How many bytes the different lists of tools of one token's sessions may have together.
     pub lists: usize,
     /// Names that session tools may not take.
     pub built_ins: Vec<String>,
-    /// Names of the servers in force: tools called `<server>__…` get another name. Kept up to date
-    /// by [`crate::Sessions::set_servers`].
+    /// Names of the active servers: tools called `<server>__…` are renamed. Updated by
+    /// [`crate::SessionMachine::set_servers`].
     pub servers: Vec<String>,
-    /// Settings of kinds that have none of their own.
+    /// Settings of kinds without their own.
     pub common: KindSettings,
     /// Settings of single kinds.
     pub kinds: BTreeMap<String, KindSettings>,
-    /// Deadlines of single sessions; the first that matches counts.
+    /// Deadlines of single sessions; the first match applies.
     pub session_timeouts: Vec<(Glob, Duration)>,
 }
 
@@ -66,65 +66,65 @@ pub struct Settings {
 pub struct KindSettings {
     /// How long a new call waits for a disconnected session.
     pub reconnect_wait: Duration,
-    /// A session without calls for so long is idle; `None` is never.
+    /// A session without calls for this long is idle; `None` disables this.
     pub idle_timeout: Option<Duration>,
     /// What happens to an idle session.
     pub idle: Idle,
-    /// How many calls may wait for one session.
+    /// The maximum number of queued calls per session.
     pub queue: usize,
     /// How long a late answer is awaited before the next call is sent.
     pub late_answer: Duration,
-    /// Whether arguments with keys that are no 1C identifiers are refused.
+    /// Whether arguments with keys that are not 1C identifiers are rejected.
     pub identifier_keys: bool,
     /// Deadline of calls.
     pub timeout: Duration,
-    /// Whether agents may ask for no deadline.
+    /// Whether agents may request no deadline.
     pub no_deadline: bool,
-    /// The operator's word about single tools.
+    /// Settings of single tools.
     pub tools: BTreeMap<String, ToolSettings>,
 }
 
-/// The operator's word about one tool.
+/// Settings of one tool.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ToolSettings {
     /// Its deadline.
     pub timeout: Option<Duration>,
-    /// How many calls at once.
+    /// Its number of concurrent calls.
     pub concurrency: Option<u32>,
 }
 
 /// What happens to an idle session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Idle {
-    /// Its tools are hidden until somebody calls it by its id or it comes back.
+    /// Its tools are hidden until it is called by its id or reconnects.
     Hide,
-    /// The program is asked to end.
+    /// The program is asked to exit.
     Shutdown,
 }
 
-/// How different schemas of one tool name are shown.
+/// How different schemas of one tool name are composed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SchemaConflict {
     /// One object schema, the union of all.
     Merged,
-    /// A branch for each, under `oneOf`.
+    /// One branch per schema, under `oneOf`.
     OneOf,
 }
 
-impl Settings {
+impl SessionSettings {
     /// The settings for sessions of a kind.
     pub fn of_kind(&self, kind: &str) -> &KindSettings {
         self.kinds.get(kind).unwrap_or(&self.common)
     }
 
-    /// How many calls at once: the operator's word, else the tool's own.
+    /// The number of concurrent calls: the setting, else the tool's own value.
     pub(crate) fn concurrency(&self, kind: &str, tool: &Tool) -> usize {
         let operator = self.of_kind(kind).tools.get(&*tool.name).and_then(|tool| tool.concurrency);
         operator.or(tool.concurrency).unwrap_or(1).max(1) as usize
     }
 
-    /// How long a call may take: the operator's word about the tool, about the session, what the
-    /// tool says itself, what its kind has.
+    /// The time limit of a call. Precedence: setting of the tool, setting of the session, the
+    /// tool's own value, setting of its kind.
     pub(crate) fn deadline(&self, uid: &str, kind: &str, tool: &Tool) -> Duration {
         let kind = self.of_kind(kind);
         let operator = kind.tools.get(&*tool.name).and_then(|tool| tool.timeout);
@@ -136,7 +136,7 @@ impl Settings {
     }
 }
 
-impl Default for Settings {
+impl Default for SessionSettings {
     fn default() -> Self {
         let common = KindSettings::default();
         let server = KindSettings {
@@ -159,10 +159,10 @@ impl Default for Settings {
             conflict: SchemaConflict::Merged,
             showcase: true,
             showcase_life: Duration::from_hours(5 * 24),
-            room: Room::default(),
+            room: ShowcaseLimits::default(),
             coalesce: Duration::from_millis(200),
             max_tools: 2000,
-            away: Room { entries: 4_096, bytes: 32 * 1024 * 1024 },
+            away: ShowcaseLimits { entries: 4_096, bytes: 32 * 1024 * 1024 },
             lists: 64 * 1024 * 1024,
             built_ins: ["session_list", "tools_cache_reset", "my_permissions"]
                 .map(str::to_owned)

@@ -1,9 +1,9 @@
-//! The showcase: tools that agents see also while nobody serves them.
+//! The showcase: tools that agents see even while no session serves them.
 //!
-//! The store keeps it; here it is held, aged and shown. Start at [`Showcase::publish`].
+//! The store persists it; this module holds, ages and lists it. Start at [`Showcase::publish`].
 //!
 //! Invariant: a grant sees an entry only if it may reach one of the sessions that published it.
-//! Invariant: it keeps no more than there is room for; what has no room changes nothing that is kept.
+//! Invariant: the showcase never exceeds its limits; an entry that does not fit changes nothing.
 
 mod file;
 #[cfg(test)]
@@ -14,37 +14,38 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use self::file::{ImportError, export, import};
-use crate::entry::{Entry, Key, Room};
-use crate::io::{Event, Output, What};
+use crate::entry::{EntryKey, ShowcaseEntry, ShowcaseLimits};
+use crate::io::{Output, SessionEvent, SessionEventKind};
 use crate::reach::Reach;
-use crate::registration::Card;
+use crate::registration::SessionInfo;
 use crate::time::Millis;
 use crate::tool::{Tools, read_tool};
 
-/// Sessions with ever new ids do not make an entry grow without end.
+/// The maximum number of publishers of an entry, so that sessions with new ids do not make it grow
+/// without bound.
 const MAX_PUBLISHERS: usize = 256;
 
 /// All entries.
 #[derive(Debug, Default)]
 pub(crate) struct Showcase {
-    entries: BTreeMap<Key, Arc<Entry>>,
-    /// What they weigh together.
+    entries: BTreeMap<EntryKey, Arc<ShowcaseEntry>>,
+    /// Their total size.
     bytes: usize,
 }
 
-/// A session has said which tools it has.
+/// A publication of tools by a session.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Publication<'a> {
     pub(crate) uid: &'a Arc<str>,
-    pub(crate) card: &'a Card,
+    pub(crate) card: &'a SessionInfo,
     pub(crate) tools: &'a Arc<Tools>,
-    /// By registering, not by changing its tools.
+    /// By a register, not by `tools_changed`.
     pub(crate) registered: bool,
 }
 
 impl Showcase {
-    /// As it was kept, however much that is.
-    pub(crate) fn new(entries: impl IntoIterator<Item = Entry>) -> Self {
+    /// Restores the stored entries, even above the limits.
+    pub(crate) fn new(entries: impl IntoIterator<Item = ShowcaseEntry>) -> Self {
         let mut showcase = Self::default();
         for entry in entries {
             showcase.put(Arc::new(entry));
@@ -57,30 +58,30 @@ impl Showcase {
     }
 
     /// The entries that a grant sees.
-    pub(crate) fn visible(&self, reach: &Reach) -> impl Iterator<Item = &Arc<Entry>> {
+    pub(crate) fn visible(&self, reach: &Reach) -> impl Iterator<Item = &Arc<ShowcaseEntry>> {
         self.entries.values().filter(|entry| entry.is_visible(reach))
     }
 
-    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<Entry>> {
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Arc<ShowcaseEntry>> {
         self.entries.values()
     }
 
-    /// A session has said which tools it has.
+    /// Records the tools of a session.
     pub(crate) fn publish(
         &mut self,
         publication: Publication<'_>,
-        room: Room,
+        room: ShowcaseLimits,
         now: Millis,
     ) -> Vec<Output> {
         let Publication { uid, card, tools, registered } = publication;
-        let key = Key {
+        let key = EntryKey {
             kind: card.kind.clone(),
             config_id: card.config_id.clone(),
             infobase_name: (!card.config_id_sent).then(|| card.infobase_name.clone()),
         };
-        // One that was kept when there was more room may become smaller, not larger.
+        // An entry stored under larger limits may shrink but not grow.
         let entries = room.entries.max(self.entries.len());
-        let room = Room { entries, bytes: room.bytes.max(self.bytes) };
+        let room = ShowcaseLimits { entries, bytes: room.bytes.max(self.bytes) };
         let mut outputs = self.displace_imported(&key);
         let before = self.entries.get(&key);
         let mut publishers = before.map(|entry| entry.publishers.clone()).unwrap_or_default();
@@ -94,7 +95,7 @@ impl Showcase {
             Some(entry) if !registered => entry.last_seen,
             _ => now,
         };
-        let entry = Entry { key, tools: Arc::clone(tools), last_seen, publishers };
+        let entry = ShowcaseEntry { key, tools: Arc::clone(tools), last_seen, publishers };
         if self.has_room(&entry, room) {
             let entry = Arc::new(entry);
             self.put(Arc::clone(&entry));
@@ -105,13 +106,13 @@ impl Showcase {
         outputs
     }
 
-    fn has_room(&self, entry: &Entry, room: Room) -> bool {
+    fn has_room(&self, entry: &ShowcaseEntry, room: ShowcaseLimits) -> bool {
         let before = self.entries.get(&entry.key);
         let bytes = self.bytes - before.map_or(0, |entry| entry.weight()) + entry.weight();
         (before.is_some() || self.entries.len() < room.entries) && bytes <= room.bytes
     }
 
-    fn full(&self, uid: &Arc<str>, key: &Key) -> Output {
+    fn full(&self, uid: &Arc<str>, key: &EntryKey) -> Output {
         let text = format!(
             "the tools of {}/{} are not kept: the showcase has {} entries of {} bytes already",
             key.kind,
@@ -120,25 +121,30 @@ impl Showcase {
             self.bytes
         );
         let session_id = Some(Arc::clone(uid));
-        Output::Event(Event { what: What::ShowcaseFull, session_id, socket: None, text })
+        Output::Event(SessionEvent {
+            what: SessionEventKind::ShowcaseFull,
+            session_id,
+            socket: None,
+            text,
+        })
     }
 
-    fn put(&mut self, entry: Arc<Entry>) {
+    fn put(&mut self, entry: Arc<ShowcaseEntry>) {
         self.bytes += entry.weight();
         if let Some(before) = self.entries.insert(entry.key.clone(), entry) {
             self.bytes -= before.weight();
         }
     }
 
-    fn remove(&mut self, key: &Key) {
+    fn remove(&mut self, key: &EntryKey) {
         if let Some(entry) = self.entries.remove(key) {
             self.bytes -= entry.weight();
         }
     }
 
-    /// An imported entry goes when the first session of its kind and configuration registers.
-    fn displace_imported(&mut self, key: &Key) -> Vec<Output> {
-        let imported = Key { infobase_name: None, ..key.clone() };
+    /// An imported entry is removed when the first session of its kind and configuration registers.
+    fn displace_imported(&mut self, key: &EntryKey) -> Vec<Output> {
+        let imported = EntryKey { infobase_name: None, ..key.clone() };
         match self.entries.get(&imported) {
             Some(entry) if entry.publishers.is_empty() => {
                 self.remove(&imported);
@@ -148,8 +154,8 @@ impl Showcase {
         }
     }
 
-    /// Takes out what has lived its life.
-    pub(crate) fn evict(&mut self, now: Millis, life: Duration) -> Vec<Key> {
+    /// Removes expired entries.
+    pub(crate) fn evict(&mut self, now: Millis, life: Duration) -> Vec<EntryKey> {
         self.take(|entry| entry.last_seen.after(life) <= now)
     }
 
@@ -158,16 +164,16 @@ impl Showcase {
         self.entries.values().map(|entry| entry.last_seen).min()
     }
 
-    /// Takes out what a grant may see, all of it or one configuration.
-    pub(crate) fn reset(&mut self, config_id: Option<&str>, reach: &Reach) -> Vec<Key> {
+    /// Removes what a grant may see: everything, or one configuration.
+    pub(crate) fn reset(&mut self, config_id: Option<&str>, reach: &Reach) -> Vec<EntryKey> {
         self.take(|entry| {
             entry.is_visible(reach) && config_id.is_none_or(|id| entry.key.config_id == id)
         })
     }
 
-    fn take(&mut self, doomed: impl Fn(&Entry) -> bool) -> Vec<Key> {
+    fn take(&mut self, doomed: impl Fn(&ShowcaseEntry) -> bool) -> Vec<EntryKey> {
         let doomed = self.entries.values().filter(|entry| doomed(entry));
-        let keys: Vec<Key> = doomed.map(|entry| entry.key.clone()).collect();
+        let keys: Vec<EntryKey> = doomed.map(|entry| entry.key.clone()).collect();
         for key in &keys {
             self.remove(key);
         }
@@ -175,9 +181,13 @@ impl Showcase {
     }
 }
 
-/// Of entries from elsewhere, those of kinds and configurations that a showcase knows nothing of,
-/// as far as there is room; and how many found none.
-pub fn new_to(showcase: &[Entry], entries: &[Entry], room: Room) -> (Vec<Entry>, usize) {
+/// The entries from elsewhere whose kind and configuration are not in the showcase, up to its
+/// limits; and how many did not fit.
+pub fn new_to(
+    showcase: &[ShowcaseEntry],
+    entries: &[ShowcaseEntry],
+    room: ShowcaseLimits,
+) -> (Vec<ShowcaseEntry>, usize) {
     let known: HashSet<_> =
         showcase.iter().map(|entry| (&entry.key.kind, &entry.key.config_id)).collect();
     let mut filled = Showcase::new(showcase.iter().cloned());

@@ -1,19 +1,19 @@
-//! The simulator: clients, agents and a bad network against the machine, on virtual time.
+//! The simulator: clients, agents and a faulty network against the machine, on virtual time.
 //!
-//! Everything that happens follows from one number, the seed. Clients behave as those in the field:
-//! some never look at an answer and do not register again, some come back every few seconds, some
-//! answer late, twice, or not at all. The network delays, loses and leaves sockets half open; both
-//! sides restart. After every step `judge.rs`, which keeps its own books and shares no code with
-//! the machine, says whether a promise was broken.
+//! Everything follows from one number, the seed. Clients behave as real ones: some never read a
+//! response and do not register again, some reconnect every few seconds, some answer late, twice,
+//! or not at all. The network delays, loses and leaves sockets half open; both sides restart. After
+//! every step `checker.rs`, which has its own model and shares no code with the machine, checks
+//! every promise.
 //!
-//! Start at [`run`]; `client.rs` and `agent.rs` are who takes part, `tests.rs` runs the seeds.
+//! Start at [`run`]; `client.rs` and `agent.rs` are the participants, `tests.rs` runs the seeds.
 
 mod agent;
+mod checker;
 mod client;
-mod judge;
+mod misbehave;
 mod model;
 mod tests;
-mod whim;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,59 +21,59 @@ use std::time::Duration;
 
 use toolgate_dice::Dice;
 
+use self::checker::{Checker, Observed};
 use self::client::{Client, Profile};
-use self::judge::{Judge, Seen};
 use crate::{
-    Call, CallId, Entry, Input, KindSettings, Millis, Output, Reach, Sessions, Settings, SocketId,
-    Token, ViewId,
+    CallNumber, Input, KindSettings, Millis, Output, Reach, SessionCall, SessionMachine,
+    SessionSettings, ShowcaseEntry, SocketId, SocketToken, ViewId,
 };
 
-/// What was reached how often.
+/// How often each situation was reached.
 pub(crate) type Stats = BTreeMap<&'static str, u64>;
 
-/// How long the world goes on, and how long it then has to come to rest.
+/// How long the simulation runs, and how long it then has to settle.
 const LIFE: u64 = 110_000;
 const REST: u64 = 400_000;
 
-/// Lives one world. The error says which promise was broken, and when.
+/// Runs one simulation. The error states which promise was broken, and when.
 pub(crate) fn run(seed: u64) -> Result<Stats, String> {
-    let mut world = World::new(seed);
+    let mut world = Simulation::new(seed);
     world.live()?;
     Ok(world.judge.stats)
 }
 
-struct World {
+struct Simulation {
     rng: Dice,
     now: Millis,
-    agenda: BTreeMap<(Millis, u64), Happening>,
+    agenda: BTreeMap<(Millis, u64), ScheduledEvent>,
     planned: u64,
-    settings: Settings,
-    gate: Sessions,
+    settings: SessionSettings,
+    gate: SessionMachine,
     wake_at: Option<Millis>,
     clients: Vec<Client>,
     links: BTreeMap<SocketId, Link>,
     reaches: Vec<Arc<Reach>>,
-    judge: Judge,
+    judge: Checker,
     sockets: u64,
     calls: u64,
     /// `TOOLGATE_TRACE=1` prints every step.
     trace: bool,
 }
 
-/// Something that will happen.
+/// A scheduled event.
 #[derive(Debug)]
-enum Happening {
+enum ScheduledEvent {
     /// A client opens a socket.
     Connect(usize),
-    /// A client does something of its own accord.
+    /// A client does something unprompted.
     Whim(usize),
-    /// A client has done what it was asked.
+    /// A client has finished a call.
     Finish { client: usize, process: u32, wire: String, tag: u64 },
     /// A frame reaches the gate.
     ToGate(SocketId, String),
     /// A pong reaches the gate.
     Pong(SocketId),
-    /// The gate hears that a socket is closed.
+    /// The gate learns that a socket is closed.
     GateHangs(SocketId),
     /// A frame reaches the client.
     ToClient(SocketId, String),
@@ -81,11 +81,11 @@ enum Happening {
     ClientHangs(SocketId),
     /// An agent calls.
     Ask(usize),
-    /// A call that was resolved is let in.
-    Admit(Box<Call>),
-    /// A call is taken back.
-    Cancel(CallId),
-    /// The gate ends and begins anew.
+    /// A resolved call is admitted.
+    Admit(Box<SessionCall>),
+    /// A call is cancelled.
+    Cancel(CallNumber),
+    /// The gate restarts.
     Restart { crash: bool },
 }
 
@@ -93,26 +93,26 @@ enum Happening {
 struct Link {
     client: usize,
     process: u32,
-    /// Frames vanish in both directions, and nobody is told.
+    /// Frames are lost in both directions without a notification.
     half_open: bool,
-    /// The gate has been told that it is closed.
+    /// The gate knows that it is closed.
     closed: bool,
-    /// Frames overtake no others: the last one arrives then.
+    /// Frames arrive in order: the arrival of the last one.
     up: Millis,
     down: Millis,
     slowness: u64,
 }
 
-impl World {
+impl Simulation {
     fn new(seed: u64) -> Self {
         let mut rng = Dice::new(seed);
         let settings = settings(&mut rng);
         let clients = client::population(&mut rng);
         let now = Millis(1_000_000);
         let reaches = agent::reaches();
-        let gate = Sessions::new(settings.clone(), [], now);
+        let gate = SessionMachine::new(settings.clone(), [], now);
         let mut world = Self {
-            judge: Judge::new(&settings),
+            judge: Checker::new(&settings),
             rng,
             now,
             agenda: BTreeMap::new(),
@@ -128,17 +128,17 @@ impl World {
             trace: std::env::var_os("TOOLGATE_TRACE").is_some(),
         };
         for client in 0..world.clients.len() {
-            let (first, whim) = (world.rng.below(5_000), world.rng.below(20_000));
-            world.plan(first, Happening::Connect(client));
-            world.plan(whim, Happening::Whim(client));
+            let (first, misbehave) = (world.rng.below(5_000), world.rng.below(20_000));
+            world.plan(first, ScheduledEvent::Connect(client));
+            world.plan(misbehave, ScheduledEvent::Whim(client));
         }
         for agent in 0..world.reaches.len() {
             let first = world.rng.below(6_000);
-            world.plan(first, Happening::Ask(agent));
+            world.plan(first, ScheduledEvent::Ask(agent));
         }
         if world.rng.chance(60) {
             let (at, crash) = (world.rng.below(LIFE), world.rng.chance(50));
-            world.plan(at, Happening::Restart { crash });
+            world.plan(at, ScheduledEvent::Restart { crash });
         }
         world
     }
@@ -154,7 +154,7 @@ impl World {
                         break;
                     }
                     self.now = self.now.max(wake);
-                    self.gate_sees(Input::Wake, &Seen::Nothing)?;
+                    self.gate_sees(Input::Wake, &Observed::Nothing)?;
                 }
                 (Some(at), _) if at <= end => {
                     self.now = self.now.max(at);
@@ -168,62 +168,64 @@ impl World {
         self.judge.at_rest().map_err(|what| self.blame(&what))
     }
 
-    /// Whether people and agents still do things, or the world comes to rest.
+    /// Whether clients and agents are still active, or the simulation settles.
     fn is_alive(&self) -> bool {
         self.now.0 < 1_000_000 + LIFE
     }
 
-    fn happen(&mut self, happening: Happening) -> Result<(), String> {
+    fn happen(&mut self, happening: ScheduledEvent) -> Result<(), String> {
         match happening {
-            Happening::Connect(client) => self.connect(client),
-            Happening::Whim(client) => self.whim(client),
-            Happening::Finish { client, process, wire, tag } => {
+            ScheduledEvent::Connect(client) => self.connect(client),
+            ScheduledEvent::Whim(client) => self.misbehave(client),
+            ScheduledEvent::Finish { client, process, wire, tag } => {
                 self.finish(client, process, &wire, tag);
                 Ok(())
             }
-            Happening::ToGate(socket, text) => {
+            ScheduledEvent::ToGate(socket, text) => {
                 let lost = self.links.get(&socket).is_none_or(|link| link.half_open || link.closed);
                 if lost {
                     return Ok(());
                 }
-                let seen = Seen::frame(socket, &text);
+                let seen = Observed::frame(socket, &text);
                 self.gate_sees(Input::Frame { socket, text: &text }, &seen)
             }
-            Happening::Pong(socket) => {
+            ScheduledEvent::Pong(socket) => {
                 if self.links.get(&socket).is_none_or(|link| link.half_open || link.closed) {
                     return Ok(());
                 }
-                self.gate_sees(Input::Alive { socket }, &Seen::Nothing)
+                self.gate_sees(Input::Alive { socket }, &Observed::Nothing)
             }
-            Happening::GateHangs(socket) => {
+            ScheduledEvent::GateHangs(socket) => {
                 match self.links.get_mut(&socket) {
                     Some(link) if !link.closed => link.closed = true,
                     _ => return Ok(()),
                 }
-                self.gate_sees(Input::Closed { socket }, &Seen::Closed(socket))
+                self.gate_sees(Input::Closed { socket }, &Observed::Closed(socket))
             }
-            Happening::ToClient(socket, text) => {
+            ScheduledEvent::ToClient(socket, text) => {
                 if self.links.get(&socket).is_some_and(|link| !link.half_open) {
                     self.client_hears(socket, &text);
                 }
                 Ok(())
             }
-            Happening::ClientHangs(socket) => {
+            ScheduledEvent::ClientHangs(socket) => {
                 self.client_hangs(socket);
                 Ok(())
             }
-            Happening::Ask(agent) => self.ask(agent),
-            Happening::Admit(call) => {
-                let seen = Seen::call(&call);
+            ScheduledEvent::Ask(agent) => self.ask(agent),
+            ScheduledEvent::Admit(call) => {
+                let seen = Observed::call(&call);
                 self.gate_sees(Input::Call(*call), &seen)
             }
-            Happening::Cancel(call) => self.gate_sees(Input::Cancel { call }, &Seen::Cancel(call)),
-            Happening::Restart { crash } => self.restart(crash),
+            ScheduledEvent::Cancel(call) => {
+                self.gate_sees(Input::Cancel { call }, &Observed::Cancel(call))
+            }
+            ScheduledEvent::Restart { crash } => self.restart(crash),
         }
     }
 
-    /// The only way anything reaches the machine: the judge sees it too.
-    fn gate_sees(&mut self, input: Input<'_>, seen: &Seen) -> Result<(), String> {
+    /// The only way into the machine: the checker observes it too.
+    fn gate_sees(&mut self, input: Input<'_>, seen: &Observed) -> Result<(), String> {
         let outputs = self.gate.handle(input, self.now);
         self.wake_at = outputs.wake_at;
         if self.trace {
@@ -242,24 +244,24 @@ impl World {
             Output::Send { socket, frame } | Output::SendCall { socket, frame, .. } => {
                 let text = String::from_utf8_lossy(&frame).into_owned();
                 if let Some(wait) = self.delay(socket, false) {
-                    self.plan(wait, Happening::ToClient(socket, text));
+                    self.plan(wait, ScheduledEvent::ToClient(socket, text));
                 }
             }
             Output::Ping { socket } => {
                 if let Some(wait) = self.delay(socket, true) {
-                    self.plan(wait, Happening::Pong(socket));
+                    self.plan(wait, ScheduledEvent::Pong(socket));
                 }
             }
             Output::Close { socket, .. } => {
                 let (gate, client) = (self.rng.below(1_500), self.rng.below(1_500));
-                self.plan(gate, Happening::GateHangs(socket));
-                self.plan(client, Happening::ClientHangs(socket));
+                self.plan(gate, ScheduledEvent::GateHangs(socket));
+                self.plan(client, ScheduledEvent::ClientHangs(socket));
             }
             _ => {}
         }
     }
 
-    /// When a frame that is sent now arrives.
+    /// The arrival time of a frame that is sent now.
     fn delay(&mut self, socket: SocketId, up: bool) -> Option<u64> {
         let link = self.links.get_mut(&socket)?;
         let arrives = self.now.after(Duration::from_millis(self.rng.below(link.slowness)));
@@ -268,7 +270,7 @@ impl World {
         Some(last.0 - self.now.0)
     }
 
-    fn plan(&mut self, wait: u64, happening: Happening) {
+    fn plan(&mut self, wait: u64, happening: ScheduledEvent) {
         self.planned += 1;
         let at = self.now.after(Duration::from_millis(wait));
         self.agenda.insert((at, self.planned), happening);
@@ -277,15 +279,16 @@ impl World {
     fn watch(&mut self) -> Result<(), String> {
         let (view, reach) = (ViewId(1), Arc::clone(&self.reaches[0]));
         self.judge.watches(self.gate.published(&reach).digest);
-        self.gate_sees(Input::Watch { view, reach }, &Seen::Nothing)
+        self.gate_sees(Input::Watch { view, reach }, &Observed::Nothing)
     }
 
     fn restart(&mut self, crash: bool) -> Result<(), String> {
         if !crash {
-            self.gate_sees(Input::Stop, &Seen::Stop)?;
+            self.gate_sees(Input::Stop, &Observed::Stop)?;
         }
-        let entries: Vec<Entry> = self.gate.showcase().map(|entry| Entry::clone(entry)).collect();
-        self.gate = Sessions::new(self.settings.clone(), entries, self.now);
+        let entries: Vec<ShowcaseEntry> =
+            self.gate.showcase().map(|entry| ShowcaseEntry::clone(entry)).collect();
+        self.gate = SessionMachine::new(self.settings.clone(), entries, self.now);
         self.wake_at = None;
         self.judge.restart(crash).map_err(|what| self.blame(&what))?;
         let sockets: Vec<SocketId> = self.links.keys().copied().collect();
@@ -296,10 +299,10 @@ impl World {
                 .is_some_and(|link| !std::mem::replace(&mut link.closed, true));
             if open {
                 let notices = self.rng.below(3_000);
-                self.plan(notices, Happening::ClientHangs(socket));
+                self.plan(notices, ScheduledEvent::ClientHangs(socket));
             }
         }
-        self.agenda.retain(|_, happening| !matches!(happening, Happening::Admit(_)));
+        self.agenda.retain(|_, happening| !matches!(happening, ScheduledEvent::Admit(_)));
         self.watch()
     }
 
@@ -309,7 +312,7 @@ impl World {
 }
 
 /// Short times, so that a few minutes see everything.
-fn settings(rng: &mut Dice) -> Settings {
+fn settings(rng: &mut Dice) -> SessionSettings {
     let grace = 2_000 + rng.below(14_000);
     let common = KindSettings {
         queue: 2 + rng.below(7),
@@ -323,7 +326,7 @@ fn settings(rng: &mut Dice) -> Settings {
         no_deadline: true,
         ..common.clone()
     };
-    Settings {
+    SessionSettings {
         ping_interval: rng.chance(90).then(|| Duration::from_millis(2_000 + rng.below(4_000))),
         dead_after: Duration::from_millis(8_000 + rng.below(8_000)),
         register_within: Duration::from_millis(grace + 1_000),
@@ -331,12 +334,12 @@ fn settings(rng: &mut Dice) -> Settings {
         rebind: rng.chance(90),
         common,
         kinds: BTreeMap::from([("server".to_owned(), server)]),
-        ..Settings::default()
+        ..SessionSettings::default()
     }
 }
 
-fn token(id: Option<u32>) -> Arc<Token> {
-    Arc::new(Token { id, ..Token::default() })
+fn token(id: Option<u32>) -> Arc<SocketToken> {
+    Arc::new(SocketToken { id, ..SocketToken::default() })
 }
 
 impl Profile {

@@ -1,50 +1,50 @@
-//! The target of a call: the session it goes to, and what that session receives.
+//! The target of a call: its session, and what that session receives.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::arguments::{invalid, not_an_identifier};
-use crate::failure::{Effect, Failure};
+use crate::failure::{Effect, SessionFailure};
 use crate::keys::{ambiguous, shown};
 use crate::tool::Tool;
 
-/// A call that can be let in, and where it goes.
+/// The target of a call that may be started.
 #[derive(Debug, Clone)]
-pub struct Target {
+pub struct CallTarget {
     /// The session.
     pub session_id: Arc<str>,
     /// Its kind.
     pub kind: String,
-    /// Its base.
+    /// Its infobase.
     pub infobase_name: String,
     /// The machine it runs on.
     pub host_id: String,
     /// The name that was called.
     pub published: String,
-    /// The tool; its own name is the client's.
+    /// The tool; its name is the original one.
     pub tool: Arc<Tool>,
-    /// What the session gets.
+    /// What the session receives.
     pub arguments: String,
-    /// How long the call may take; `None` is for ever.
+    /// How long the call may take; `None` for no limit.
     pub allowed: Option<Duration>,
-    /// Whether the agent has said which session it wants.
+    /// Whether the agent selected the session.
     pub selected: bool,
-    /// Whether its keys must be 1C identifiers that 1C can tell apart.
+    /// Whether the keys must be 1C identifiers that 1C can distinguish.
     pub identifier_keys: bool,
-    /// Which life of the session is meant.
+    /// Identifies the session among those with the same uid.
     pub(crate) life: u64,
 }
 
-impl Target {
-    /// Whether the session can read the keys of the arguments as they are meant. `asked` are those
-    /// of the agent, with the gate's own keys.
-    pub fn check_keys(&self, asked: &str) -> Result<(), Failure> {
+impl CallTarget {
+    /// Checks that the session will read the argument keys as intended. `asked` are the arguments
+    /// of the agent, including reserved keys.
+    pub fn check_keys(&self, asked: &str) -> Result<(), SessionFailure> {
         if !self.identifier_keys {
             return Ok(());
         }
         if let Some(key) = not_an_identifier(&self.arguments) {
             let what = format!(
-                "the key `{}` is no 1C identifier (a letter or `_`, then letters, digits, `_`), and the session would lose the call",
+                "the key `{}` is not a 1C identifier (a letter or `_`, then letters, digits, `_`); the session would drop the call",
                 shown(&key)
             );
             return Err(invalid(what));
@@ -52,8 +52,8 @@ impl Target {
         ambiguous(asked).map_or(Ok(()), |what| Err(invalid(what)))
     }
 
-    pub(crate) fn gone(&self) -> Failure {
-        Failure::SessionGone {
+    pub(crate) fn gone(&self) -> SessionFailure {
+        SessionFailure::SessionGone {
             session_id: Arc::clone(&self.session_id),
             effect: Effect::NotStarted,
         }

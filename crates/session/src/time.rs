@@ -1,10 +1,9 @@
-//! Time as the machine is told it.
+//! Time as reported to the machine.
 
 use std::time::Duration;
 
-/// Milliseconds since the Unix epoch. The driver takes the wall clock once, at start, and adds
-/// what a monotonic clock has measured since, so that a session's life does not follow a clock
-/// that somebody sets.
+/// Milliseconds since the Unix epoch. The driver reads the wall clock once, at start, and adds the
+/// elapsed monotonic time, so that changes of the wall clock do not affect sessions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Millis(pub u64);
 

@@ -1,25 +1,25 @@
-//! What is due when: one time for each thing that waits for one.
+//! Timers: at most one time for each waiting object.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use crate::io::{CallId, SocketId};
+use crate::io::{CallNumber, SocketId};
 use crate::time::Millis;
 
-/// Something that waits for a time.
+/// An object that waits for a time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Timer {
-    /// Ping, death and the duty to register.
+    /// Ping, liveness, and the deadline to register.
     Socket(SocketId),
     /// The end of a session's grace.
     Grace(Arc<str>),
-    /// A session that nobody uses.
+    /// The idle timeout of a session.
     Idle(Arc<str>),
     /// The deadline of a call, in the queue or running; or the end of its slot's quarantine.
-    Call(CallId),
-    /// Views are told what has changed.
+    Call(CallNumber),
+    /// The notification of views.
     Lists,
-    /// The oldest entry of the showcase has lived its life.
+    /// The expiry of the oldest showcase entry.
     Showcase,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Timers {
 }
 
 impl Timers {
-    /// Wakes `timer` at that time and no other.
+    /// Sets the time of `timer`, replacing any earlier one.
     pub(crate) fn set(&mut self, timer: Timer, at: Millis) {
         if let Some(before) = self.due.insert(timer.clone(), at) {
             self.order.remove(&(before, timer.clone()));
@@ -48,7 +48,7 @@ impl Timers {
         self.due.contains_key(timer)
     }
 
-    /// Takes the first that is due.
+    /// Removes the first timer that is due.
     pub(crate) fn pop(&mut self, now: Millis) -> Option<Timer> {
         if self.order.first()?.0 > now {
             return None;

@@ -1,7 +1,7 @@
-//! Tools as sessions publish them, read once when they come and shared between sessions.
+//! Tools as published by sessions, parsed once and shared between sessions.
 //!
-//! Invariant: a schema that is kept has been read by serde_json, so it is well formed and not
-//! deeper than serde_json goes (128); whoever walks it may recurse.
+//! Invariant: a stored schema was parsed by serde_json, so it is well formed and at most 128 levels
+//! deep; code that walks it may recurse.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,28 +17,30 @@ use toolgate_json::{fold, text};
 
 use crate::arguments::SESSION_ID;
 use crate::bounds;
+use crate::error::{ToolError, ValueError};
 
-/// One tool of one session; equal ones are shared.
+/// A tool of a session; equal ones are shared.
 #[derive(Debug)]
 pub struct Tool {
     /// Its name, as the client spells it.
     pub name: Arc<str>,
     /// Where `description` is in `raw`: it may be long, so it is not copied.
     description: Option<Range<usize>>,
-    /// A name for people.
+    /// Its display name.
     pub title: Option<String>,
-    /// Its arguments.
+    /// The schema of its arguments.
     pub input_schema: Schema,
-    /// What its arguments are checked against: `session_id` is the gate's, so a client's own
-    /// property of that name is taken out.
+    /// The schema that arguments are checked against: `session_id` is reserved, so a property of
+    /// that name is removed.
     pub checked_schema: Schema,
-    /// Kept as they came: `annotations`, `outputSchema`, `icons`, `_meta`, under their MCP names.
+    /// Passed through unchanged: `annotations`, `outputSchema`, `icons`, `_meta`, under their MCP
+    /// names.
     pub extras: BTreeMap<&'static str, Box<RawValue>>,
     /// Its own deadline.
     pub timeout: Option<Duration>,
-    /// How many calls at once it says it can take.
+    /// How many concurrent calls it declares to support.
     pub concurrency: Option<u32>,
-    /// The whole definition as it came.
+    /// The whole raw definition.
     pub raw: Box<RawValue>,
     /// SHA-256 over everything of it that agents see in lists.
     pub(crate) shown: [u8; 32],
@@ -47,16 +49,16 @@ pub struct Tool {
 /// A JSON schema and its hash.
 #[derive(Debug, Clone)]
 pub struct Schema {
-    /// As it came.
+    /// The raw schema.
     pub raw: Box<RawValue>,
-    /// SHA-256 over its canonical form: equal schemas have equal hashes, however they are laid out.
+    /// SHA-256 over its canonical form: equal schemas have equal hashes, regardless of layout.
     pub hash: [u8; 32],
-    /// Why no arguments can be checked against it, if so: it asks for too much.
+    /// Why arguments cannot be checked against it, if it exceeds a limit.
     pub exceeded: Option<Arc<str>>,
 }
 
 impl Tool {
-    /// What it is for.
+    /// Its description.
     pub fn description(&self) -> Option<Cow<'_, str>> {
         text(self.raw_description()?)
     }
@@ -66,69 +68,68 @@ impl Tool {
         self.raw.get().get(self.description.clone()?)
     }
 
-    /// Whether its results have a schema of their own.
+    /// Whether it declares an output schema.
     pub fn has_output_schema(&self) -> bool {
         self.extras.contains_key("outputSchema")
     }
 }
 
 impl Schema {
-    fn read(raw: &str) -> Result<Self, String> {
-        let value: Value = serde_json::from_str(raw).map_err(|error| error.to_string())?;
+    fn read(raw: &str) -> Result<Self, ValueError> {
+        let value: Value = serde_json::from_str(raw)?;
         if !value.is_object() {
-            return Err("must be an object".to_owned());
+            return Err(ValueError::NotAnObject);
         }
-        let exceeded = bounds::exceeded(raw, &value).map(Into::into);
-        let raw = RawValue::from_string(raw.to_owned()).map_err(|error| error.to_string())?;
+        let exceeded = bounds::exceeded(raw, &value).map(|limit| limit.to_string().into());
+        let raw = RawValue::from_string(raw.to_owned())?;
         Ok(Self { raw, hash: Sha256::digest(value.to_string().as_bytes()).into(), exceeded })
     }
 }
 
-/// What is the same for the same value: sorted keys, no layout. Equal by value means equal as
-/// serde_json reads it; nothing of it is ever forwarded.
-pub(crate) fn canonical(raw: &str) -> Result<String, String> {
-    let value: Value = serde_json::from_str(raw).map_err(|error| error.to_string())?;
+/// A canonical text: sorted keys, no layout. Values are equal if serde_json parses them as equal;
+/// the text is never forwarded.
+pub(crate) fn canonical(raw: &str) -> Result<String, ValueError> {
+    let value: Value = serde_json::from_str(raw)?;
     Ok(value.to_string())
 }
 
 /// The public tools of one session, by name.
 pub type Tools = BTreeMap<Arc<str>, Arc<Tool>>;
 
-/// `None` is an internal tool, which nobody ever sees. Errors go on after `` `tools[3] ``.
-pub(crate) fn read_tool(raw: &str) -> Result<Option<Tool>, String> {
+/// Parses a tool; `None` for an internal tool, which is never published.
+pub(crate) fn read_tool(raw: &str) -> Result<Option<Tool>, ToolError> {
     // As [`RawValue`] keeps it.
     let raw = raw.trim();
     if raw.len() > MAX_TOOL {
-        return Err(format!("` is larger than {} KiB", MAX_TOOL / 1024));
+        return Err(ToolError::TooLarge);
     }
-    let members = members(raw).map_err(|_| "` must be an object".to_owned())?;
-    let name = string(&members, "name")?.ok_or(".name` is missing")?;
+    let members = members(raw).map_err(|_| ToolError::NotAnObject)?;
+    let name = string(&members, "name")?.ok_or(ToolError::Missing("name"))?;
     if name.is_empty() || name.len() > 256 || name.contains(is_invisible) {
-        return Err(
-            ".name` must have 1 to 256 bytes and no control or invisible characters".to_owned()
-        );
+        return Err(ToolError::Name);
     }
     if name.trim() != name {
-        return Err(".name` must not begin or end with white space".to_owned());
+        return Err(ToolError::NameSpace);
     }
     match string(&members, "visibility")?.as_deref() {
         None | Some("public") => {}
         Some("internal") => return Ok(None),
-        Some(_) => return Err(".visibility` must be `public` or `internal`".to_owned()),
+        Some(_) => return Err(ToolError::Visibility),
     }
     let schema = value(&members, "input_schema").or_else(|| value(&members, "inputSchema"));
-    let schema = schema.ok_or(".input_schema` is missing")?;
-    let input_schema = Schema::read(schema).map_err(|what| format!(".input_schema`: {what}"))?;
+    let schema = schema.ok_or(ToolError::Missing("input_schema"))?;
+    let in_schema = |error| ToolError::Value { key: "input_schema", error };
+    let input_schema = Schema::read(schema).map_err(in_schema)?;
     let checked_schema = match without_property(schema, SESSION_ID) {
-        Some(without) => Schema::read(&without)?,
+        Some(without) => Schema::read(&without).map_err(in_schema)?,
         None => input_schema.clone(),
     };
     let mut extras = BTreeMap::new();
     for (key, published) in EXTRAS {
         if let Some(raw) = value(&members, key).filter(|raw| *raw != "null") {
-            // A definition that nobody can read would spoil every list it stands in.
-            canonical(raw).map_err(|what| format!(".{key}`: {what}"))?;
-            let raw = RawValue::from_string(raw.to_owned()).map_err(|error| error.to_string())?;
+            // An unreadable definition would break every list that contains it.
+            let checked = canonical(raw).and_then(|_| raw_value(raw));
+            let raw = checked.map_err(|error| ToolError::Value { key, error })?;
             extras.insert(published, raw);
         }
     }
@@ -145,7 +146,7 @@ pub(crate) fn read_tool(raw: &str) -> Result<Option<Tool>, String> {
         timeout: whole(&members, "timeout_ms")?.map(|n| Duration::from_millis(n).min(MAX_TIMEOUT)),
         concurrency: whole(&members, "concurrency")?
             .map(|n| u32::try_from(n).unwrap_or(u32::MAX).min(MAX_CONCURRENCY)),
-        raw: RawValue::from_string(raw.to_owned()).map_err(|error| error.to_string())?,
+        raw: raw_value(raw).map_err(|_| ToolError::NotAnObject)?,
     }))
 }
 
@@ -181,20 +182,20 @@ fn shown(
     hash.finalize().into()
 }
 
-/// A client that claims more gets this.
+/// Larger declared values are capped at this.
 const MAX_CONCURRENCY: u32 = 1000;
-/// A client that wants longer gets this; the operator may say more.
+/// Longer declared timeouts are capped at this; the operator may configure more.
 const MAX_TIMEOUT: Duration = Duration::from_hours(24);
-/// The largest definition, bytes: every agent is shown it.
-const MAX_TOOL: usize = 512 * 1024;
+/// The maximum size of a definition, in bytes: every agent receives it.
+pub(crate) const MAX_TOOL: usize = 512 * 1024;
 
-/// Characters that a name must not have: they show nothing, and other names read the same.
+/// Characters that a name must not contain: they are invisible and make names look equal.
 fn is_invisible(c: char) -> bool {
     let mut buffer = [0; 4];
     c.is_control() || (!c.is_whitespace() && fold(c.encode_utf8(&mut buffer)).is_empty())
 }
 
-/// What is kept as it comes, and what MCP calls it.
+/// Members that pass unchanged, and their MCP names.
 const EXTRAS: [(&str, &str); 4] = [
     ("annotations", "annotations"),
     ("output_schema", "outputSchema"),
@@ -202,27 +203,31 @@ const EXTRAS: [(&str, &str); 4] = [
     ("_meta", "_meta"),
 ];
 
-fn string(members: &[Member<'_>], key: &str) -> Result<Option<String>, String> {
+fn raw_value(raw: &str) -> Result<Box<RawValue>, ValueError> {
+    Ok(RawValue::from_string(raw.to_owned())?)
+}
+
+fn string(members: &[Member<'_>], key: &'static str) -> Result<Option<String>, ToolError> {
     match value(members, key) {
         None | Some("null") => Ok(None),
         Some(raw) => match text(raw) {
             Some(text) => Ok(Some(text.into_owned())),
-            None => Err(format!(".{key}` must be a string")),
+            None => Err(ToolError::NotAString(key)),
         },
     }
 }
 
-fn whole(members: &[Member<'_>], key: &str) -> Result<Option<u64>, String> {
+fn whole(members: &[Member<'_>], key: &'static str) -> Result<Option<u64>, ToolError> {
     match value(members, key) {
         None | Some("null") => Ok(None),
         Some(raw) => match raw.parse() {
-            Ok(0) | Err(_) => Err(format!(".{key}` must be a whole number above 0")),
+            Ok(0) | Err(_) => Err(ToolError::NotANumber(key)),
             Ok(number) => Ok(Some(number)),
         },
     }
 }
 
-/// The schema without a property; `None` if it does not speak of it.
+/// The schema without a property; `None` if it does not contain it.
 fn without_property(raw: &str, name: &str) -> Option<String> {
     let schema: Value = serde_json::from_str(raw).ok()?;
     let listed = schema.get("properties").is_some_and(|properties| properties.get(name).is_some());

@@ -1,47 +1,47 @@
-//! WebSocket framing (RFC 6455) as a server needs it: bytes in, messages out, and frames to send.
+//! WebSocket framing (RFC 6455) for a server: bytes in, messages out, and frames to send.
 //!
-//! [`Ear::take`] is given what has come, in whatever pieces, and says what was heard. It holds no
-//! more than what has come of the message that is not complete yet, and nothing between two
-//! messages: a thousand silent sockets cost nothing here, and whoever sent one large frame does
-//! not go on costing as much. [`encode`] is the other way.
+//! [`WebSocketReader::take`] receives bytes in pieces of any size and returns complete messages. It
+//! buffers only the received part of an incomplete message, and nothing between two messages: a
+//! thousand silent sockets hold no buffer, and the buffer of a large frame is freed with it.
+//! [`encode`] is the reverse.
 //!
-//! Invariant: a length is checked before anything is held for it, fragments together.
-//! Invariant: after a [`Fault`] nothing is held, and the socket is to be closed.
-//! Tested below against a naive encoder, in all splits; fuzzed by `fuzz_targets/websocket.rs`.
+//! Invariant: a length is checked before anything is buffered for it, over all fragments.
+//! Invariant: after a [`WebSocketError`] nothing is buffered, and the socket must be closed. Tested
+//! below against a naive encoder with all splits; fuzzed by `fuzz_targets/websocket.rs`.
 
 #[cfg(test)]
 mod tests;
 
-/// What was heard on a socket.
+/// A received message.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Heard {
-    /// A text.
+pub enum WebSocketMessage {
+    /// A text message.
     Text(String),
-    /// So many bytes that are no text, and that nobody wants.
+    /// The size of a binary message, which is discarded.
     Binary(usize),
-    /// To be answered with the same bytes.
+    /// Must be answered with the same bytes.
     Ping(Vec<u8>),
-    /// Somebody is there.
+    /// The peer is alive.
     Pong,
-    /// The other side closes.
+    /// The peer closes the connection.
     Close,
 }
 
-/// Why a socket cannot be heard any longer.
+/// Why a connection must be closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
-    /// It is no WebSocket that this is.
+pub enum WebSocketError {
+    /// The peer violated RFC 6455.
     Protocol(&'static str),
-    /// A text is no UTF-8.
+    /// A text message is not valid UTF-8.
     NotUtf8,
-    /// A message is larger than the limit.
+    /// A message exceeds the limit.
     TooLarge,
 }
 
-/// What a frame is.
+/// The type of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Opcode {
-    /// Goes on with a message.
+    /// Continues a message.
     Continuation,
     /// A text.
     Text,
@@ -49,46 +49,46 @@ pub enum Opcode {
     Binary,
     /// The last frame.
     Close,
-    /// Asks for a sign of life.
+    /// Requests a pong.
     Ping,
-    /// The sign of life.
+    /// Answers a ping.
     Pong,
 }
 
-/// Puts together what comes in on one socket.
+/// Assembles the messages of one connection.
 #[derive(Debug)]
-pub struct Ear {
-    /// The largest message.
+pub struct WebSocketReader {
+    /// The maximum size of a message.
     most: usize,
-    /// The head of a frame, as far as it has come.
+    /// The received part of a frame header.
     head: [u8; LONGEST_HEAD],
     come: usize,
     frame: Option<Frame>,
-    /// What has come of a message, and whether it is a text.
+    /// The received part of a message, and whether it is text.
     message: Vec<u8>,
     is_text: Option<bool>,
-    /// What has come of a control frame, which may stand between fragments of a message.
+    /// The received part of a control frame, which may be between fragments of a message.
     control: Vec<u8>,
 }
 
-/// A frame whose head is known.
+/// A frame whose header is complete.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     opcode: Opcode,
     last: bool,
-    /// Turned so that it begins with the next byte.
+    /// Rotated so that it starts with the next byte.
     mask: [u8; 4],
     left: usize,
 }
 
 const LONGEST_HEAD: usize = 14;
-/// The most that a control frame carries.
+/// The maximum payload of a control frame.
 const CONTROL: usize = 125;
-/// Room is made in steps that begin with this.
+/// The first allocation step.
 const FIRST_STEP: usize = 1_024;
 
-impl Ear {
-    /// For messages of at most so many bytes.
+impl WebSocketReader {
+    /// Creates a reader for messages of at most this size.
     pub fn new(most: usize) -> Self {
         Self {
             most,
@@ -101,13 +101,13 @@ impl Ear {
         }
     }
 
-    /// How many bytes are held of what is not complete.
+    /// The number of buffered bytes.
     pub fn held(&self) -> usize {
         self.message.capacity() + self.control.capacity()
     }
 
-    /// Takes bytes from the front of `bytes` until something was heard or none are left.
-    pub fn take(&mut self, bytes: &mut &[u8]) -> Result<Option<Heard>, Fault> {
+    /// Consumes bytes from the front of `bytes` until a message is complete or none are left.
+    pub fn take(&mut self, bytes: &mut &[u8]) -> Result<Option<WebSocketMessage>, WebSocketError> {
         let heard = self.try_take(bytes);
         if heard.is_err() {
             *self = Self::new(self.most);
@@ -115,7 +115,7 @@ impl Ear {
         heard
     }
 
-    fn try_take(&mut self, bytes: &mut &[u8]) -> Result<Option<Heard>, Fault> {
+    fn try_take(&mut self, bytes: &mut &[u8]) -> Result<Option<WebSocketMessage>, WebSocketError> {
         loop {
             let frame = if let Some(frame) = self.frame {
                 frame
@@ -137,7 +137,7 @@ impl Ear {
         }
     }
 
-    /// Whether the whole head is here.
+    /// Whether the whole header has been received.
     fn read_head(&mut self, bytes: &mut &[u8]) -> bool {
         while self.come < self.head_length() {
             let Some((first, rest)) = bytes.split_first() else { return false };
@@ -149,7 +149,7 @@ impl Ear {
         true
     }
 
-    /// How long the head is, as far as can be told.
+    /// The length of the header, as far as it is known.
     fn head_length(&self) -> usize {
         if self.come < 2 {
             return 2;
@@ -158,14 +158,14 @@ impl Ear {
         2 + extended_length(second) + if second & 0x80 == 0 { 0 } else { 4 }
     }
 
-    /// Judges a head that is complete.
-    fn begin(&self) -> Result<Frame, Fault> {
+    /// Validates a complete header.
+    fn begin(&self) -> Result<Frame, WebSocketError> {
         let [first, second, rest @ ..] = self.head;
         if first & 0x70 != 0 {
-            return Err(Fault::Protocol("reserved bits are set"));
+            return Err(WebSocketError::Protocol("reserved bits are set"));
         }
         if second & 0x80 == 0 {
-            return Err(Fault::Protocol("a frame of a client must be masked"));
+            return Err(WebSocketError::Protocol("a frame of a client must be masked"));
         }
         let extended = extended_length(second);
         let length = match extended {
@@ -173,28 +173,38 @@ impl Ear {
             _ => rest.iter().take(extended).fold(0, |sum, byte| (sum << 8) | u64::from(*byte)),
         };
         let mask = rest.get(extended..).and_then(<[u8]>::first_chunk).copied().unwrap_or_default();
-        let opcode = Opcode::of(first & 0x0f).ok_or(Fault::Protocol("unknown opcode"))?;
+        let opcode = Opcode::of(first & 0x0f).ok_or(WebSocketError::Protocol("unknown opcode"))?;
         let last = first & 0x80 != 0;
-        let left = usize::try_from(length).map_err(|_| Fault::TooLarge)?;
+        let left = usize::try_from(length).map_err(|_| WebSocketError::TooLarge)?;
         self.judge(opcode, last, left)?;
         Ok(Frame { opcode, last, mask, left })
     }
 
-    /// Whether such a frame may come now.
-    fn judge(&self, opcode: Opcode, last: bool, left: usize) -> Result<(), Fault> {
+    /// Whether such a frame is allowed now.
+    fn judge(&self, opcode: Opcode, last: bool, left: usize) -> Result<(), WebSocketError> {
         if opcode.is_control() {
             let fits = last && left <= CONTROL;
-            return if fits { Ok(()) } else { Err(Fault::Protocol("a control frame is too long")) };
+            return if fits {
+                Ok(())
+            } else {
+                Err(WebSocketError::Protocol("a control frame is too long"))
+            };
         }
         match (opcode, self.is_text) {
-            (Opcode::Continuation, None) => return Err(Fault::Protocol("nothing to go on with")),
+            (Opcode::Continuation, None) => {
+                return Err(WebSocketError::Protocol("no message to continue"));
+            }
             (Opcode::Text | Opcode::Binary, Some(_)) => {
-                return Err(Fault::Protocol("the message before is not complete"));
+                return Err(WebSocketError::Protocol("the previous message is not complete"));
             }
             _ => {}
         }
         let whole = self.message.len().checked_add(left);
-        if whole.is_some_and(|whole| whole <= self.most) { Ok(()) } else { Err(Fault::TooLarge) }
+        if whole.is_some_and(|whole| whole <= self.most) {
+            Ok(())
+        } else {
+            Err(WebSocketError::TooLarge)
+        }
     }
 
     fn read_payload(&mut self, mut frame: Frame, bytes: &mut &[u8]) -> Frame {
@@ -214,23 +224,25 @@ impl Ear {
         frame
     }
 
-    /// What a frame that is complete has come to.
-    fn end(&mut self, frame: Frame) -> Result<Option<Heard>, Fault> {
+    /// The message that a complete frame ends, if any.
+    fn end(&mut self, frame: Frame) -> Result<Option<WebSocketMessage>, WebSocketError> {
         match frame.opcode {
             Opcode::Text => self.is_text = Some(true),
             Opcode::Binary => self.is_text = Some(false),
             Opcode::Continuation => {}
-            Opcode::Ping => return Ok(Some(Heard::Ping(std::mem::take(&mut self.control)))),
+            Opcode::Ping => {
+                return Ok(Some(WebSocketMessage::Ping(std::mem::take(&mut self.control))));
+            }
             Opcode::Pong => {
                 self.control = Vec::new();
-                return Ok(Some(Heard::Pong));
+                return Ok(Some(WebSocketMessage::Pong));
             }
             Opcode::Close => {
                 let reason = std::mem::take(&mut self.control);
                 if reason.len() == 1 {
-                    return Err(Fault::Protocol("half a close code"));
+                    return Err(WebSocketError::Protocol("truncated close code"));
                 }
-                return Ok(Some(Heard::Close));
+                return Ok(Some(WebSocketMessage::Close));
             }
         }
         if !frame.last {
@@ -238,13 +250,15 @@ impl Ear {
         }
         let message = std::mem::take(&mut self.message);
         Ok(Some(match self.is_text.take() {
-            Some(true) => Heard::Text(String::from_utf8(message).map_err(|_| Fault::NotUtf8)?),
-            _ => Heard::Binary(message.len()),
+            Some(true) => WebSocketMessage::Text(
+                String::from_utf8(message).map_err(|_| WebSocketError::NotUtf8)?,
+            ),
+            _ => WebSocketMessage::Binary(message.len()),
         }))
     }
 }
 
-/// How many bytes of the head say the length, besides the second.
+/// The number of header bytes with the length, besides the second.
 fn extended_length(second: u8) -> usize {
     match second & 0x7f {
         126 => 2,
@@ -276,7 +290,7 @@ impl Opcode {
     }
 }
 
-/// One whole frame, as a server sends it.
+/// One complete frame, as a server sends it.
 pub fn encode(opcode: Opcode, payload: &[u8]) -> Vec<u8> {
     let mut frame = Vec::with_capacity(payload.len() + 10);
     frame.push(0x80 | opcode.bits());
@@ -302,7 +316,8 @@ pub fn encode_close(code: u16, reason: &str) -> Vec<u8> {
     encode(Opcode::Close, &payload)
 }
 
-/// Grows in large steps, but never for more than was announced and never far ahead of what came.
+/// Grows in large steps, but never beyond the announced size and never far ahead of the received
+/// bytes.
 fn make_room(into: &mut Vec<u8>, more: usize, announced: usize) {
     if into.capacity() - into.len() < more {
         let step = into.capacity().max(FIRST_STEP).min(announced);

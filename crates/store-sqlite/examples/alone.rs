@@ -1,9 +1,10 @@
-//! One caller alone: calls that are admitted and ended one after the other, through a store in a
-//! folder of its own; what one takes, without a network around it.
+//! A single caller: admits and ends calls one after the other in its own data folder, to measure
+//! the cost of one call without a network.
 //!
-//! `cargo run --release -p toolgate-store-sqlite --example alone -- 20000 [MICROSECONDS]`: so many
-//! calls, each of which takes so long. Under `strace -f -c` for system calls, or `valgrind
-//! --tool=callgrind` for instructions. The folder is made in `ALONE_IN`, or where it is started.
+//! `cargo run --release -p toolgate-store-sqlite --example alone -- 20000 [MICROSECONDS]`: the
+//! number of calls, and how long each takes. Use `strace -f -c` to count system calls, or `valgrind
+//! --tool=callgrind` to count instructions. The folder is created in `ALONE_IN`, or in the current
+//! directory.
 
 #![expect(
     clippy::unwrap_used,
@@ -21,38 +22,38 @@ use std::{
 use jiff::Timestamp;
 use toolgate_audit::{Effect, Hash, Outcome};
 use toolgate_store::{
-    Answer, Ending, Store,
-    suite::{Agent, wait},
+    AdmitOutcome, Completion, Store,
+    suite::{TestAgent, wait},
 };
-use toolgate_store_sqlite::{Durability, Options, Randomness, open};
+use toolgate_store_sqlite::{Durability, OpenOptions, Randomness, open};
 
 fn main() {
     let calls: usize = env::args().nth(1).map_or(20_000, |calls| calls.parse().unwrap());
     let pause = env::args().nth(2).map_or(0, |pause| pause.parse().unwrap());
     let folder = tempfile::tempdir_in(env::var_os("ALONE_IN").unwrap_or(".".into())).unwrap();
     let randomness = Randomness { owner: 1, signing: [1; 32], hashing: [2; 32] };
-    let options = Options::new(Durability::Process, randomness);
+    let options = OpenOptions::new(Durability::Process, randomness);
     let opened = open(folder.path(), options, Timestamp::now()).unwrap();
     let store: Arc<dyn Store> = Arc::new(opened.store);
-    let agent = Agent::new(&store, "load");
+    let agent = TestAgent::new(&store, "load");
     let mut took = Vec::with_capacity(calls);
     let before = processor_time();
     for _ in 0..calls {
-        let mut asking = agent.asking("many", "{\"message\":\"hello\"}", Timestamp::now());
-        asking.draft.agent_session = Some("0f8fad5b-d9cb-469f-a165-70867728950e".into());
-        asking.draft.client = Some("load".into());
-        asking.draft.via = Some("/mcp/echo".into());
-        asking.draft.risk = Some("other".into());
-        asking.draft.policy_hash = Some(Hash([7; 32]));
-        asking.draft.argument_keys = Some("[\"message\"]".into());
+        let mut request = agent.request("many", "{\"message\":\"hello\"}", Timestamp::now());
+        request.draft.agent_session = Some("0f8fad5b-d9cb-469f-a165-70867728950e".into());
+        request.draft.client = Some("load".into());
+        request.draft.via = Some("/mcp/echo".into());
+        request.draft.risk = Some("other".into());
+        request.draft.policy_hash = Some(Hash([7; 32]));
+        request.draft.argument_keys = Some("[\"message\"]".into());
         let began = Instant::now();
-        let Answer::Admitted(admitted) = wait(store.admit(asking)).unwrap() else { return };
+        let AdmitOutcome::Admitted(admitted) = wait(store.admit(request)).unwrap() else { return };
         took.push(began.elapsed());
         let (_permit, ticket) = admitted.split();
         if pause > 0 {
             thread::sleep(Duration::from_micros(pause));
         }
-        let mut ending = Ending::new(Outcome::Ok, Effect::Done, Timestamp::now());
+        let mut ending = Completion::new(Outcome::Ok, Effect::Done, Timestamp::now());
         (ending.upstream_ms, ending.total_ms) = (Some(0), Some(0));
         ticket.finish(ending);
     }
@@ -65,7 +66,7 @@ fn main() {
     wait(store.close(Timestamp::now())).unwrap();
 }
 
-/// Microseconds, in steps of ten thousand.
+/// In microseconds, with a resolution of ten thousand.
 fn processor_time() -> u64 {
     let stat = fs::read_to_string("/proc/self/stat").unwrap();
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();

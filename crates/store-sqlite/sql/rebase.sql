@@ -1,4 +1,4 @@
--- Windows that count at the old mark count at the new time just as much; the others are over.
+-- Windows that are current at the old high-water mark stay current at the new time; others have ended.
 DELETE FROM counter WHERE until <= (SELECT mark FROM state);
 UPDATE counter SET start = :now, until = until + :now - (SELECT mark FROM state);
 UPDATE sliding SET at = at + :now - (SELECT mark FROM state), until = until + :now - (SELECT mark FROM state);

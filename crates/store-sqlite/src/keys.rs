@@ -1,7 +1,7 @@
-//! The folder's own secrets: the key that signs checkpoints, the key of hashed arguments.
+//! The keys of a data folder: one signs checkpoints, one hashes arguments.
 //!
-//! Each is a file of hex, readable by its owner alone, made once and never changed. `audit.pub`
-//! beside them holds the public key, for whoever verifies elsewhere.
+//! Each is a hex file that only its owner can read, created once and never changed. `audit.pub`
+//! next to them contains the public key for verification elsewhere.
 
 use std::{
     fs,
@@ -10,33 +10,33 @@ use std::{
     path::Path,
 };
 
-use toolgate_audit::{Hash, PublicKey, Secret, Signer};
-use toolgate_store::{Fault, FaultKind};
+use toolgate_audit::{ArgumentHashKey, Hash, PublicKey, Signer};
+use toolgate_store::{StoreError, StoreErrorKind};
 
-use crate::{Randomness, fault::file_fault};
+use crate::{Randomness, error::file_error};
 
-/// What is made is never made through a link.
+/// Files are never created through a symbolic link.
 const NO_LINK: i32 = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
 
-/// Makes the data folder, for its owner alone.
-pub(crate) fn make_folder(folder: &Path) -> Result<(), Fault> {
+/// Creates the data folder with access for its owner only.
+pub(crate) fn make_folder(folder: &Path) -> Result<(), StoreError> {
     let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(|error| file_fault(folder, &error))
+    made.map_err(|error| file_error(folder, &error))
 }
 
-/// The folder's keys.
+/// Reads or creates the keys of the folder.
 pub(crate) fn read_or_make(
     folder: &Path,
     randomness: &Randomness,
-) -> Result<(Signer, Secret), Fault> {
+) -> Result<(Signer, ArgumentHashKey), StoreError> {
     let signer = Signer::new(&key(&folder.join("audit.key"), &randomness.signing, 0o600)?);
     key(&folder.join("audit.pub"), &signer.public_key().to_bytes(), 0o644)?;
-    let secret = Secret(key(&folder.join("hash.key"), &randomness.hashing, 0o600)?);
+    let secret = ArgumentHashKey(key(&folder.join("hash.key"), &randomness.hashing, 0o600)?);
     Ok((signer, secret))
 }
 
-/// The key that checkpoints of a folder are verified with.
-pub(crate) fn public_key(folder: &Path) -> Result<PublicKey, Fault> {
+/// The key that verifies the checkpoints of a folder.
+pub(crate) fn public_key(folder: &Path) -> Result<PublicKey, StoreError> {
     let secret = folder.join("audit.key");
     if secret.exists() {
         return Ok(Signer::new(&read(&secret)?).public_key());
@@ -45,14 +45,14 @@ pub(crate) fn public_key(folder: &Path) -> Result<PublicKey, Fault> {
     PublicKey::new(&read(&public)?).ok_or_else(|| no_key(&public))
 }
 
-/// Reads a key, or makes it. Several processes may try at once: the first one wins.
-fn key(path: &Path, fresh: &[u8; 32], mode: u32) -> Result<[u8; 32], Fault> {
+/// Reads a key or creates it. If several processes try at once, the first one wins.
+fn key(path: &Path, fresh: &[u8; 32], mode: u32) -> Result<[u8; 32], StoreError> {
     if path.exists() {
         return read(path);
     }
     let temporary = path.with_extension(format!("{}.new", std::process::id()));
     let write = || {
-        // Left behind by a process that ended too early. A link is taken away, not its target.
+        // Left over from a process that exited too early. A link is removed, not its target.
         match fs::remove_file(&temporary) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -62,22 +62,22 @@ fn key(path: &Path, fresh: &[u8; 32], mode: u32) -> Result<[u8; 32], Fault> {
         let mut file = options.custom_flags(NO_LINK).open(&temporary)?;
         writeln!(file, "{}", Hash(*fresh))?;
         file.sync_all()?;
-        // Unlike a rename, a link never replaces what another process made meanwhile.
+        // Unlike a rename, a hard link never replaces a file that another process has just created.
         match fs::hard_link(&temporary, path) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => Err(error),
             _ => fs::remove_file(&temporary),
         }
     };
-    write().map_err(|error| file_fault(path, &error))?;
+    write().map_err(|error| file_error(path, &error))?;
     read(path)
 }
 
-fn read(path: &Path) -> Result<[u8; 32], Fault> {
-    let text = fs::read_to_string(path).map_err(|error| file_fault(path, &error))?;
+fn read(path: &Path) -> Result<[u8; 32], StoreError> {
+    let text = fs::read_to_string(path).map_err(|error| file_error(path, &error))?;
     Hash::parse(text.trim_end()).map(|hash| hash.0).map_err(|_| no_key(path))
 }
 
-fn no_key(path: &Path) -> Fault {
-    let message = format!("`{}` holds no key: it must be 64 hex digits", path.display());
-    Fault::new(FaultKind::Corrupt, message)
+fn no_key(path: &Path) -> StoreError {
+    let message = format!("`{}` is not a valid key file: expected 64 hex digits", path.display());
+    StoreError::new(StoreErrorKind::Corrupt, message)
 }

@@ -1,18 +1,21 @@
-//! A store in SQLite: one file in the data folder, which several processes of one machine may open.
+//! A store in SQLite: one file in the data folder, which several processes on one machine may open.
 //!
-//! [`open()`] makes or opens a data folder and gives a [`toolgate_store::Engine`] over it;
-//! [`Audit`] reads and [`verify()`] checks the audit of a folder, with or without a running gateway.
+//! [`open()`] creates or opens a data folder and returns a [`toolgate_store::Engine`] for it.
+//! [`AuditReader`] reads and [`verify()`] verifies the audit of a folder, with or without a running
+//! gateway.
 //!
 //! Invariant: every write is one `BEGIN IMMEDIATE` that reads counters and the head of the chain
-//! from the database. Nothing that decides is remembered from one transaction to the next.
-//! Invariant: SQLite's own files are never opened or closed by hand, for closing one drops the
-//! locks of the whole process; the `-wal` file is, once, to sync it: SQLite never locks that one.
+//! from the database. Nothing that affects a decision is cached between transactions.
+//! Invariant: SQLite's own files are never opened or closed by hand, because closing one releases
+//! the locks of the whole process. The exception is the `-wal` file, which is opened once to sync
+//! it; SQLite never locks it.
 //!
 //! Start reading at [`open()`], then `write` (one transaction), `sync` (durability), `owner` (which
-//! processes live), `open_calls` (which calls have not ended). Statements are in `sql/`, the schema in `sql/migrations/`.
+//! processes are running), `open_calls` (which calls have not ended). Statements are in `sql/`, the
+//! schema in `sql/migrations/`.
 
 mod audit;
-mod fault;
+mod error;
 mod keys;
 mod open_calls;
 mod owner;
@@ -31,90 +34,94 @@ mod write;
 use std::{fmt, path::Path, sync::Arc};
 
 use jiff::Timestamp;
-use toolgate_audit::{PublicKey, Secret};
-use toolgate_store::{Due, Engine, Fault, Settings, Tell};
+use toolgate_audit::{ArgumentHashKey, PublicKey};
+use toolgate_store::{CheckpointSchedule, Engine, EngineSettings, OnCheckpoint, StoreError};
 
-pub use audit::Audit;
-pub use readonly::Outside;
+pub use audit::AuditReader;
+pub use readonly::ReadOnlyStore;
 pub use schema::VERSION as SCHEMA_VERSION;
 pub use sync::SyncFile;
 pub use verify::{public_key, verify, verify_by};
 
-/// How safe an intent is before its call is sent.
+/// How durable an intent is before its call is sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// It has reached the operating system: survives the end of the process, and is synced within
-    /// 100 ms. When that lags more than 5 s, nothing is admitted.
+    /// It has reached the operating system: it survives the end of the process and is synced within
+    /// 100 ms. If syncing lags more than 5 s, no call is admitted.
     #[default]
     Process,
-    /// It is on the disk: survives a power cut.
+    /// It is on the disk: it survives a power failure.
     Power,
 }
 
-/// Random bytes, from the caller.
+/// Random bytes provided by the caller.
 pub struct Randomness {
-    /// Names this process among those that share the folder; never used twice.
+    /// Identifies this process among those that share the folder; never reused.
     pub owner: u64,
-    /// The key that signs checkpoints, if the folder has none yet.
+    /// The key that signs checkpoints, if the folder does not have one yet.
     pub signing: [u8; 32],
-    /// The key of hashed arguments, if the folder has none yet.
+    /// The key that hashes arguments, if the folder does not have one yet.
     pub hashing: [u8; 32],
 }
 
-/// What a folder is opened with.
-pub struct Options {
-    /// How safe intents are.
+/// Options for opening a folder.
+pub struct OpenOptions {
+    /// How durable intents are.
     pub durability: Durability,
     /// Random bytes.
     pub randomness: Randomness,
     /// When checkpoints are signed.
-    pub due: Due,
-    /// Gets every checkpoint that is written.
-    pub on_checkpoint: Option<Box<Tell>>,
-    /// Makes sure of what was written to a file; tests put a slow or failing disk here.
+    pub due: CheckpointSchedule,
+    /// Receives every checkpoint after it is written.
+    pub on_checkpoint: Option<Box<OnCheckpoint>>,
+    /// Syncs a file; tests install a slow or failing disk here.
     pub sync: Arc<SyncFile>,
 }
 
 /// An open data folder.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedFolder {
     /// The store.
     pub store: Engine,
-    /// The key of hashed arguments.
-    pub secret: Secret,
-    /// The key that checkpoints are verified with.
+    /// The key that hashes arguments.
+    pub secret: ArgumentHashKey,
+    /// The key that verifies checkpoints.
     pub public_key: PublicKey,
 }
 
-/// Opens a data folder, and makes it if there is none. Before it returns, calls that a dead
-/// process left open have their `unknown` row; calls of living processes are left alone.
-pub fn open(folder: &Path, options: Options, now: Timestamp) -> Result<Opened, Fault> {
-    let Options { durability, randomness, due, on_checkpoint, sync } = options;
+/// Opens a data folder; creates it if it does not exist. Before it returns, calls left open by an
+/// exited process have their `unknown` row; calls of running processes are not changed.
+pub fn open(
+    folder: &Path,
+    options: OpenOptions,
+    now: Timestamp,
+) -> Result<OpenedFolder, StoreError> {
+    let OpenOptions { durability, randomness, due, on_checkpoint, sync } = options;
     keys::make_folder(folder)?;
     let (signer, secret) = keys::read_or_make(folder, &randomness)?;
     let public_key = signer.public_key();
-    let backend = write::Sqlite::open(folder, durability, randomness.owner, sync)?;
-    let settings = Settings { signer: Some(signer), due, on_checkpoint };
+    let backend = write::SqliteBackend::open(folder, durability, randomness.owner, sync)?;
+    let settings = EngineSettings { signer: Some(signer), due, on_checkpoint };
     let store = Engine::start(backend, settings, now)?;
-    Ok(Opened { store, secret, public_key })
+    Ok(OpenedFolder { store, secret, public_key })
 }
 
-impl Options {
-    /// The usual options.
+impl OpenOptions {
+    /// Default options.
     pub fn new(durability: Durability, randomness: Randomness) -> Self {
         Self {
             durability,
             randomness,
-            due: Due::default(),
+            due: CheckpointSchedule::default(),
             on_checkpoint: None,
             sync: Arc::new(sync::fdatasync),
         }
     }
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for OpenOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options").field("durability", &self.durability).finish_non_exhaustive()
+        f.debug_struct("OpenOptions").field("durability", &self.durability).finish_non_exhaustive()
     }
 }
 

@@ -1,8 +1,8 @@
-//! Which processes live.
+//! Detects which processes are running.
 //!
-//! Each process that opens the folder holds a lock on a file of its own, `owners/ID.lock`, for as
-//! long as it lives; the system lets go of it however the process ends. Whoever can take the lock
-//! of another knows that it is dead.
+//! Each process that opens the folder holds a lock on its own file, `owners/ID.lock`; the operating
+//! system releases it when the process ends, for any reason. If a process can take the lock of
+//! another, the other one has exited.
 
 use std::{
     fs::{self, File},
@@ -11,14 +11,14 @@ use std::{
 };
 
 use rustix::fs::{FlockOperation, flock};
-use toolgate_store::Fault;
+use toolgate_store::StoreError;
 
-use crate::fault::file_fault;
+use crate::error::file_error;
 
-/// This process, as others see it.
+/// This process, as other processes identify it.
 #[derive(Debug)]
 pub(crate) struct Owner {
-    /// As it stands in the table `open`.
+    /// Its id in the table `open`.
     pub(crate) id: i64,
     folder: PathBuf,
     path: PathBuf,
@@ -27,8 +27,8 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    /// Takes this process's lock, and clears away what dead ones left.
-    pub(crate) fn new(folder: &Path, id: u64) -> Result<Self, Fault> {
+    /// Takes the lock of this process, and removes the files of exited ones.
+    pub(crate) fn new(folder: &Path, id: u64) -> Result<Self, StoreError> {
         let folder = folder.join("owners");
         let id = id.cast_signed();
         let path = path(&folder, id);
@@ -40,7 +40,7 @@ impl Owner {
                 let no_link = rustix::fs::OFlags::NOFOLLOW.bits().cast_signed();
                 let file = options.custom_flags(no_link).open(&path)?;
                 flock(&file, FlockOperation::LockExclusive)?;
-                // Somebody who took us for dead may have removed the file in between.
+                // A process that considered this one exited may have removed the file in between.
                 let same = fs::metadata(&path)
                     .is_ok_and(|found| file.metadata().is_ok_and(|mine| mine.ino() == found.ino()));
                 if same {
@@ -48,13 +48,13 @@ impl Owner {
                 }
             }
         };
-        let lock = lock().map_err(|error: std::io::Error| file_fault(&path, &error))?;
+        let lock = lock().map_err(|error: std::io::Error| file_error(&path, &error))?;
         let owner = Self { id, folder, path, _lock: lock };
         owner.clear();
         Ok(owner)
     }
 
-    /// Whether another process is dead.
+    /// Whether another process has exited.
     pub(crate) fn is_dead(&self, other: i64) -> bool {
         other != self.id && is_free(&path(&self.folder, other))
     }
@@ -64,7 +64,7 @@ impl Owner {
         for file in files.flatten() {
             let path = file.path();
             if path != self.path && is_free(&path) {
-                // It is only a leftover; the next start tries again.
+                // If it cannot be removed, the next start tries again.
                 drop(fs::remove_file(&path));
             }
         }
@@ -77,8 +77,8 @@ impl Drop for Owner {
     }
 }
 
-/// A file that is gone, or whose lock can be had, belongs to no living process. If that cannot be
-/// told, it does.
+/// A missing file, or one whose lock is free, belongs to no running process. If that cannot be
+/// determined, the process is assumed to run.
 fn is_free(path: &Path) -> bool {
     match File::open(path) {
         Ok(file) => flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok(),

@@ -1,55 +1,55 @@
-//! A data folder seen from outside: what people set up, and what has been used.
+//! Reads the setup and the counters of a data folder without opening a store.
 //!
-//! Invariant: the connection is read-only; nothing is written and no process is kept waiting.
+//! Invariant: the connection is read-only; it writes nothing and blocks no process.
 
 use std::{fmt, path::Path};
 
 use jiff::Timestamp;
 use toolgate_policy::Usage;
-use toolgate_store::{Fault, Kept, Snapshot, backend::Reader as _};
+use toolgate_store::{Document, Snapshot, StoreError, backend::BackendReader as _};
 
-use crate::{read::Reading, schema};
+use crate::{read::SqliteReader, schema};
 
-/// A data folder, for reading.
-pub struct Outside(Reading);
+/// A data folder, read-only.
+pub struct ReadOnlyStore(SqliteReader);
 
-impl Outside {
-    /// Opens a folder; `None` if nothing was ever kept in it.
-    pub fn open(folder: &Path) -> Result<Option<Self>, Fault> {
+impl ReadOnlyStore {
+    /// Opens a folder; `None` if it has no database.
+    pub fn open(folder: &Path) -> Result<Option<Self>, StoreError> {
         if !schema::file(folder).exists() {
             return Ok(None);
         }
-        Ok(Some(Self(Reading(schema::open_outside(folder)?))))
+        Ok(Some(Self(SqliteReader(schema::open_read_only(folder)?))))
     }
 
     /// See [`toolgate_store::Store::snapshot`].
-    pub fn snapshot(&mut self) -> Result<Snapshot, Fault> {
+    pub fn snapshot(&mut self) -> Result<Snapshot, StoreError> {
         self.0.snapshot()
     }
 
-    /// See [`toolgate_store::Store::kept`].
-    pub fn kept(&mut self, space: &str) -> Result<Vec<Kept>, Fault> {
-        self.0.kept(space)
+    /// See [`toolgate_store::Store::documents`].
+    pub fn documents(&mut self, space: &str) -> Result<Vec<Document>, StoreError> {
+        self.0.documents(space)
     }
 
-    /// The latest time that anything was counted at.
-    pub fn mark(&mut self) -> Result<Timestamp, Fault> {
+    /// The high-water mark of the clock.
+    pub fn mark(&mut self) -> Result<Timestamp, StoreError> {
         self.0.mark()
     }
 
-    /// See [`toolgate_store::Store::look`].
-    pub fn look<T>(
+    /// See [`toolgate_store::Store::read_usage`].
+    pub fn read_usage<T>(
         &mut self,
         now: Timestamp,
-        look: impl FnOnce(&dyn Usage, Timestamp) -> T,
-    ) -> Result<T, Fault> {
+        read: impl FnOnce(&dyn Usage, Timestamp) -> T,
+    ) -> Result<T, StoreError> {
         let now = now.max(self.0.mark()?);
-        Ok(look(&self.0, now))
+        Ok(read(&self.0, now))
     }
 }
 
-impl fmt::Debug for Outside {
+impl fmt::Debug for ReadOnlyStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Outside")
+        f.write_str("ReadOnlyStore")
     }
 }

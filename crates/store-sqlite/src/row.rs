@@ -1,18 +1,18 @@
-//! Rows of the audit as columns, there and back.
+//! Converts audit rows to columns and back.
 //!
-//! Invariant: reading is strict. A column that holds anything but what we would have written makes
+//! Invariant: reading is strict. A column with a value that toolgate would not have written makes
 //! the row undecodable, so that no edit can hide behind a lenient conversion.
 
 use std::sync::Arc;
 
 use rusqlite::{CachedStatement, Row as Columns, ToSql, types::ValueRef};
 use toolgate_audit::{
-    CallId, Decision, Draft, Effect, Hash, Head, Kind, Outcome, Row, Undecodable, VERSION,
+    CallId, ChainHead, Decision, Draft, Effect, Hash, Outcome, Row, RowKind, Undecodable, VERSION,
 };
-use toolgate_store::Fault;
+use toolgate_store::StoreError;
 
 use crate::{
-    fault::damaged,
+    error::damaged,
     time::{micros, timestamp},
 };
 
@@ -20,7 +20,7 @@ use crate::{
 pub(crate) fn append(statement: &mut CachedStatement<'_>, row: &Row) -> rusqlite::Result<()> {
     let d = &row.draft;
     let blob = |hash: &Option<Hash>| hash.map(|hash| hash.0);
-    let mut bind = Binding { statement, last: 0 };
+    let mut bind = ColumnBinder { statement, last: 0 };
     bind.next(Some(number(row.seq)))?;
     bind.next(Some(number(VERSION)))?;
     bind.next(Some(micros(d.time)))?;
@@ -58,28 +58,28 @@ pub(crate) fn append(statement: &mut CachedStatement<'_>, row: &Row) -> rusqlite
     statement.raw_execute().map(drop)
 }
 
-/// Binds values in their order. Half of a row is absent: nothing is bound for that, and a statement
-/// of the cache comes without bindings.
-struct Binding<'a, 'c> {
+/// Binds values in order. Half of a row is absent: absent values are not bound, because a cached
+/// statement starts without bindings.
+struct ColumnBinder<'a, 'c> {
     statement: &'a mut CachedStatement<'c>,
     last: usize,
 }
 
-impl Binding<'_, '_> {
+impl ColumnBinder<'_, '_> {
     fn next(&mut self, value: Option<impl ToSql>) -> rusqlite::Result<()> {
         self.last += 1;
         value.map_or(Ok(()), |value| self.statement.raw_bind_parameter(self.last, value))
     }
 }
 
-/// The columns `seq` and `hash` as they are, and the rest if it can be decoded.
+/// The columns `seq` and `hash` as stored, and the other columns if they can be decoded.
 pub(crate) struct Stored {
     pub(crate) seq: i64,
     pub(crate) hash: Vec<u8>,
     pub(crate) draft: Result<Draft, Undecodable>,
 }
 
-/// Reads what a `rows_…` statement gives.
+/// Reads the columns of a `rows_…` statement.
 pub(crate) fn stored(columns: &Columns<'_>) -> Stored {
     let seq = match columns.get_ref(0) {
         Ok(ValueRef::Integer(seq)) => seq,
@@ -89,7 +89,7 @@ pub(crate) fn stored(columns: &Columns<'_>) -> Stored {
         Ok(ValueRef::Blob(hash)) => hash.to_vec(),
         _ => Vec::new(),
     };
-    Stored { seq, hash, draft: Reading { columns, next: 1 }.draft() }
+    Stored { seq, hash, draft: ColumnReader { columns, next: 1 }.draft() }
 }
 
 impl Stored {
@@ -100,20 +100,20 @@ impl Stored {
     }
 }
 
-/// Reads columns in their order.
-struct Reading<'a> {
+/// Reads columns in order.
+struct ColumnReader<'a> {
     columns: &'a Columns<'a>,
     next: usize,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> ColumnReader<'a> {
     fn draft(mut self) -> Result<Draft, Undecodable> {
         if self.number()? != Some(VERSION) {
             return Err(Undecodable);
         }
         let ValueRef::Integer(time) = self.value()? else { return Err(Undecodable) };
         let time = timestamp(time).ok_or(Undecodable)?;
-        let kind = self.word(|word| Kind::parse(word).ok())?.ok_or(Undecodable)?;
+        let kind = self.word(|word| RowKind::parse(word).ok())?.ok_or(Undecodable)?;
         Ok(Draft {
             call_id: self.bytes()?.map(CallId),
             method: self.text()?,
@@ -186,14 +186,14 @@ impl<'a> Reading<'a> {
     }
 }
 
-/// SQLite's integers are signed; ours never come near the end.
+/// SQLite's integers are signed; sequence numbers never get near the maximum.
 pub(crate) fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The head of a chain, from what is stored.
-pub(crate) fn to_head(seq: i64, hash: &[u8]) -> Result<Head, Fault> {
+/// The head of a chain, from stored columns.
+pub(crate) fn to_head(seq: i64, hash: &[u8]) -> Result<ChainHead, StoreError> {
     let seq = u64::try_from(seq).map_err(|_| damaged("audit.seq"))?;
     let hash = Hash(hash.try_into().map_err(|_| damaged("audit.hash"))?);
-    Ok(Head { seq, hash })
+    Ok(ChainHead { seq, hash })
 }

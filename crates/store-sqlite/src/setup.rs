@@ -1,4 +1,4 @@
-//! What people set up, in tables of their own.
+//! Stores what people set up.
 
 use std::sync::Arc;
 
@@ -6,43 +6,44 @@ use jiff::Timestamp;
 use rusqlite::{Connection, Row};
 use toolgate_audit::Hash;
 use toolgate_store::{
-    Change, Fault, Freeze, Frozen, Grant, Kept, Person, PolicyVersion, Snapshot, backend::Changed,
+    Change, Document, Freeze, FreezeTarget, PolicyVersion, Snapshot, StoreError, StoredGrant,
+    StoredPerson, backend::ChangeOutcome,
 };
 
 use crate::{
-    fault::{OrFault as _, damaged},
+    error::{OrStoreError as _, damaged},
     sql::{self, execute},
     time::{micros, timestamp},
 };
 
-/// Makes a change, or says why not.
+/// Applies a change, or returns why not.
 pub(crate) fn change(
     connection: &Connection,
     change: &Change,
     now: Timestamp,
-) -> Result<Changed, Fault> {
+) -> Result<ChangeOutcome, StoreError> {
     let now = micros(now);
     let (changed, name) = match change {
-        Change::AcceptClock => return accept_clock(connection, now).map(|()| Changed::Made),
-        Change::Rewrite { space, keep, forget } => {
+        Change::AcceptClock => return accept_clock(connection, now).map(|()| ChangeOutcome::Made),
+        Change::ReplaceDocuments { space, keep, forget } => {
             for key in forget {
                 execute(connection, sql::KEPT_FORGET, &[space, key])?;
             }
             for (key, json) in keep {
                 execute(connection, sql::KEPT_PUT, &[space, key, json])?;
             }
-            return Ok(Changed::Made);
+            return Ok(ChangeOutcome::Made);
         }
         Change::PutGrant(grant) => {
             if is_taken(connection, sql::GRANT_TAKEN, &grant.label, &grant.id)? {
-                return Ok(Changed::NameTaken(grant.label.to_string()));
+                return Ok(ChangeOutcome::NameTaken(grant.label.to_string()));
             }
             (put_grant(connection, grant)?, &grant.id)
         }
         Change::RevokeGrant(id) => (execute(connection, sql::GRANT_REVOKE, &[id, &now])?, id),
         Change::PutPerson(person) => {
             if is_taken(connection, sql::PERSON_TAKEN, &person.name, &person.id)? {
-                return Ok(Changed::NameTaken(person.name.to_string()));
+                return Ok(ChangeOutcome::NameTaken(person.name.to_string()));
             }
             (put_person(connection, person)?, &person.id)
         }
@@ -53,36 +54,39 @@ pub(crate) fn change(
         Change::RemovePolicy(name) => (execute(connection, sql::POLICY_REMOVE, &[name])?, name),
         Change::Freeze(freeze) => {
             let (kind, name) = match &freeze.what {
-                Frozen::All => ("all", None),
-                Frozen::Grant(name) => ("grant", Some(name)),
-                Frozen::Server(name) => ("server", Some(name)),
-                Frozen::Session(id) => ("session", Some(id)),
+                FreezeTarget::All => ("all", None),
+                FreezeTarget::Grant(name) => ("grant", Some(name)),
+                FreezeTarget::Server(name) => ("server", Some(name)),
+                FreezeTarget::Session(id) => ("session", Some(id)),
             };
             let created = micros(freeze.created);
             let put = execute(connection, sql::FREEZE_PUT, &[&freeze.id, &kind, &name, &created]);
             (put?, &freeze.id)
         }
         Change::Unfreeze(id) => (execute(connection, sql::FREEZE_END, &[id])?, id),
-        Change::Keep(Kept { space, key, json }) => {
+        Change::PutDocument(Document { space, key, json }) => {
             (execute(connection, sql::KEPT_PUT, &[space, key, json])?, key)
         }
-        Change::Forget(space, key) => (execute(connection, sql::KEPT_FORGET, &[space, key])?, key),
+        Change::RemoveDocument(space, key) => {
+            (execute(connection, sql::KEPT_FORGET, &[space, key])?, key)
+        }
     };
-    Ok(if changed == 0 { Changed::Unknown(name.to_string()) } else { Changed::Made })
+    Ok(if changed == 0 { ChangeOutcome::Unknown(name.to_string()) } else { ChangeOutcome::Made })
 }
 
-/// Moves every window from the mark to `now`. The statements share one number, which is ours.
-fn accept_clock(connection: &Connection, now: i64) -> Result<(), Fault> {
-    connection.execute_batch(&sql::REBASE.replace(":now", &format!("({now})"))).or_fault()
+/// Moves every window from the high-water mark to `now`. The statements share one parameter, which
+/// is trusted.
+fn accept_clock(connection: &Connection, now: i64) -> Result<(), StoreError> {
+    connection.execute_batch(&sql::REBASE.replace(":now", &format!("({now})"))).or_store_error()
 }
 
-fn is_taken(connection: &Connection, sql: &str, name: &str, id: &str) -> Result<bool, Fault> {
-    let mut statement = connection.prepare_cached(sql).or_fault()?;
-    let others: i64 = statement.query_row([name, id], |row| row.get(0)).or_fault()?;
+fn is_taken(connection: &Connection, sql: &str, name: &str, id: &str) -> Result<bool, StoreError> {
+    let mut statement = connection.prepare_cached(sql).or_store_error()?;
+    let others: i64 = statement.query_row([name, id], |row| row.get(0)).or_store_error()?;
     Ok(others > 0)
 }
 
-fn put_grant(connection: &Connection, grant: &Grant) -> Result<usize, Fault> {
+fn put_grant(connection: &Connection, grant: &StoredGrant) -> Result<usize, StoreError> {
     let servers = grant.servers.as_deref().map(list).transpose()?;
     let values: [&dyn rusqlite::ToSql; 12] = [
         &grant.id,
@@ -101,7 +105,7 @@ fn put_grant(connection: &Connection, grant: &Grant) -> Result<usize, Fault> {
     execute(connection, sql::GRANT_PUT, &values)
 }
 
-fn put_person(connection: &Connection, person: &Person) -> Result<usize, Fault> {
+fn put_person(connection: &Connection, person: &StoredPerson) -> Result<usize, StoreError> {
     let values: [&dyn rusqlite::ToSql; 8] = [
         &person.id,
         &person.name,
@@ -115,9 +119,10 @@ fn put_person(connection: &Connection, person: &Person) -> Result<usize, Fault> 
     execute(connection, sql::PERSON_PUT, &values)
 }
 
-/// Everything, within one transaction of the caller.
-pub(crate) fn snapshot(connection: &Connection) -> Result<Snapshot, Fault> {
-    let generation: i64 = connection.query_row(sql::STATE, [], |row| row.get(1)).or_fault()?;
+/// Reads everything within one transaction of the caller.
+pub(crate) fn snapshot(connection: &Connection) -> Result<Snapshot, StoreError> {
+    let generation: i64 =
+        connection.query_row(sql::STATE, [], |row| row.get(1)).or_store_error()?;
     Ok(Snapshot {
         generation: u64::try_from(generation).unwrap_or_default(),
         grants: all(connection, sql::GRANT_ALL, &[], grant)?,
@@ -127,10 +132,10 @@ pub(crate) fn snapshot(connection: &Connection) -> Result<Snapshot, Fault> {
     })
 }
 
-/// What is kept in a space.
-pub(crate) fn kept(connection: &Connection, space: &str) -> Result<Vec<Kept>, Fault> {
+/// The documents of a space.
+pub(crate) fn documents(connection: &Connection, space: &str) -> Result<Vec<Document>, StoreError> {
     all(connection, sql::KEPT_ALL, &[&space], |row| {
-        Some(Kept { space: text(row, 0)?, key: text(row, 1)?, json: text(row, 2)? })
+        Some(Document { space: text(row, 0)?, key: text(row, 1)?, json: text(row, 2)? })
     })
 }
 
@@ -139,23 +144,23 @@ fn all<T>(
     sql: &str,
     values: &[&dyn rusqlite::ToSql],
     read: impl Fn(&Row<'_>) -> Option<T>,
-) -> Result<Vec<T>, Fault> {
-    let mut statement = connection.prepare_cached(sql).or_fault()?;
-    let mut rows = statement.query(values).or_fault()?;
+) -> Result<Vec<T>, StoreError> {
+    let mut statement = connection.prepare_cached(sql).or_store_error()?;
+    let mut rows = statement.query(values).or_store_error()?;
     let mut list = Vec::new();
-    while let Some(row) = rows.next().or_fault()? {
+    while let Some(row) = rows.next().or_store_error()? {
         list.push(read(row).ok_or_else(|| damaged("settings"))?);
     }
     Ok(list)
 }
 
-fn grant(row: &Row<'_>) -> Option<Grant> {
+fn grant(row: &Row<'_>) -> Option<StoredGrant> {
     let servers: Option<String> = row.get(5).ok()?;
     let servers = match servers {
         Some(servers) => Some(serde_json::from_str(&servers).ok()?),
         None => None,
     };
-    Some(Grant {
+    Some(StoredGrant {
         id: text(row, 0)?,
         label: text(row, 1)?,
         token: Hash(row.get(2).ok()?),
@@ -171,8 +176,8 @@ fn grant(row: &Row<'_>) -> Option<Grant> {
     })
 }
 
-fn person(row: &Row<'_>) -> Option<Person> {
-    Some(Person {
+fn person(row: &Row<'_>) -> Option<StoredPerson> {
+    Some(StoredPerson {
         id: text(row, 0)?,
         name: text(row, 1)?,
         token: Hash(row.get(2).ok()?),
@@ -197,10 +202,10 @@ fn freeze(row: &Row<'_>) -> Option<Freeze> {
     let kind: String = row.get(1).ok()?;
     let name: Option<Arc<str>> = row.get(2).ok()?;
     let what = match (kind.as_str(), name) {
-        ("all", None) => Frozen::All,
-        ("grant", Some(name)) => Frozen::Grant(name),
-        ("server", Some(name)) => Frozen::Server(name),
-        ("session", Some(id)) => Frozen::Session(id),
+        ("all", None) => FreezeTarget::All,
+        ("grant", Some(name)) => FreezeTarget::Grant(name),
+        ("server", Some(name)) => FreezeTarget::Server(name),
+        ("session", Some(id)) => FreezeTarget::Session(id),
         _ => return None,
     };
     Some(Freeze { id: text(row, 0)?, what, created: timestamp(row.get(3).ok()?)? })
@@ -214,8 +219,8 @@ fn words(row: &Row<'_>, place: usize) -> Option<Vec<String>> {
     serde_json::from_str(&row.get::<_, String>(place).ok()?).ok()
 }
 
-/// An absent time is fine, one that is none is not.
-#[expect(clippy::option_option, reason = "absent, and not readable, are two things")]
+/// An absent time is valid; an undecodable one is not.
+#[expect(clippy::option_option, reason = "absent and undecodable are different")]
 fn time(row: &Row<'_>, place: usize) -> Option<Option<Timestamp>> {
     match row.get::<_, Option<i64>>(place).ok()? {
         None => Some(None),
@@ -223,7 +228,7 @@ fn time(row: &Row<'_>, place: usize) -> Option<Option<Timestamp>> {
     }
 }
 
-/// A list of words as it is kept.
-pub(crate) fn list(words: &[String]) -> Result<String, Fault> {
+/// A list of strings as stored.
+pub(crate) fn list(words: &[String]) -> Result<String, StoreError> {
     serde_json::to_string(words).map_err(|_| damaged("list"))
 }

@@ -1,9 +1,9 @@
-//! The statements, one file each.
+//! The SQL statements, one file each.
 
 use rusqlite::{Connection, ToSql};
-use toolgate_store::Fault;
+use toolgate_store::StoreError;
 
-use crate::fault::OrFault as _;
+use crate::error::OrStoreError as _;
 
 pub(crate) const APPEND: &str = include_str!("../sql/append.sql");
 pub(crate) const BEGIN: &str = include_str!("../sql/begin.sql");
@@ -77,12 +77,15 @@ pub(crate) const SPAN_PRUNE: &str = include_str!("../sql/span_prune.sql");
 pub(crate) const STATE: &str = include_str!("../sql/state.sql");
 pub(crate) const STORY_ADD: &str = include_str!("../sql/story_add.sql");
 pub(crate) const STORY_TOLD: &str = include_str!("../sql/story_told.sql");
+pub(crate) const TASK_ADD: &str = include_str!("../sql/task_add.sql");
+pub(crate) const TASK_CALLS: &str = include_str!("../sql/task_calls.sql");
+pub(crate) const TASK_END: &str = include_str!("../sql/task_end.sql");
 
-/// Runs a statement and says how many rows it changed.
+/// Runs a statement; returns the number of changed rows.
 pub(crate) fn execute(
     connection: &Connection,
     sql: &str,
     values: &[&dyn ToSql],
-) -> Result<usize, Fault> {
-    connection.prepare_cached(sql).or_fault()?.execute(values).or_fault()
+) -> Result<usize, StoreError> {
+    connection.prepare_cached(sql).or_store_error()?.execute(values).or_store_error()
 }

@@ -1,7 +1,7 @@
-//! Durability `process`: a thread of its own syncs the log every 100 ms, so that no call waits for
-//! the disk and no power cut takes more than that.
+//! Durability `process`: a background thread syncs the WAL every 100 ms, so that no call waits for
+//! the disk and a power failure loses at most that much.
 //!
-//! It also writes the log back into the database, which would hold up the writer.
+//! The thread also checkpoints the WAL, which would otherwise block the writer.
 
 use std::{
     fs::File,
@@ -14,42 +14,42 @@ use std::{
 
 use parking_lot::{Condvar, Mutex};
 use rusqlite::Connection;
-use toolgate_store::{Fault, FaultKind};
+use toolgate_store::{StoreError, StoreErrorKind};
 
 use crate::{Durability, schema};
 
 const EVERY: Duration = Duration::from_millis(100);
-/// When syncing lags more than this, nothing is admitted.
+/// If syncing lags more than this, no call is admitted.
 const MAX_LAG: Duration = Duration::from_secs(5);
-/// The log is written back when it is longer than this.
+/// The WAL is checkpointed when it is longer than this.
 const LONG: u64 = 4 << 20;
 
-/// Makes sure of what was written to a file.
+/// Syncs a file to the disk.
 pub type SyncFile = dyn Fn(&File) -> io::Result<()> + Send + Sync;
 
-/// What the disk is asked to do.
+/// The default: `fdatasync`.
 pub(crate) fn fdatasync(file: &File) -> io::Result<()> {
     file.sync_data()
 }
 
-/// What the writer and the thread tell each other.
+/// State shared by the writer and the thread.
 #[derive(Debug, Default)]
-pub(crate) struct Watch {
+pub(crate) struct SyncMonitor {
     state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Since when something waits to be synced.
+    /// Since when unsynced data waits.
     waiting: Option<Instant>,
-    /// Since when what is being synced now has waited.
+    /// Since when the data being synced has waited.
     syncing: Option<Instant>,
     ended: bool,
 }
 
-impl Watch {
-    /// Something was written.
+impl SyncMonitor {
+    /// Reports that data was written.
     pub(crate) fn written(&self) {
         let mut state = self.state.lock();
         if state.waiting.is_none() {
@@ -58,15 +58,15 @@ impl Watch {
         }
     }
 
-    /// Refuses when syncing lags.
-    pub(crate) fn may_admit(&self) -> Result<(), Fault> {
+    /// Fails if syncing lags.
+    pub(crate) fn may_admit(&self) -> Result<(), StoreError> {
         let state = self.state.lock();
-        // What is being synced has waited longer than what waits.
+        // Data being synced has waited longer than data that waits.
         let oldest = state.syncing.or(state.waiting);
         match oldest.map(|since| since.elapsed()) {
             Some(lag) if lag > MAX_LAG => {
-                let message = format!("what was written is not synced for {} s", lag.as_secs());
-                Err(Fault::new(FaultKind::Lagging, message))
+                let message = format!("data has not been synced for {} s", lag.as_secs());
+                Err(StoreError::new(StoreErrorKind::Lagging, message))
             }
             _ => Ok(()),
         }
@@ -78,7 +78,7 @@ impl Watch {
         self.changed.notify_one();
     }
 
-    /// Waits until something was written, then a little for more. `false` at the end.
+    /// Waits for a write, then a little longer for more. `false` when the thread must end.
     fn wait(&self) -> bool {
         let mut state = self.state.lock();
         while state.waiting.is_none() && !state.ended {
@@ -95,29 +95,29 @@ impl Watch {
         let mut state = self.state.lock();
         let since = state.syncing.take();
         if result.is_err() {
-            // It counts as unsynced from the beginning, until a sync succeeds.
+            // The data stays unsynced since the first write, until a sync succeeds.
             state.waiting = since;
         }
     }
 }
 
-/// The thread.
+/// The sync thread.
 pub(crate) struct Syncer {
     pub(crate) folder: PathBuf,
     pub(crate) durability: Durability,
-    pub(crate) watch: Arc<Watch>,
+    pub(crate) watch: Arc<SyncMonitor>,
     pub(crate) sync: Arc<SyncFile>,
 }
 
 impl Syncer {
-    pub(crate) fn start(self) -> Result<JoinHandle<()>, Fault> {
+    pub(crate) fn start(self) -> Result<JoinHandle<()>, StoreError> {
         let spawned = thread::Builder::new().name("store-syncer".to_owned()).spawn(|| self.run());
-        spawned.map_err(|error| Fault::new(FaultKind::Internal, error.to_string()))
+        spawned.map_err(|error| StoreError::new(StoreErrorKind::Internal, error.to_string()))
     }
 
     fn run(self) {
         let mut log: Option<File> = None;
-        let mut sweeper: Option<Connection> = None;
+        let mut checkpointer: Option<Connection> = None;
         loop {
             let goes_on = self.watch.wait();
             let result = self.sync_log(&mut log);
@@ -127,7 +127,7 @@ impl Syncer {
             }
             let length = log.as_ref().and_then(|log| log.metadata().ok());
             if length.is_some_and(|log| log.len() > LONG) {
-                self.write_back(&mut sweeper);
+                self.write_back(&mut checkpointer);
             }
         }
     }
@@ -143,15 +143,15 @@ impl Syncer {
         }
     }
 
-    /// Without waiting for anybody. If it fails, the writer does it in the end.
-    fn write_back(&self, sweeper: &mut Option<Connection>) {
-        if sweeper.is_none() {
-            *sweeper = schema::open_sweeper(&self.folder).ok();
+    /// Never blocks. If it fails, the writer eventually does it.
+    fn write_back(&self, checkpointer: &mut Option<Connection>) {
+        if checkpointer.is_none() {
+            *checkpointer = schema::open_checkpointer(&self.folder).ok();
         }
-        if let Some(connection) = sweeper {
+        if let Some(connection) = checkpointer {
             let done = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
             if done.is_err() {
-                *sweeper = None;
+                *checkpointer = None;
             }
         }
     }

@@ -14,80 +14,83 @@ use std::{
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, ToSql, params};
-use toolgate_audit::{CallId, Checkpoint, Draft, Head, Kind, Row};
+use toolgate_audit::{CallId, ChainHead, Checkpoint, Draft, Row, RowKind};
 use toolgate_policy::{
     Amount, Claim, Ended, Ownership, Period, Reservation, Take, Taken, Unavailable, Usage, Yielded,
 };
 use toolgate_store::{
-    Backend, Change, Fault, FaultKind,
-    backend::{Abandoned, Changed, GiveBack, Reader, State, Transaction, Work},
-    failpoint::{Point, reach},
+    Backend, Change, StoreError, StoreErrorKind,
+    backend::{
+        AbandonedCall, BackendReader, BackendState, ChangeOutcome, Refund, Transaction,
+        TransactionBody,
+    },
+    failpoint::{Failpoint, reach},
 };
 
 use crate::{
     Durability, SyncFile,
-    fault::{OrFault as _, damaged},
-    open_calls::Marks,
+    error::{OrStoreError as _, damaged},
+    open_calls::OpenCallMarks,
     owner::Owner,
-    read::Reading,
+    read::SqliteReader,
     row::{self, number, to_head},
     schema, setup,
     sql::{self, execute},
-    sync::{Syncer, Watch},
+    sync::{SyncMonitor, Syncer},
     time::{mark, micros, timestamp},
-    usage::{Used, used_of},
+    usage::{SqliteUsage, used_of},
 };
 
 use counters::{Receipt, Stored};
 
 /// At most so many abandoned calls are ended in one transaction.
-const ABANDONED: i64 = 1_000;
+pub(crate) const ABANDONED: i64 = 1_000;
 /// So many rows are told to `story` at once.
 const STORY: u64 = 256;
 
-/// A database that is written to.
-pub(crate) struct Sqlite {
+/// A database opened for writing.
+pub(crate) struct SqliteBackend {
     folder: PathBuf,
     durability: Durability,
-    /// Absent after a failure that a new connection may mend.
+    /// `None` after a failure that a new connection may fix.
     connection: Option<Connection>,
     owner: Owner,
-    watch: Arc<Watch>,
+    watch: Arc<SyncMonitor>,
     syncer: Option<JoinHandle<()>>,
-    /// What this process's open calls took, to give it back.
+    /// What the open calls of this process took, for refunds.
     receipts: HashMap<CallId, Receipt>,
-    marks: Marks,
+    marks: OpenCallMarks,
 }
 
-impl Sqlite {
+impl SqliteBackend {
     pub(crate) fn open(
         folder: &Path,
         durability: Durability,
         owner: u64,
         sync: Arc<SyncFile>,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, StoreError> {
         let owner = Owner::new(folder, owner)?;
         let connection = Some(schema::open(folder, durability)?);
-        let watch = Arc::new(Watch::default());
+        let watch = Arc::new(SyncMonitor::default());
         let folder = folder.to_owned();
         let thread = (folder.clone(), Arc::clone(&watch));
         let syncer = Syncer { folder: thread.0, durability, watch: thread.1, sync }.start()?;
-        let (syncer, receipts, marks) = (Some(syncer), HashMap::new(), Marks::default());
+        let (syncer, receipts, marks) = (Some(syncer), HashMap::new(), OpenCallMarks::default());
         Ok(Self { folder, durability, connection, owner, watch, syncer, receipts, marks })
     }
 
-    fn connection(&mut self) -> Result<&Connection, Fault> {
+    fn connection(&mut self) -> Result<&Connection, StoreError> {
         if self.connection.is_none() {
             self.connection = Some(schema::open(&self.folder, self.durability)?);
         }
         self.connection.as_ref().ok_or_else(|| damaged("database"))
     }
 
-    fn run(&mut self, work: &mut Work<'_>) -> Result<(), Fault> {
+    fn run(&mut self, work: &mut TransactionBody<'_>) -> Result<(), StoreError> {
         self.connection()?;
         let connection = self.connection.as_ref().ok_or_else(|| damaged("database"))?;
         execute(connection, "BEGIN IMMEDIATE", &[])?;
-        let mut transaction = Writing {
+        let mut transaction = SqliteTransaction {
             connection,
             owner: &self.owner,
             watch: &self.watch,
@@ -104,10 +107,10 @@ impl Sqlite {
         };
         work(&mut transaction)?;
         transaction.tell()?;
-        let Writing { opened, settled, noted, marks, wrote, .. } = transaction;
-        reach(Point::BeforeCommit);
+        let SqliteTransaction { opened, settled, noted, marks, wrote, .. } = transaction;
+        reach(Failpoint::BeforeCommit);
         execute(connection, "COMMIT", &[])?;
-        reach(Point::AfterCommit);
+        reach(Failpoint::AfterCommit);
         if wrote {
             self.watch.written();
         }
@@ -125,15 +128,15 @@ impl Sqlite {
     }
 }
 
-impl Backend for Sqlite {
-    fn transact(&mut self, work: &mut Work<'_>) -> Result<(), Fault> {
+impl Backend for SqliteBackend {
+    fn transact(&mut self, work: &mut TransactionBody<'_>) -> Result<(), StoreError> {
         let result = self.run(work);
         if let Err(fault) = &result {
             let connection = self.connection.take_if(|connection| {
-                // Some failures have rolled back already.
+                // Some failures have already rolled back.
                 let stuck =
                     !connection.is_autocommit() && connection.execute_batch("ROLLBACK").is_err();
-                stuck || !matches!(fault.kind, FaultKind::Full | FaultKind::Busy)
+                stuck || !matches!(fault.kind, StoreErrorKind::Full | StoreErrorKind::Busy)
             });
             drop(connection);
         }
@@ -147,59 +150,64 @@ impl Backend for Sqlite {
         }
     }
 
-    fn reader(&self) -> Result<Box<dyn Reader>, Fault> {
-        Ok(Box::new(Reading(schema::open_reader(&self.folder)?)))
+    fn reader(&self) -> Result<Box<dyn BackendReader>, StoreError> {
+        Ok(Box::new(SqliteReader(schema::open_reader(&self.folder)?)))
     }
 }
 
-impl Drop for Sqlite {
+impl Drop for SqliteBackend {
     fn drop(&mut self) {
         self.watch.end();
-        // It may have the database open too, and who closes it last tidies it up.
+        // The thread may have the database open too, and the last connection to close checkpoints
+        // the WAL.
         drop(self.syncer.take().map(JoinHandle::join));
     }
 }
 
-impl fmt::Debug for Sqlite {
+impl fmt::Debug for SqliteBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Sqlite").field("folder", &self.folder).finish_non_exhaustive()
+        f.debug_struct("SqliteBackend").field("folder", &self.folder).finish_non_exhaustive()
     }
 }
 
 /// One transaction.
-pub(crate) struct Writing<'a> {
+pub(crate) struct SqliteTransaction<'a> {
     pub(crate) connection: &'a Connection,
     pub(crate) owner: &'a Owner,
-    watch: &'a Watch,
+    watch: &'a SyncMonitor,
     pub(crate) receipts: &'a HashMap<CallId, Receipt>,
     pub(crate) opened: Vec<(CallId, Receipt)>,
     pub(crate) settled: Vec<CallId>,
-    /// Calls that it has put into `open`.
+    /// Calls that this transaction has inserted into `open`.
     pub(crate) noted: Vec<CallId>,
-    pub(crate) marks: Marks,
-    /// The last span is this process's.
+    pub(crate) marks: OpenCallMarks,
+    /// Whether the last span belongs to this process.
     pub(crate) is_last_owner: bool,
-    /// Place of the last row.
+    /// Sequence number of the last row.
     pub(crate) head: u64,
-    /// Place of the last row that `story` knows.
+    /// Sequence number of the last row that `story` contains.
     told: u64,
-    /// The calendar counter that was read last: it is asked for several times.
+    /// The calendar counter that was read last; it is read several times.
     pub(crate) counter: RefCell<Option<(String, Stored)>>,
     wrote: bool,
 }
 
-impl Writing<'_> {
-    pub(crate) fn execute(&mut self, sql: &str, values: &[&dyn ToSql]) -> Result<usize, Fault> {
+impl SqliteTransaction<'_> {
+    pub(crate) fn execute(
+        &mut self,
+        sql: &str,
+        values: &[&dyn ToSql],
+    ) -> Result<usize, StoreError> {
         self.wrote = true;
         execute(self.connection, sql, values)
     }
 
-    pub(crate) fn used(&self) -> Used<'_> {
-        Used(self.connection)
+    pub(crate) fn used(&self) -> SqliteUsage<'_> {
+        SqliteUsage(self.connection)
     }
 
-    /// Puts rows into `story`, once there are many.
-    fn tell(&mut self) -> Result<(), Fault> {
+    /// Adds rows to `story`, once there are many.
+    fn tell(&mut self) -> Result<(), StoreError> {
         if self.head.saturating_sub(self.told) < STORY {
             return Ok(());
         }
@@ -208,70 +216,80 @@ impl Writing<'_> {
     }
 
     /// Open calls, with their intents.
-    fn open_calls(&self, sql: &str, of: i64) -> Result<Vec<Abandoned>, Fault> {
-        let mut statement = self.connection.prepare_cached(sql).or_fault()?;
-        let calls = statement
-            .query_map(params![of, ABANDONED], |row| Ok((row.get(0)?, row.get(1)?)))
-            .or_fault()?;
-        let calls: Vec<([u8; 16], i64)> = calls.collect::<Result<_, _>>().or_fault()?;
-        let with_intent = |(call, seq)| {
-            let mut statement = self.connection.prepare_cached(sql::ROW_AT).or_fault()?;
-            let row = statement.query_row([seq], |row| Ok(row::stored(row))).optional();
-            let intent = row.or_fault()?.and_then(|stored| stored.draft.ok());
-            // An intent that was tampered with still ends; `verify` tells of the tampering.
-            let none = || Draft::new(Kind::Intent, Timestamp::UNIX_EPOCH);
-            Ok(Abandoned { call_id: CallId(call), intent: intent.unwrap_or_else(none) })
-        };
-        calls.into_iter().map(with_intent).collect()
+    fn open_calls(
+        &self,
+        sql: &str,
+        values: &[&dyn ToSql],
+    ) -> Result<Vec<AbandonedCall>, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql).or_store_error()?;
+        let calls =
+            statement.query_map(values, |row| Ok((row.get(0)?, row.get(1)?))).or_store_error()?;
+        let calls: Vec<([u8; 16], i64)> = calls.collect::<Result<_, _>>().or_store_error()?;
+        calls.into_iter().map(|(call, seq)| self.with_intent(CallId(call), seq)).collect()
+    }
+
+    pub(crate) fn with_intent(
+        &self,
+        call_id: CallId,
+        seq: i64,
+    ) -> Result<AbandonedCall, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql::ROW_AT).or_store_error()?;
+        let row = statement.query_row([seq], |row| Ok(row::stored(row))).optional();
+        let intent = row.or_store_error()?.and_then(|stored| stored.draft.ok());
+        // An intent that was tampered with still ends; `verify` tells of the tampering.
+        let none = || Draft::new(RowKind::Intent, Timestamp::UNIX_EPOCH);
+        Ok(AbandonedCall { call_id, intent: intent.unwrap_or_else(none) })
     }
 }
 
-impl Transaction for Writing<'_> {
-    fn state(&mut self) -> Result<State, Fault> {
-        let mut statement = self.connection.prepare_cached(sql::BEGIN).or_fault()?;
-        let mut rows = statement.query([]).or_fault()?;
-        let Some(row) = rows.next().or_fault()? else { return Err(damaged("state")) };
+impl Transaction for SqliteTransaction<'_> {
+    fn state(&mut self) -> Result<BackendState, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql::BEGIN).or_store_error()?;
+        let mut rows = statement.query([]).or_store_error()?;
+        let Some(row) = rows.next().or_store_error()? else { return Err(damaged("state")) };
         let whole = |number: i64| u64::try_from(number).unwrap_or_default();
-        let owner: Option<i64> = row.get(3).or_fault()?;
+        let owner: Option<i64> = row.get(3).or_store_error()?;
         self.is_last_owner = owner == Some(self.owner.id);
-        let head = match row.get::<_, Option<i64>>(4).or_fault()? {
-            Some(seq) => to_head(seq, row.get_ref(5).or_fault()?.as_blob().unwrap_or_default())?,
-            None => Head::default(),
+        let head = match row.get::<_, Option<i64>>(4).or_store_error()? {
+            Some(seq) => {
+                to_head(seq, row.get_ref(5).or_store_error()?.as_blob().unwrap_or_default())?
+            }
+            None => ChainHead::default(),
         };
         self.head = head.seq;
-        self.told = whole(row.get(2).or_fault()?).min(head.seq);
-        let checkpoint = match row.get::<_, Option<i64>>(6).or_fault()? {
+        self.told = whole(row.get(2).or_store_error()?).min(head.seq);
+        let checkpoint = match row.get::<_, Option<i64>>(6).or_store_error()? {
             Some(seq) => {
-                let time = timestamp(row.get(7).or_fault()?);
+                let time = timestamp(row.get(7).or_store_error()?);
                 Some((whole(seq), time.ok_or_else(|| damaged("checkpoint"))?))
             }
             None => None,
         };
-        Ok(State {
+        Ok(BackendState {
             head,
-            mark: mark(row.get(0).or_fault()?),
-            generation: whole(row.get(1).or_fault()?),
+            mark: mark(row.get(0).or_store_error()?),
+            generation: whole(row.get(1).or_store_error()?),
             checkpoint,
         })
     }
 
-    fn may_admit(&self) -> Result<(), Fault> {
+    fn may_admit(&self) -> Result<(), StoreError> {
         self.watch.may_admit()
     }
 
-    fn append(&mut self, row: &Row) -> Result<(), Fault> {
+    fn append(&mut self, row: &Row) -> Result<(), StoreError> {
         self.wrote = true;
-        let mut statement = self.connection.prepare_cached(sql::APPEND).or_fault()?;
-        row::append(&mut statement, row).or_fault()?;
+        let mut statement = self.connection.prepare_cached(sql::APPEND).or_store_error()?;
+        row::append(&mut statement, row).or_store_error()?;
         self.head = row.seq;
         Ok(())
     }
 
-    fn set_mark(&mut self, mark: Timestamp) -> Result<(), Fault> {
+    fn set_mark(&mut self, mark: Timestamp) -> Result<(), StoreError> {
         self.execute(sql::SET_MARK, &[&micros(mark)]).map(drop)
     }
 
-    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Fault> {
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
         let Checkpoint { seq, hash, time, signature } = checkpoint;
         let signature = signature.as_slice();
         let values: [&dyn ToSql; 4] = [&number(*seq), &hash.0, &micros(*time), &signature];
@@ -284,7 +302,7 @@ impl Transaction for Writing<'_> {
         seq: u64,
         reservations: &[Reservation],
         now: Timestamp,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), StoreError> {
         self.begin(seq)?;
         let ticks = self.marks.ticks;
         let (noted, taken, seen_before) = (false, Vec::new(), None);
@@ -300,12 +318,15 @@ impl Transaction for Writing<'_> {
         Ok(())
     }
 
-    fn settle(&mut self, call: CallId, back: GiveBack) -> Result<(), Fault> {
+    fn settle(&mut self, call: CallId, back: Refund) -> Result<(), StoreError> {
         let receipts = self.receipts;
         let receipt = receipts.get(&call);
         let noted = receipt.is_none_or(|receipt| receipt.noted) || self.noted.contains(&call);
-        if noted && self.execute(sql::OPEN_END, &[&call.0])? == 0 {
-            return Ok(());
+        if noted {
+            if self.execute(sql::OPEN_END, &[&call.0])? == 0 {
+                return Ok(());
+            }
+            self.execute(sql::TASK_END, &[&call.0])?;
         }
         let flies = |receipt: &Receipt| {
             receipt.taken.iter().any(|(_, take)| matches!(take, Take::InFlight { .. }))
@@ -313,7 +334,7 @@ impl Transaction for Writing<'_> {
         if receipt.is_none_or(flies) {
             self.execute(sql::FLIGHT_END, &[&call.0])?;
         }
-        if let (GiveBack::All, Some(receipt)) = (back, receipt) {
+        if let (Refund::All, Some(receipt)) = (back, receipt) {
             self.give_back(call, receipt)?;
         }
         self.settled.push(call);
@@ -326,7 +347,7 @@ impl Transaction for Writing<'_> {
         grant: &str,
         identity: Option<&str>,
         now: Timestamp,
-    ) -> Result<Ownership, Fault> {
+    ) -> Result<Ownership, StoreError> {
         let Yielded { server, kind, value, keep, shared, by_identity } = yielded;
         let until = keep.after(now);
         let identity = identity.filter(|_| *by_identity).map(str::to_owned);
@@ -351,38 +372,52 @@ impl Transaction for Writing<'_> {
         Ok(Ownership::Recorded)
     }
 
-    fn end(&mut self, ended: &Ended) -> Result<(), Fault> {
+    fn end(&mut self, ended: &Ended) -> Result<(), StoreError> {
         self.execute(sql::OWNED_END, &[&ended.server, &ended.kind, &ended.value]).map(drop)
     }
 
-    fn change(&mut self, change: &Change, now: Timestamp) -> Result<Changed, Fault> {
+    fn change(&mut self, change: &Change, now: Timestamp) -> Result<ChangeOutcome, StoreError> {
         self.wrote = true;
         self.counter.take();
         let changed = setup::change(self.connection, change, now)?;
-        if changed == Changed::Made && change.is_setup() {
+        if changed == ChangeOutcome::Made && change.is_setup() {
             self.execute(sql::GROW_GENERATION, &[])?;
         }
         Ok(changed)
     }
 
-    fn touch(&mut self, grant: &str, now: Timestamp) -> Result<(), Fault> {
+    fn touch(&mut self, grant: &str, now: Timestamp) -> Result<(), StoreError> {
         self.execute(sql::GRANT_TOUCH, &[&grant, &micros(now)]).map(drop)
     }
 
-    fn abandoned(&mut self) -> Result<Vec<Abandoned>, Fault> {
-        self.bring_to_light()?;
-        let mut statement = self.connection.prepare_cached(sql::OPEN_OWNERS).or_fault()?;
-        let owners = statement.query_map([self.owner.id], |row| row.get(0)).or_fault()?;
-        let owners: Vec<i64> = owners.collect::<Result<_, _>>().or_fault()?;
+    fn continue_as_task(
+        &mut self,
+        call: CallId,
+        task: &str,
+        until: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.note_task(call, task, until)
+    }
+
+    fn left_as_task(&mut self, task: &str) -> Result<Vec<AbandonedCall>, StoreError> {
+        self.calls_of_task(task)
+    }
+
+    fn abandoned(&mut self, now: Timestamp) -> Result<Vec<AbandonedCall>, StoreError> {
+        self.insert_abandoned()?;
+        let mut statement = self.connection.prepare_cached(sql::OPEN_OWNERS).or_store_error()?;
+        let owners = statement.query_map([self.owner.id], |row| row.get(0)).or_store_error()?;
+        let owners: Vec<i64> = owners.collect::<Result<_, _>>().or_store_error()?;
         let mut abandoned = Vec::new();
         for owner in owners.into_iter().filter(|owner| self.owner.is_dead(*owner)) {
-            abandoned.extend(self.open_calls(sql::OPEN_OF_OWNER, owner)?);
+            let now = micros(now);
+            abandoned.extend(self.open_calls(sql::OPEN_OF_OWNER, &[&owner, &ABANDONED, &now])?);
         }
         Ok(abandoned)
     }
 
-    fn park(&mut self, call: CallId, now: Timestamp) -> Result<(), Fault> {
-        // Without its receipt nothing can be given back.
+    fn park(&mut self, call: CallId, now: Timestamp) -> Result<(), StoreError> {
+        // Without a receipt nothing can be refunded.
         self.settled.push(call);
         let (receipts, now) = (self.receipts, micros(now));
         match receipts.get(&call) {
@@ -394,19 +429,19 @@ impl Transaction for Writing<'_> {
         }
     }
 
-    fn resume(&mut self, call: CallId) -> Result<Option<u64>, Fault> {
+    fn resume(&mut self, call: CallId) -> Result<Option<u64>, StoreError> {
         self.wrote = true;
-        let mut statement = self.connection.prepare_cached(sql::OPEN_RESUME).or_fault()?;
+        let mut statement = self.connection.prepare_cached(sql::OPEN_RESUME).or_store_error()?;
         let seq = statement.query_row(params![call.0, self.owner.id], |row| row.get(0)).optional();
-        let seq: Option<i64> = seq.or_fault()?;
+        let seq: Option<i64> = seq.or_store_error()?;
         Ok(seq.map(|seq| u64::try_from(seq).unwrap_or_default()))
     }
 
-    fn waiting_since(&mut self, then: Timestamp) -> Result<Vec<Abandoned>, Fault> {
-        self.open_calls(sql::OPEN_WAITING, micros(then))
+    fn waiting_since(&mut self, then: Timestamp) -> Result<Vec<AbandonedCall>, StoreError> {
+        self.open_calls(sql::OPEN_WAITING, &[&micros(then), &ABANDONED])
     }
 
-    fn prune(&mut self, now: Timestamp) -> Result<(), Fault> {
+    fn prune(&mut self, now: Timestamp) -> Result<(), StoreError> {
         self.counter.take();
         let now = micros(now);
         for sql in [sql::COUNTER_PRUNE, sql::SLIDING_PRUNE, sql::SEEN_PRUNE, sql::OWNED_PRUNE] {
@@ -415,25 +450,25 @@ impl Transaction for Writing<'_> {
         self.execute(sql::SPAN_PRUNE, &[]).map(drop)
     }
 
-    fn note(&mut self) -> Result<(), Fault> {
+    fn note(&mut self) -> Result<(), StoreError> {
         self.note_open()
     }
 }
 
-impl Usage for Writing<'_> {
+impl Usage for SqliteTransaction<'_> {
     fn used(&self, counter: &str, period: Period) -> Result<Amount, Unavailable> {
         Ok(used_of(self.counter(counter).map_err(|_| Unavailable)?, period))
     }
     fn taken(&self, counter: &str, after: Timestamp) -> Result<Vec<Taken>, Unavailable> {
-        Used(self.connection).taken(counter, after)
+        SqliteUsage(self.connection).taken(counter, after)
     }
     fn in_flight(&self, counter: &str) -> Result<u64, Unavailable> {
-        Used(self.connection).in_flight(counter)
+        SqliteUsage(self.connection).in_flight(counter)
     }
     fn last_admitted(&self, call: &str) -> Result<Option<Timestamp>, Unavailable> {
-        Used(self.connection).last_admitted(call)
+        SqliteUsage(self.connection).last_admitted(call)
     }
     fn owns(&self, claim: &Claim<'_>) -> Result<bool, Unavailable> {
-        Used(self.connection).owns(claim)
+        SqliteUsage(self.connection).owns(claim)
     }
 }

@@ -1,150 +1,168 @@
-//! What a database must be able to do to be a store.
+//! What a database must implement to serve as a store.
 //!
-//! The engine calls it one at a time and does everything else: order, grouping, deciding,
-//! chaining, signing. Implementations only keep and find; they decide nothing.
+//! The engine calls it from one thread at a time and does everything else: ordering, grouping,
+//! deciding, chaining, signing. Implementations store and find data; they decide nothing.
 
 use std::fmt;
 
 use jiff::Timestamp;
-use toolgate_audit::{CallId, Checkpoint, Draft, Head, Row};
+use toolgate_audit::{CallId, ChainHead, Checkpoint, Draft, Row};
 use toolgate_policy::{Ended, Ownership, Reservation, Usage, Yielded};
 
-use crate::{Change, Fault, Kept, Page, Snapshot, Status};
+use crate::{Change, Document, RowQuery, Snapshot, StoreError, StoreStatus};
 
-/// The writing side.
+/// The writing side of a database.
 pub trait Backend: Send + fmt::Debug + 'static {
-    /// Runs the work in one transaction: if it and the commit succeed, all of it is kept and has
-    /// reached the operating system; else nothing is. No other process may write meanwhile, and
-    /// the work sees everything that was committed before.
-    fn transact(&mut self, work: &mut Work<'_>) -> Result<(), Fault>;
+    /// Runs the body in one transaction. If the body and the commit succeed, all of it has reached
+    /// the operating system; otherwise it has no effect. No other process may write at the same
+    /// time, and the body sees everything committed before.
+    fn transact(&mut self, work: &mut TransactionBody<'_>) -> Result<(), StoreError>;
 
     /// Whether a transaction usually takes no longer than waking a thread for it.
     fn is_quick(&self) -> bool {
         true
     }
 
-    /// A reading side, for another thread.
-    fn reader(&self) -> Result<Box<dyn Reader>, Fault>;
+    /// A reading side for another thread.
+    fn reader(&self) -> Result<Box<dyn BackendReader>, StoreError>;
 }
 
-/// The work of one transaction.
-pub type Work<'a> = dyn FnMut(&mut dyn Transaction) -> Result<(), Fault> + 'a;
+/// The body of one transaction.
+pub type TransactionBody<'a> = dyn FnMut(&mut dyn Transaction) -> Result<(), StoreError> + 'a;
 
-/// What a transaction begins with.
+/// The state at the start of a transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct State {
-    /// The end of the chain.
-    pub head: Head,
-    /// The latest time that was counted with.
+pub struct BackendState {
+    /// The head of the chain.
+    pub head: ChainHead,
+    /// The high-water mark of the clock.
     pub mark: Timestamp,
     /// Grows with every change.
     pub generation: u64,
-    /// Place and time of the last checkpoint.
+    /// Sequence number and time of the last checkpoint.
     pub checkpoint: Option<(u64, Timestamp)>,
 }
 
-/// A call that nobody will end: its process is gone, or its next leg never came.
+/// A call that its process will not end: the process has exited, or the next round never arrived.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Abandoned {
-    /// The call.
+pub struct AbandonedCall {
+    /// The id of the call.
     pub call_id: CallId,
     /// Its intent row.
     pub intent: Draft,
 }
 
-/// One transaction. [`Usage`] answers with what this transaction has taken, too.
+/// One transaction. Its [`Usage`] includes what the transaction itself has taken.
 pub trait Transaction: Usage {
-    /// What it begins with. Asked once, first.
-    fn state(&mut self) -> Result<State, Fault>;
-    /// Refuses if what was committed is not safe enough to admit more.
-    fn may_admit(&self) -> Result<(), Fault>;
-    /// Whether rows are only counted, never kept.
+    /// The state at its start. Called once, first.
+    fn state(&mut self) -> Result<BackendState, StoreError>;
+    /// Fails if committed data is not durable enough to admit more calls.
+    fn may_admit(&self) -> Result<(), StoreError>;
+    /// Whether rows are only numbered, not stored.
     fn forgets_rows(&self) -> bool {
         false
     }
-    /// Keeps a row.
-    fn append(&mut self, row: &Row) -> Result<(), Fault>;
-    /// Keeps the latest time that was counted with.
-    fn set_mark(&mut self, mark: Timestamp) -> Result<(), Fault>;
-    /// Keeps a checkpoint.
-    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Fault>;
-    /// Opens a call and takes its reservations, which all fit. `seq` is its intent's place.
+    /// Stores a row.
+    fn append(&mut self, row: &Row) -> Result<(), StoreError>;
+    /// Stores the high-water mark of the clock.
+    fn set_mark(&mut self, mark: Timestamp) -> Result<(), StoreError>;
+    /// Stores a checkpoint.
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError>;
+    /// Opens a call and takes its reservations, which all fit. `seq` is the sequence number of its
+    /// intent row.
     fn open(
         &mut self,
         call: CallId,
         seq: u64,
         reservations: &[Reservation],
         now: Timestamp,
-    ) -> Result<(), Fault>;
-    /// A leg of the call has ended; it waits for the next one. Nothing it took is ever given back.
-    fn park(&mut self, call: CallId, now: Timestamp) -> Result<(), Fault>;
-    /// The next leg begins, in this process. Answers the place of the intent, if the call waited.
-    fn resume(&mut self, call: CallId) -> Result<Option<u64>, Fault>;
-    /// Calls that have waited since then or longer; at most a thousand.
-    fn waiting_since(&mut self, then: Timestamp) -> Result<Vec<Abandoned>, Fault>;
-    /// Ends a call: it is no longer open nor in flight.
-    fn settle(&mut self, call: CallId, back: GiveBack) -> Result<(), Fault>;
-    /// Records that a grant was given a value.
+    ) -> Result<(), StoreError>;
+    /// A round of the call has ended; the call waits for the next one. Its counters are never
+    /// refunded.
+    fn park(&mut self, call: CallId, now: Timestamp) -> Result<(), StoreError>;
+    /// Starts the next round in this process. Returns the sequence number of the intent row, if the
+    /// call was waiting.
+    fn resume(&mut self, call: CallId) -> Result<Option<u64>, StoreError>;
+    /// Calls that have waited since `then` or longer; at most 1,000.
+    fn waiting_since(&mut self, then: Timestamp) -> Result<Vec<AbandonedCall>, StoreError>;
+    /// Ends a call: it is no longer open or in flight.
+    fn settle(&mut self, call: CallId, back: Refund) -> Result<(), StoreError>;
+    /// Records that a grant owns a value.
     fn own(
         &mut self,
         yielded: &Yielded,
         grant: &str,
         identity: Option<&str>,
         now: Timestamp,
-    ) -> Result<Ownership, Fault>;
+    ) -> Result<Ownership, StoreError>;
     /// Forgets a value that was ended.
-    fn end(&mut self, ended: &Ended) -> Result<(), Fault>;
+    fn end(&mut self, ended: &Ended) -> Result<(), StoreError>;
     /// Makes a change, or says why not; a change that is refused changes nothing. For
     /// [`Change::AcceptClock`], `now` is the time that counts from then on.
-    fn change(&mut self, change: &Change, now: Timestamp) -> Result<Changed, Fault>;
+    fn change(&mut self, change: &Change, now: Timestamp) -> Result<ChangeOutcome, StoreError>;
     /// A grant was used.
-    fn touch(&mut self, grant: &str, now: Timestamp) -> Result<(), Fault>;
-    /// Open calls, but for those that wait for a leg, whose process has ended; at most a thousand.
-    fn abandoned(&mut self) -> Result<Vec<Abandoned>, Fault>;
+    fn touch(&mut self, grant: &str, now: Timestamp) -> Result<(), StoreError>;
+    /// The call continues as `task` at its server until then, and stays open if this process ends
+    /// first. A store that does not outlive its process has nothing to keep.
+    fn continue_as_task(
+        &mut self,
+        _call: CallId,
+        _task: &str,
+        _until: Timestamp,
+    ) -> Result<(), StoreError> {
+        Ok(())
+    }
+    /// Open calls that continue as `task` and whose process has ended; at most a thousand.
+    fn left_as_task(&mut self, _task: &str) -> Result<Vec<AbandonedCall>, StoreError> {
+        Ok(Vec::new())
+    }
+    /// Open calls whose process has ended, but for those that wait for a leg or continue as a task
+    /// whose time is not up; at most a thousand.
+    fn abandoned(&mut self, now: Timestamp) -> Result<Vec<AbandonedCall>, StoreError>;
     /// Forgets what can no longer count.
-    fn prune(&mut self, now: Timestamp) -> Result<(), Fault>;
+    fn prune(&mut self, now: Timestamp) -> Result<(), StoreError>;
     /// Time has passed: what is open for longer is kept where it is found soon.
-    fn note(&mut self) -> Result<(), Fault> {
+    fn note(&mut self) -> Result<(), StoreError> {
         Ok(())
     }
 }
 
-/// Whether counters go back to the window they were taken from.
+/// Whether counters return to the window they were taken from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GiveBack {
+pub enum Refund {
     /// The call was never sent.
     All,
-    /// It may have run.
+    /// The call may have run.
     Nothing,
 }
 
-/// What became of a change.
+/// The result of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Changed {
-    /// Made; the generation has grown, if [`Change::is_setup`].
+pub enum ChangeOutcome {
+    /// Applied; the generation has grown, if [`Change::is_setup`].
     Made,
-    /// The name belongs to another.
+    /// The name belongs to another object.
     NameTaken(String),
-    /// There is nothing to change.
+    /// The object does not exist.
     Unknown(String),
 }
 
-/// The reading side. Each question is answered from one moment, not older than the question.
-pub trait Reader: Usage + Send {
+/// The reading side. Each query reads one consistent snapshot that is not older than the query.
+pub trait BackendReader: Usage + Send {
     /// See [`crate::Store::snapshot`].
-    fn snapshot(&mut self) -> Result<Snapshot, Fault>;
-    /// See [`crate::Store::kept`].
-    fn kept(&mut self, space: &str) -> Result<Vec<Kept>, Fault>;
+    fn snapshot(&mut self) -> Result<Snapshot, StoreError>;
+    /// See [`crate::Store::documents`].
+    fn documents(&mut self, space: &str) -> Result<Vec<Document>, StoreError>;
     /// See [`crate::Store::rows`].
-    fn rows(&mut self, page: &Page) -> Result<Vec<Row>, Fault>;
-    /// See [`crate::Store::story`].
-    fn story(&mut self, call: CallId) -> Result<Vec<Row>, Fault>;
+    fn rows(&mut self, page: &RowQuery) -> Result<Vec<Row>, StoreError>;
+    /// See [`crate::Store::call_rows`].
+    fn call_rows(&mut self, call: CallId) -> Result<Vec<Row>, StoreError>;
     /// See [`crate::Store::checkpoints`].
-    fn checkpoints(&mut self) -> Result<Vec<Checkpoint>, Fault>;
+    fn checkpoints(&mut self) -> Result<Vec<Checkpoint>, StoreError>;
     /// See [`crate::Store::status`].
-    fn status(&mut self) -> Result<Status, Fault>;
-    /// The latest time that was counted with.
-    fn mark(&mut self) -> Result<Timestamp, Fault>;
-    /// As a [`Usage`].
+    fn status(&mut self) -> Result<StoreStatus, StoreError>;
+    /// The high-water mark of the clock.
+    fn mark(&mut self) -> Result<Timestamp, StoreError>;
+    /// The counters, as a [`Usage`].
     fn usage(&self) -> &dyn Usage;
 }

@@ -1,18 +1,18 @@
-//! The engine: every store's order of things.
+//! The engine: the execution order that all stores share.
 //!
-//! Whoever holds the writer takes whatever waits, does it in one transaction, and answers after the
-//! commit. Nobody who wants an answer waits for more to come: a call alone is written alone, on the
-//! spot, a crowd shares one commit of the writer thread. Changes of what people set up come before
-//! calls that wait. Reader threads answer questions from their own view of the data: one what is
-//! set up, one what has been used, one the audit, so that a long search holds up no change.
+//! The thread that holds the writer takes all waiting jobs, runs them in one transaction, and
+//! replies after the commit. No caller waits for a group to fill up: a single call is written at
+//! once by its own thread, and concurrent calls share one commit of the writer thread. Changes of
+//! the setup take precedence over waiting calls. Three reader threads answer queries about setup,
+//! counters and audit, so that a long query delays no change.
 //!
-//! Invariant: answers leave after the commit, never before.
-//! Invariant: outcomes are never dropped. What cannot be written now is tried again.
-//! Start at [`Engine::start`], then `desk`, `writer`, and `group`, which is one transaction.
+//! Invariant: replies are sent after the commit, never before.
+//! Invariant: outcomes are never dropped. If one cannot be written, it is retried.
+//! Start at [`Engine::start`], then `job_queue`, `writer`, and `group`, which is one transaction.
 
-mod desk;
 mod group;
-mod queue;
+mod job_queue;
+mod pending;
 #[cfg(test)]
 mod tests;
 mod writer;
@@ -25,10 +25,10 @@ use jiff::{SignedDuration, Timestamp};
 use toolgate_audit::{CallId, Checkpoint, Draft, Row, Signer};
 
 use crate::{
-    Answer, Asking, Backend, Change, ChangeError, Fault, FaultKind, Kept, Look, NotAudited,
-    NotReadable, Page, Snapshot, Status, Store,
-    backend::Reader,
-    permit::{Finish, Outcomes},
+    AdmitOutcome, AdmitRequest, Backend, Change, ChangeError, Completion, Document, NotAudited,
+    NotReadable, ReadUsage, RowQuery, Snapshot, Store, StoreError, StoreErrorKind, StoreStatus,
+    backend::BackendReader,
+    permit::{Finish, OutcomeSink},
     reply,
     sync::{
         Mutex,
@@ -37,127 +37,136 @@ use crate::{
         thread,
     },
 };
-use desk::{Desk, OnTheSpot, Way, Window};
-use queue::Queue;
+use job_queue::{InlineRunner, JobQueue, ReadLane, ReadQueue};
+use pending::PendingJobs;
 use writer::Writer;
 
-/// What a store is started with.
+/// Settings of an engine.
 #[derive(Default)]
-pub struct Settings {
-    /// Signs checkpoints; without it there are none.
+pub struct EngineSettings {
+    /// Signs checkpoints; without a signer there are no checkpoints.
     pub signer: Option<Signer>,
     /// When checkpoints are signed.
-    pub due: Due,
-    /// Gets every checkpoint after it is written, to keep it elsewhere. Runs on the writer thread,
-    /// so it must not wait.
-    pub on_checkpoint: Option<Box<Tell>>,
+    pub due: CheckpointSchedule,
+    /// Receives every checkpoint after it is written, to store it elsewhere. Runs on the writer
+    /// thread, so it must not block.
+    pub on_checkpoint: Option<Box<OnCheckpoint>>,
 }
 
-/// When a checkpoint is signed: after so many rows or so much time, whichever comes first.
+/// When a checkpoint is signed: after this many rows or this much time, whichever limit is reached first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Due {
-    /// So many rows.
+pub struct CheckpointSchedule {
+    /// The number of rows.
     pub rows: u64,
-    /// So much time.
+    /// The time.
     pub every: SignedDuration,
 }
 
-impl Default for Due {
+impl Default for CheckpointSchedule {
     fn default() -> Self {
         Self { rows: 1_000, every: SignedDuration::from_secs(60) }
     }
 }
 
-/// Is told of a checkpoint.
-pub type Tell = dyn Fn(&Checkpoint) + Send;
+/// Receives a checkpoint.
+pub type OnCheckpoint = dyn Fn(&Checkpoint) + Send;
 
 /// A [`Store`] over any [`Backend`].
 pub struct Engine {
-    desk: Desk,
-    window: Window,
+    jobs: JobQueue,
+    reads: ReadQueue,
     shared: Arc<Shared>,
 }
 
-/// What the threads and the engine both look at.
+/// State shared by the engine and its threads.
 #[derive(Debug, Default)]
 pub(crate) struct Shared {
-    /// As of the last transaction.
+    /// The generation as of the last transaction.
     generation: AtomicU64,
-    /// Admissions and other writes that wait.
+    /// The number of waiting admissions and other writes.
     waiting: AtomicUsize,
 }
 
-/// More than this are refused at once: an answer that takes minutes helps nobody.
+/// Further jobs are rejected at once: a reply after minutes is useless.
 const MAX_WAITING: usize = 10_000;
-/// Changes have places of their own: a freeze is taken also when too many calls wait.
+/// Extra capacity for changes, so that a freeze is accepted even when too many calls wait.
 const MAX_CHANGES: usize = 1_000;
 
-type Question = Box<dyn FnOnce(&mut dyn Reader) + Send>;
+type ReadFn = Box<dyn FnOnce(&mut dyn BackendReader) + Send>;
 
-/// What the reader is asked to do.
-pub(crate) enum Asked {
-    Answer(Question),
-    /// Let go of the data; dropped when that is done.
-    LetGo(Sender<()>),
+/// A job of a reader thread.
+pub(crate) enum ReadJob {
+    Answer(ReadFn),
+    /// Close the data, and drop the sender when that is done.
+    Release(Sender<()>),
 }
 
-/// What the writer is asked to do.
+/// A job of the writer.
 pub(crate) enum Job {
     Admit {
-        asking: Box<Asking>,
-        outcomes: Arc<dyn Outcomes>,
-        reply: reply::Sender<Answer, NotAudited>,
+        request: Box<AdmitRequest>,
+        outcomes: Arc<dyn OutcomeSink>,
+        reply: reply::Sender<AdmitOutcome, NotAudited>,
     },
     Finish(Box<Finish>),
     Deny(Box<Draft>, reply::Sender<(), NotAudited>),
     Record(Box<Draft>, reply::Sender<u64, NotAudited>),
     Change(Box<(Change, Draft)>, reply::Sender<u64, ChangeError>),
+    /// A call goes on as a task until then.
+    Continue(CallId, Box<str>, Timestamp),
+    /// A task of a call of an earlier process has ended.
+    EndTask(Box<(Box<str>, Completion)>),
     Touch(Arc<str>, Timestamp),
     Tick(Timestamp),
-    /// The receiver fails as soon as the reader has let go of the data.
+    /// The receiver fails as soon as the readers have closed the data.
     Close(Timestamp, Receiver<()>, reply::Sender<(), NotAudited>),
 }
 
 impl Engine {
-    /// Starts the threads. Before it returns, intents that a dead process left open have their
+    /// Starts the threads. Before it returns, intents left open by an exited process have their
     /// `unknown` row.
-    pub fn start(backend: impl Backend, settings: Settings, now: Timestamp) -> Result<Self, Fault> {
+    pub fn start(
+        backend: impl Backend,
+        settings: EngineSettings,
+        now: Timestamp,
+    ) -> Result<Self, StoreError> {
         let shared = Arc::new(Shared::default());
-        let (mut window, mut readers) = (Vec::new(), Vec::new());
-        for _ in Way::ALL {
+        let (mut reads, mut readers) = (Vec::new(), Vec::new());
+        for _ in ReadLane::ALL {
             let (put, questions) = channel();
-            window.push(put);
+            reads.push(put);
             readers.push((questions, backend.reader()?));
         }
         let mut writer = Writer::new(backend, settings, Arc::clone(&shared), now);
         writer.recover()?;
-        let (writer, queue) = (Arc::new(Mutex::new(Some(writer))), Arc::new(Queue::default()));
-        let desk = Desk::new(desk::Threaded::new(&writer, &queue));
-        spawn("store-writer", move || desk::write_all(&writer, &queue))?;
+        let (writer, queue) =
+            (Arc::new(Mutex::new(Some(writer))), Arc::new(PendingJobs::default()));
+        let jobs = JobQueue::new(job_queue::ThreadedRunner::new(&writer, &queue));
+        spawn("store-writer", move || job_queue::write_all(&writer, &queue))?;
         for (questions, reader) in readers {
-            spawn("store-reader", move || desk::answer_all(&questions, reader))?;
+            spawn("store-reader", move || job_queue::answer_all(&questions, reader))?;
         }
-        Ok(Self { desk, window: Window::Thread(window), shared })
+        Ok(Self { jobs, reads: ReadQueue::Thread(reads), shared })
     }
 
-    /// Does everything on the spot, without threads: for data that never waits for a disk.
-    pub fn on_the_spot(
+    /// Runs every job on the caller's thread: for data that never waits for a disk.
+    pub fn inline(
         backend: impl Backend,
-        settings: Settings,
+        settings: EngineSettings,
         now: Timestamp,
-    ) -> Result<Self, Fault> {
+    ) -> Result<Self, StoreError> {
         let shared = Arc::new(Shared::default());
         let reader = Mutex::new(backend.reader()?);
         let mut writer = Writer::new(backend, settings, Arc::clone(&shared), now);
         writer.recover()?;
-        let desk = Desk::new(OnTheSpot::new(writer));
-        let window = Window::Here(reader, desk.clone());
-        Ok(Self { desk, window, shared })
+        let jobs = JobQueue::new(InlineRunner::new(writer));
+        let reads = ReadQueue::Inline(reader, jobs.clone());
+        Ok(Self { jobs, reads, shared })
     }
 
     fn write<T: Send + 'static, E: Send + 'static>(
         &self,
-        refuse: fn(Fault) -> E,
+        refuse: fn(StoreError) -> E,
         job: impl FnOnce(reply::Sender<T, E>) -> Job,
     ) -> BoxFuture<'static, Result<T, E>> {
         self.put(MAX_WAITING, refuse, job)
@@ -166,58 +175,66 @@ impl Engine {
     fn put<T: Send + 'static, E: Send + 'static>(
         &self,
         most: usize,
-        refuse: fn(Fault) -> E,
+        refuse: fn(StoreError) -> E,
         job: impl FnOnce(reply::Sender<T, E>) -> Job,
     ) -> BoxFuture<'static, Result<T, E>> {
         if self.shared.waiting.fetch_add(1, Ordering::Relaxed) >= most {
             self.shared.waiting.fetch_sub(1, Ordering::Relaxed);
-            let fault = Fault::new(FaultKind::Busy, "too many calls wait; retry later");
+            let fault =
+                StoreError::new(StoreErrorKind::Busy, "too many calls are waiting; retry later");
             return Box::pin(std::future::ready(Err(refuse(fault))));
         }
         let (reply, answered) = oneshot::channel();
-        self.desk.put(job(reply));
+        self.jobs.put(job(reply));
         reply::receive(answered, refuse)
     }
 
     fn ask<T: Send + 'static>(
         &self,
-        way: Way,
-        question: impl FnOnce(&mut dyn Reader) -> Result<T, Fault> + Send + 'static,
+        lane: ReadLane,
+        question: impl FnOnce(&mut dyn BackendReader) -> Result<T, StoreError> + Send + 'static,
     ) -> BoxFuture<'static, Result<T, NotReadable>> {
         let (reply, answered) = oneshot::channel();
-        let question: Question = Box::new(move |reader| {
+        let question: ReadFn = Box::new(move |reader| {
             drop(reply.send(question(reader).map_err(NotReadable)));
         });
-        self.window.put(way, question);
+        self.reads.put(lane, question);
         reply::receive(answered, NotReadable)
     }
 }
 
 impl Store for Engine {
-    fn admit(&self, mut asking: Asking) -> BoxFuture<'static, Result<Answer, NotAudited>> {
-        asking.draft = asking.draft.cut();
-        let (asking, outcomes) = (Box::new(asking), self.desk.outcomes());
-        self.write(NotAudited, |reply| Job::Admit { asking, outcomes, reply })
+    fn admit(
+        &self,
+        mut request: AdmitRequest,
+    ) -> BoxFuture<'static, Result<AdmitOutcome, NotAudited>> {
+        request.draft = request.draft.truncate();
+        let (request, outcomes) = (Box::new(request), self.jobs.outcomes());
+        self.write(NotAudited, |reply| Job::Admit { request, outcomes, reply })
     }
 
     fn deny(&self, denial: Draft) -> BoxFuture<'static, Result<(), NotAudited>> {
-        let denial = Box::new(denial.cut().cut_arguments());
+        let denial = Box::new(denial.truncate().truncate_arguments());
         self.write(NotAudited, |reply| Job::Deny(denial, reply))
     }
 
     fn record(&self, row: Draft) -> BoxFuture<'static, Result<u64, NotAudited>> {
-        let row = Box::new(row.cut());
+        let row = Box::new(row.truncate());
         self.write(NotAudited, |reply| Job::Record(row, reply))
     }
 
     fn change(&self, change: Change, row: Draft) -> BoxFuture<'static, Result<u64, ChangeError>> {
         let refuse = |fault| ChangeError::NotAudited(NotAudited(fault));
-        let change = Box::new((change, row.cut()));
+        let change = Box::new((change, row.truncate()));
         self.put(MAX_WAITING + MAX_CHANGES, refuse, |reply| Job::Change(change, reply))
     }
 
+    fn end_task(&self, task: &str, ending: Completion) {
+        self.jobs.put(Job::EndTask(Box::new((task.into(), ending))));
+    }
+
     fn touch(&self, grant: Arc<str>, now: Timestamp) {
-        self.desk.put(Job::Touch(grant, now));
+        self.jobs.put(Job::Touch(grant, now));
     }
 
     fn generation(&self) -> u64 {
@@ -225,48 +242,52 @@ impl Store for Engine {
     }
 
     fn snapshot(&self) -> BoxFuture<'static, Result<Snapshot, NotReadable>> {
-        self.ask(Way::Setup, |reader| reader.snapshot())
+        self.ask(ReadLane::Setup, |reader| reader.snapshot())
     }
 
-    fn kept(&self, space: &str) -> BoxFuture<'static, Result<Vec<Kept>, NotReadable>> {
+    fn documents(&self, space: &str) -> BoxFuture<'static, Result<Vec<Document>, NotReadable>> {
         let space = space.to_owned();
-        self.ask(Way::Setup, move |reader| reader.kept(&space))
+        self.ask(ReadLane::Setup, move |reader| reader.documents(&space))
     }
 
-    fn rows(&self, page: Page) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
-        self.ask(Way::Rows, move |reader| reader.rows(&page))
+    fn rows(&self, page: RowQuery) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
+        self.ask(ReadLane::Rows, move |reader| reader.rows(&page))
     }
 
-    fn story(&self, call: CallId) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
-        self.ask(Way::Rows, move |reader| reader.story(call))
+    fn call_rows(&self, call: CallId) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
+        self.ask(ReadLane::Rows, move |reader| reader.call_rows(call))
     }
 
     fn checkpoints(&self) -> BoxFuture<'static, Result<Vec<Checkpoint>, NotReadable>> {
-        self.ask(Way::Rows, |reader| reader.checkpoints())
+        self.ask(ReadLane::Rows, |reader| reader.checkpoints())
     }
 
-    fn status(&self) -> BoxFuture<'static, Result<Status, NotReadable>> {
-        self.ask(Way::Setup, |reader| reader.status())
+    fn status(&self) -> BoxFuture<'static, Result<StoreStatus, NotReadable>> {
+        self.ask(ReadLane::Setup, |reader| reader.status())
     }
 
-    fn look(&self, now: Timestamp, look: Box<Look>) -> BoxFuture<'static, Result<(), NotReadable>> {
-        self.ask(Way::Usage, move |reader| {
+    fn read_usage(
+        &self,
+        now: Timestamp,
+        read: Box<ReadUsage>,
+    ) -> BoxFuture<'static, Result<(), NotReadable>> {
+        self.ask(ReadLane::Usage, move |reader| {
             let now = now.max(reader.mark()?);
-            look(reader.usage(), now);
+            read(reader.usage(), now);
             Ok(())
         })
     }
 
     fn tick(&self, now: Timestamp) {
-        self.desk.put(Job::Tick(now));
+        self.jobs.put(Job::Tick(now));
     }
 
     fn close(&self, now: Timestamp) -> BoxFuture<'static, Result<(), NotAudited>> {
         let (reply, answered) = oneshot::channel();
-        // Whoever closes a database last tidies it up, and that should be the writer.
-        let (letting_go, gone) = channel();
-        self.window.let_go(letting_go);
-        self.desk.put(Job::Close(now, gone, reply));
+        // The last connection to close checkpoints the database, and that should be the writer.
+        let (released, gone) = channel();
+        self.reads.release(released);
+        self.jobs.put(Job::Close(now, gone, reply));
         reply::receive(answered, NotAudited)
     }
 }
@@ -277,13 +298,13 @@ impl fmt::Debug for Engine {
     }
 }
 
-impl fmt::Debug for Settings {
+impl fmt::Debug for EngineSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Settings").field("signer", &self.signer).finish_non_exhaustive()
+        f.debug_struct("EngineSettings").field("signer", &self.signer).finish_non_exhaustive()
     }
 }
 
-fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Fault> {
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), StoreError> {
     let spawned = thread::Builder::new().name(name.to_owned()).spawn(work);
-    spawned.map(drop).map_err(|error| Fault::new(FaultKind::Internal, error.to_string()))
+    spawned.map(drop).map_err(|error| StoreError::new(StoreErrorKind::Internal, error.to_string()))
 }

@@ -1,68 +1,72 @@
-//! Named points on the way of a call, at which a test ends the process.
+//! Failpoints: named steps of a call at which a test can end the process.
 //!
-//! Invariant: a build without debug assertions has nothing of it: [`reach`] is empty there and
-//! `arm` does not exist. Nothing here decides, waits or reads the environment.
+//! Invariant: a build without debug assertions contains none of it: [`reach`] is empty and `arm`
+//! does not exist. Failpoints decide nothing, never block, and do not read the environment.
 
 use std::fmt;
 
-/// A place between the first and the last step of a call.
+/// A step of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Point {
-    /// A group is complete and not committed.
+pub enum Failpoint {
+    /// A group is complete but not committed.
     BeforeCommit,
-    /// A group is committed, and nobody has heard of it.
+    /// A group is committed, but no caller has received its result.
     AfterCommit,
-    /// A call is admitted and not sent.
+    /// A call is admitted but not sent.
     BeforeSend,
-    /// A call is answered, and its outcome is not written.
+    /// A call is answered, but its outcome is not recorded.
     AfterAnswer,
 }
 
-impl Point {
-    /// All of them, in the order of a call.
-    pub const ALL: [Point; 4] =
-        [Point::BeforeCommit, Point::AfterCommit, Point::BeforeSend, Point::AfterAnswer];
+impl Failpoint {
+    /// All failpoints, in the order of a call.
+    pub const ALL: [Failpoint; 4] = [
+        Failpoint::BeforeCommit,
+        Failpoint::AfterCommit,
+        Failpoint::BeforeSend,
+        Failpoint::AfterAnswer,
+    ];
 
     /// Its name.
     pub fn as_str(self) -> &'static str {
         match self {
-            Point::BeforeCommit => "before-commit",
-            Point::AfterCommit => "after-commit",
-            Point::BeforeSend => "before-send",
-            Point::AfterAnswer => "after-answer",
+            Failpoint::BeforeCommit => "before-commit",
+            Failpoint::AfterCommit => "after-commit",
+            Failpoint::BeforeSend => "before-send",
+            Failpoint::AfterAnswer => "after-answer",
         }
     }
 }
 
-impl fmt::Display for Point {
+impl fmt::Display for Failpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
 }
 
-/// Is told of every point that is reached.
+/// Called at every failpoint that is reached.
 #[cfg(debug_assertions)]
-pub type Hook = dyn Fn(Point) + Send + Sync;
+pub type FailpointHook = dyn Fn(Failpoint) + Send + Sync;
 
 #[cfg(debug_assertions)]
-static HOOK: std::sync::OnceLock<Box<Hook>> = std::sync::OnceLock::new();
+static HOOK: std::sync::OnceLock<Box<FailpointHook>> = std::sync::OnceLock::new();
 
-/// From now on `hook` is told of every point; the first one stays.
+/// Installs the hook that is called at every failpoint; the first one stays.
 #[cfg(debug_assertions)]
-pub fn arm(hook: Box<Hook>) {
-    // A second one would be a mistake of a test, and changes nothing.
+pub fn arm(hook: Box<FailpointHook>) {
+    // A second hook would be a bug of a test; it is ignored.
     drop(HOOK.set(hook));
 }
 
-/// A call has come this far.
+/// Reports that a call has reached this step.
 #[cfg(debug_assertions)]
-pub fn reach(point: Point) {
+pub fn reach(point: Failpoint) {
     if let Some(hook) = HOOK.get() {
         hook(point);
     }
 }
 
-/// A call has come this far.
+/// Reports that a call has reached this step.
 #[cfg(not(debug_assertions))]
 #[inline(always)]
-pub fn reach(_: Point) {}
+pub fn reach(_: Failpoint) {}

@@ -1,34 +1,37 @@
-//! The store: admits calls, counts them, and writes them down first.
+//! The store: admits calls, counts them, and records each call before it is sent.
 //!
-//! Start reading at [`Store`], which is the whole contract, then [`Permit`]. [`Engine`] is the one
-//! implementation of it: a writer thread that groups what waits into one transaction. What differs
-//! between databases is behind [`Backend`]; [`Memory`] is the simplest one.
+//! Start reading at [`Store`], which is the whole contract, then [`Permit`]. [`Engine`] is its only
+//! implementation: a writer that commits waiting jobs in groups. Databases differ only in their
+//! [`Backend`]; [`MemoryBackend`] is the simplest one.
 //!
-//! Invariant: nothing is admitted that is not written. A [`Permit`] exists only after its intent
-//! row is committed together with every counter of the call.
-//! Invariant: no clock. Time is an argument; it never runs backwards for counters.
+//! Invariant: a call is admitted only after it is recorded. A [`Permit`] exists only after its
+//! intent row is committed together with every counter of the call.
+//! Invariant: no clock. Time is an argument; for counters it never runs backwards.
 
-mod admission;
+mod admit;
 pub mod backend;
-mod ending;
+mod completion;
 mod engine;
+mod error;
 pub mod failpoint;
-mod fault;
 mod memory;
 mod permit;
 mod reply;
+mod setup;
 mod store;
 #[cfg(any(test, feature = "suite"))]
 pub mod suite;
 mod sync;
-mod things;
 
-pub use admission::{Answer, Asking, Decide, Leg, Look, Page, Status};
+pub use admit::{AdmitOutcome, AdmitRequest, Decide, ReadUsage, RoundKind, RowQuery, StoreStatus};
 pub use backend::Backend;
-pub use ending::{Ending, Settled};
-pub use engine::{Due, Engine, Settings, Tell};
-pub use fault::{ChangeError, Fault, FaultKind, NotAudited, NotReadable};
-pub use memory::Memory;
+pub use completion::{Completion, Settled};
+pub use engine::{CheckpointSchedule, Engine, EngineSettings, OnCheckpoint};
+pub use error::{ChangeError, NotAudited, NotReadable, StoreError, StoreErrorKind};
+pub use memory::MemoryBackend;
 pub use permit::{Admitted, Permit, Ticket};
+pub use setup::{
+    Change, Document, Freeze, FreezeTarget, PolicyVersion, SETUP_SPACES, Snapshot, StoredGrant,
+    StoredPerson,
+};
 pub use store::Store;
-pub use things::{Change, Freeze, Frozen, Grant, Kept, Person, PolicyVersion, SETUP, Snapshot};

@@ -1,6 +1,6 @@
-//! A store in memory: for tests, for measuring, and for running without an audit.
+//! A backend in memory: for tests, for benchmarks, and for running without an audit.
 //!
-//! Nothing survives the process, and it cannot fail unless it is told to.
+//! Nothing survives the process, and writes fail only on request.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -9,85 +9,88 @@ use std::{
 };
 
 use jiff::Timestamp;
-use toolgate_audit::{CallId, Checkpoint, Draft, Kind, Row};
+use toolgate_audit::{CallId, Checkpoint, Draft, Row, RowKind};
 use toolgate_policy::{
     Amount, Claim, Ended, Ledger, Ownership, Period, Receipt, Reservation, Taken, Unavailable,
     Usage, Yielded,
 };
 
 use crate::{
-    Backend, Change, Fault, FaultKind, Freeze, Grant, Kept, Page, Person, PolicyVersion, Snapshot,
-    Status,
-    backend::{Abandoned, Changed, GiveBack, Reader, State, Transaction, Work},
+    Backend, Change, Document, Freeze, PolicyVersion, RowQuery, Snapshot, StoreError,
+    StoreErrorKind, StoreStatus, StoredGrant, StoredPerson,
+    backend::{
+        AbandonedCall, BackendReader, BackendState, ChangeOutcome, Refund, Transaction,
+        TransactionBody,
+    },
     sync::{Mutex, MutexGuard},
 };
 
 /// Data in memory. Clones share it.
 #[derive(Clone, Default)]
-pub struct Memory(Arc<Mutex<Data>>);
+pub struct MemoryBackend(Arc<Mutex<Data>>);
 
 #[derive(Default)]
 struct Data {
-    state: State,
+    state: BackendState,
     rows: Vec<Row>,
     forgets_rows: bool,
     broken: bool,
     checkpoints: Vec<Checkpoint>,
     ledger: Ledger,
     open: HashMap<CallId, Open>,
-    grants: BTreeMap<Arc<str>, Grant>,
-    people: BTreeMap<Arc<str>, Person>,
+    grants: BTreeMap<Arc<str>, StoredGrant>,
+    people: BTreeMap<Arc<str>, StoredPerson>,
     policies: BTreeMap<Arc<str>, PolicyVersion>,
-    /// The last version of each policy that ever was.
+    /// The highest version of each policy, including removed ones.
     versions: HashMap<Arc<str>, u64>,
     freezes: BTreeMap<Arc<str>, Freeze>,
-    kept: BTreeMap<(Arc<str>, Arc<str>), Kept>,
+    kept: BTreeMap<(Arc<str>, Arc<str>), Document>,
 }
 
 /// A call that has not ended.
 struct Open {
     seq: u64,
     receipt: Receipt,
-    /// A leg of it was sent.
+    /// A round of it was sent.
     sent: bool,
-    /// Since when it waits for its next leg.
+    /// Since when it waits for its next round.
     waits: Option<Timestamp>,
 }
 
-impl Memory {
-    /// Data that keeps no rows: `durability: off`.
+impl MemoryBackend {
+    /// Data without rows: `durability: off`.
     pub fn without_rows() -> Self {
         let memory = Self::default();
         memory.0.lock().forgets_rows = true;
         memory
     }
 
-    /// Makes every write fail, or mends it.
+    /// Makes every write fail, or succeed again.
     pub fn set_broken(&self, broken: bool) {
         self.0.lock().broken = broken;
     }
 }
 
-impl Backend for Memory {
-    fn transact(&mut self, work: &mut Work<'_>) -> Result<(), Fault> {
+impl Backend for MemoryBackend {
+    fn transact(&mut self, work: &mut TransactionBody<'_>) -> Result<(), StoreError> {
         let mut data = self.0.lock();
         if data.broken {
-            return Err(Fault::new(FaultKind::Full, "told to fail"));
+            return Err(StoreError::new(StoreErrorKind::Full, "failure requested by a test"));
         }
         work(&mut *data)
     }
 
-    fn reader(&self) -> Result<Box<dyn Reader>, Fault> {
+    fn reader(&self) -> Result<Box<dyn BackendReader>, StoreError> {
         Ok(Box::new(Self(Arc::clone(&self.0))))
     }
 }
 
 impl Transaction for Data {
-    fn state(&mut self) -> Result<State, Fault> {
+    fn state(&mut self) -> Result<BackendState, StoreError> {
         Ok(self.state.clone())
     }
 
-    fn may_admit(&self) -> Result<(), Fault> {
+    fn may_admit(&self) -> Result<(), StoreError> {
         Ok(())
     }
 
@@ -95,7 +98,7 @@ impl Transaction for Data {
         self.forgets_rows
     }
 
-    fn append(&mut self, row: &Row) -> Result<(), Fault> {
+    fn append(&mut self, row: &Row) -> Result<(), StoreError> {
         self.state.head.seq = row.seq;
         self.state.head.hash = row.hash;
         if !self.forgets_rows {
@@ -104,12 +107,12 @@ impl Transaction for Data {
         Ok(())
     }
 
-    fn set_mark(&mut self, mark: Timestamp) -> Result<(), Fault> {
+    fn set_mark(&mut self, mark: Timestamp) -> Result<(), StoreError> {
         self.state.mark = mark;
         Ok(())
     }
 
-    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), Fault> {
+    fn checkpoint(&mut self, checkpoint: &Checkpoint) -> Result<(), StoreError> {
         self.state.checkpoint = Some((checkpoint.seq, checkpoint.time));
         if !self.forgets_rows {
             self.checkpoints.push(checkpoint.clone());
@@ -123,17 +126,17 @@ impl Transaction for Data {
         seq: u64,
         reservations: &[Reservation],
         now: Timestamp,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), StoreError> {
         let receipt = self.ledger.admit(reservations, now);
-        let receipt =
-            receipt.map_err(|full| Fault::new(FaultKind::Internal, full.rule.to_string()))?;
+        let receipt = receipt
+            .map_err(|full| StoreError::new(StoreErrorKind::Internal, full.rule.to_string()))?;
         self.open.insert(call, Open { seq, receipt, sent: false, waits: None });
         Ok(())
     }
 
-    fn settle(&mut self, call: CallId, back: GiveBack) -> Result<(), Fault> {
+    fn settle(&mut self, call: CallId, back: Refund) -> Result<(), StoreError> {
         match self.open.remove(&call) {
-            Some(open) if back == GiveBack::All && !open.sent => {
+            Some(open) if back == Refund::All && !open.sent => {
                 self.ledger.give_back(open.receipt);
             }
             Some(open) => self.ledger.settle(open.receipt),
@@ -142,26 +145,26 @@ impl Transaction for Data {
         Ok(())
     }
 
-    fn park(&mut self, call: CallId, now: Timestamp) -> Result<(), Fault> {
+    fn park(&mut self, call: CallId, now: Timestamp) -> Result<(), StoreError> {
         if let Some(open) = self.open.get_mut(&call) {
             (open.sent, open.waits) = (true, Some(now));
         }
         Ok(())
     }
 
-    fn resume(&mut self, call: CallId) -> Result<Option<u64>, Fault> {
+    fn resume(&mut self, call: CallId) -> Result<Option<u64>, StoreError> {
         let open = self.open.get_mut(&call);
         Ok(open.and_then(|open| open.waits.take().map(|_| open.seq)))
     }
 
-    fn waiting_since(&mut self, then: Timestamp) -> Result<Vec<Abandoned>, Fault> {
+    fn waiting_since(&mut self, then: Timestamp) -> Result<Vec<AbandonedCall>, StoreError> {
         let late = |open: &Open| open.waits.is_some_and(|since| since <= then);
         let calls = self.open.iter().filter(|(_, open)| late(open)).take(1_000);
         let abandoned = calls.map(|(call_id, open)| {
             let row = self.rows.iter().find(|row| row.seq == open.seq);
-            let none = || Draft::new(Kind::Intent, Timestamp::UNIX_EPOCH);
+            let none = || Draft::new(RowKind::Intent, Timestamp::UNIX_EPOCH);
             let intent = row.map_or_else(none, |row| row.draft.clone());
-            Abandoned { call_id: *call_id, intent }
+            AbandonedCall { call_id: *call_id, intent }
         });
         Ok(abandoned.collect())
     }
@@ -172,64 +175,64 @@ impl Transaction for Data {
         grant: &str,
         identity: Option<&str>,
         now: Timestamp,
-    ) -> Result<Ownership, Fault> {
+    ) -> Result<Ownership, StoreError> {
         Ok(self.ledger.own(yielded, grant, identity, now))
     }
 
-    fn end(&mut self, ended: &Ended) -> Result<(), Fault> {
+    fn end(&mut self, ended: &Ended) -> Result<(), StoreError> {
         self.ledger.end(&ended.server, &ended.kind, &ended.value);
         Ok(())
     }
 
-    fn change(&mut self, change: &Change, now: Timestamp) -> Result<Changed, Fault> {
+    fn change(&mut self, change: &Change, now: Timestamp) -> Result<ChangeOutcome, StoreError> {
         let changed = self.make(change, now);
-        if changed == Changed::Made && change.is_setup() {
+        if changed == ChangeOutcome::Made && change.is_setup() {
             self.state.generation += 1;
         }
         Ok(changed)
     }
 
-    fn touch(&mut self, grant: &str, now: Timestamp) -> Result<(), Fault> {
+    fn touch(&mut self, grant: &str, now: Timestamp) -> Result<(), StoreError> {
         if let Some(grant) = self.grants.get_mut(grant) {
             grant.last_use = grant.last_use.max(Some(now));
         }
         Ok(())
     }
 
-    fn abandoned(&mut self) -> Result<Vec<Abandoned>, Fault> {
+    fn abandoned(&mut self, _: Timestamp) -> Result<Vec<AbandonedCall>, StoreError> {
         Ok(Vec::new())
     }
 
-    fn prune(&mut self, now: Timestamp) -> Result<(), Fault> {
+    fn prune(&mut self, now: Timestamp) -> Result<(), StoreError> {
         self.ledger.prune(now);
         Ok(())
     }
 }
 
 impl Data {
-    fn make(&mut self, change: &Change, now: Timestamp) -> Changed {
+    fn make(&mut self, change: &Change, now: Timestamp) -> ChangeOutcome {
         match change {
             Change::PutGrant(grant) => {
                 let mut others = self.grants.values().filter(|other| other.id != grant.id);
                 if others.any(|other| other.label == grant.label) {
-                    return Changed::NameTaken(grant.label.to_string());
+                    return ChangeOutcome::NameTaken(grant.label.to_string());
                 }
                 self.grants.insert(Arc::clone(&grant.id), (**grant).clone());
             }
             Change::RevokeGrant(id) => match self.grants.get_mut(id) {
                 Some(grant) => grant.revoked = grant.revoked.or(Some(now)),
-                None => return Changed::Unknown(id.to_string()),
+                None => return ChangeOutcome::Unknown(id.to_string()),
             },
             Change::PutPerson(person) => {
                 let mut others = self.people.values().filter(|other| other.id != person.id);
                 if others.any(|other| other.name == person.name) {
-                    return Changed::NameTaken(person.name.to_string());
+                    return ChangeOutcome::NameTaken(person.name.to_string());
                 }
                 self.people.insert(Arc::clone(&person.id), (**person).clone());
             }
             Change::RevokePerson(id) => match self.people.get_mut(id) {
                 Some(person) => person.revoked = person.revoked.or(Some(now)),
-                None => return Changed::Unknown(id.to_string()),
+                None => return ChangeOutcome::Unknown(id.to_string()),
             },
             Change::PutPolicy { name, document } => {
                 let version = self.versions.entry(Arc::clone(name)).or_default();
@@ -253,31 +256,31 @@ impl Data {
                     open.waits = open.waits.map(|_| now);
                 }
             }
-            Change::Keep(kept) => {
+            Change::PutDocument(kept) => {
                 let key = (Arc::clone(&kept.space), Arc::clone(&kept.key));
                 self.kept.insert(key, kept.clone());
             }
-            Change::Forget(space, key) => {
-                let place = (Arc::clone(space), Arc::clone(key));
-                return gone(key, self.kept.remove(&place).is_some());
+            Change::RemoveDocument(space, key) => {
+                let fixture = (Arc::clone(space), Arc::clone(key));
+                return gone(key, self.kept.remove(&fixture).is_some());
             }
-            Change::Rewrite { space, keep, forget } => {
+            Change::ReplaceDocuments { space, keep, forget } => {
                 for key in forget {
                     self.kept.remove(&(Arc::clone(space), Arc::clone(key)));
                 }
                 for (key, json) in keep {
                     let (space, key) = (Arc::clone(space), Arc::clone(key));
-                    let kept = Kept { space, key, json: Arc::clone(json) };
+                    let kept = Document { space, key, json: Arc::clone(json) };
                     self.kept.insert((Arc::clone(&kept.space), Arc::clone(&kept.key)), kept);
                 }
             }
         }
-        Changed::Made
+        ChangeOutcome::Made
     }
 }
 
-fn gone(name: &str, was_there: bool) -> Changed {
-    if was_there { Changed::Made } else { Changed::Unknown(name.to_owned()) }
+fn gone(name: &str, was_there: bool) -> ChangeOutcome {
+    if was_there { ChangeOutcome::Made } else { ChangeOutcome::Unknown(name.to_owned()) }
 }
 
 impl Usage for Data {
@@ -298,13 +301,13 @@ impl Usage for Data {
     }
 }
 
-impl Memory {
+impl MemoryBackend {
     fn data(&self) -> MutexGuard<'_, Data> {
         self.0.lock()
     }
 }
 
-impl Usage for Memory {
+impl Usage for MemoryBackend {
     fn used(&self, counter: &str, period: Period) -> Result<Amount, Unavailable> {
         self.data().used(counter, period)
     }
@@ -322,8 +325,8 @@ impl Usage for Memory {
     }
 }
 
-impl Reader for Memory {
-    fn snapshot(&mut self) -> Result<Snapshot, Fault> {
+impl BackendReader for MemoryBackend {
+    fn snapshot(&mut self) -> Result<Snapshot, StoreError> {
         let data = self.data();
         Ok(Snapshot {
             generation: data.state.generation,
@@ -334,12 +337,12 @@ impl Reader for Memory {
         })
     }
 
-    fn kept(&mut self, space: &str) -> Result<Vec<Kept>, Fault> {
+    fn documents(&mut self, space: &str) -> Result<Vec<Document>, StoreError> {
         let data = self.data();
         Ok(data.kept.values().filter(|kept| &*kept.space == space).cloned().collect())
     }
 
-    fn rows(&mut self, page: &Page) -> Result<Vec<Row>, Fault> {
+    fn rows(&mut self, page: &RowQuery) -> Result<Vec<Row>, StoreError> {
         let data = self.data();
         let wanted = |row: &&Row| {
             let draft = &row.draft;
@@ -354,18 +357,18 @@ impl Reader for Memory {
         Ok(data.rows.iter().filter(wanted).take(page.limit.min(1_000)).cloned().collect())
     }
 
-    fn story(&mut self, call: CallId) -> Result<Vec<Row>, Fault> {
+    fn call_rows(&mut self, call: CallId) -> Result<Vec<Row>, StoreError> {
         let data = self.data();
         Ok(data.rows.iter().filter(|row| row.draft.call_id == Some(call)).cloned().collect())
     }
 
-    fn checkpoints(&mut self) -> Result<Vec<Checkpoint>, Fault> {
+    fn checkpoints(&mut self) -> Result<Vec<Checkpoint>, StoreError> {
         Ok(self.data().checkpoints.clone())
     }
 
-    fn status(&mut self) -> Result<Status, Fault> {
+    fn status(&mut self) -> Result<StoreStatus, StoreError> {
         let data = self.data();
-        Ok(Status {
+        Ok(StoreStatus {
             head: data.state.head,
             checkpoint: data.checkpoints.last().cloned(),
             mark: data.state.mark,
@@ -373,7 +376,7 @@ impl Reader for Memory {
         })
     }
 
-    fn mark(&mut self) -> Result<Timestamp, Fault> {
+    fn mark(&mut self) -> Result<Timestamp, StoreError> {
         Ok(self.data().state.mark)
     }
 
@@ -382,9 +385,9 @@ impl Reader for Memory {
     }
 }
 
-impl fmt::Debug for Memory {
+impl fmt::Debug for MemoryBackend {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Memory")
+        f.write_str("MemoryBackend")
     }
 }
 

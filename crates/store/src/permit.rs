@@ -1,23 +1,25 @@
-//! The permit: the value without which nothing can be sent.
+//! The permit: the value without which no call can be sent.
 //!
-//! [`crate::Store::admit`] gives an [`Admitted`] once the intent is committed. It comes apart into
-//! a [`Permit`], which whoever sends must be given and consumes, and a [`Ticket`], which stays with
-//! whoever waits for the answer and writes the outcome.
+//! [`crate::Store::admit`] returns an [`Admitted`] once the intent is committed. It splits into a
+//! [`Permit`], which the sender consumes, and a [`Ticket`], which stays with the task that waits
+//! for the answer and records the outcome.
 //!
 //! Invariant: only this crate makes them, none can be cloned, so one intent sends at most once.
-//! Invariant: every admitted call gets an outcome row. A ticket that is dropped writes `unknown`.
+//! Invariant: every admitted call gets an outcome row. A ticket that is dropped writes `unknown`; the
+//! call of a ticket that is [left](Ticket::leave) ends when its task does.
 
 use std::{fmt, sync::Arc};
 
 use futures_util::future::BoxFuture;
-use toolgate_audit::{CallId, Draft, cut};
+use jiff::Timestamp;
+use toolgate_audit::{CallId, Draft, truncate};
 use toolgate_policy::Verdict;
 
-use crate::{Ending, NotAudited, Settled, reply};
+use crate::{Completion, NotAudited, Settled, reply};
 
-/// A call whose counters are taken and whose intent is written.
+/// A call whose counters are taken and whose intent row is written.
 #[derive(Debug)]
-#[must_use = "a call that was admitted is to be sent, or ended"]
+#[must_use = "an admitted call must be sent or ended"]
 pub struct Admitted {
     permit: Permit,
     ticket: Ticket,
@@ -32,25 +34,28 @@ pub struct Permit {
     call_id: CallId,
 }
 
-/// The duty to say how a call ended.
-#[must_use = "dropping a ticket writes `unknown`"]
+/// The duty to record how a call ended.
+#[must_use = "dropping a ticket records `unknown`"]
 pub struct Ticket {
-    /// Taken out when the outcome is given.
+    /// Taken when the outcome is recorded.
     call: Option<Box<Draft>>,
-    outcomes: Arc<dyn Outcomes>,
+    outcomes: Arc<dyn OutcomeSink>,
 }
 
-/// Where tickets send outcomes to be written.
-pub(crate) trait Outcomes: Send + Sync {
-    /// Writes the outcome, or sees to it that it is written later.
+/// Receives the outcomes of tickets.
+pub(crate) trait OutcomeSink: Send + Sync {
+    /// Records the outcome now or later.
     fn finish(&self, finish: Finish);
+
+    /// Keeps the call open until then, also when this process ends first.
+    fn continue_as_task(&self, call: CallId, task: Box<str>, until: Timestamp);
 }
 
 /// The end of a call.
 pub(crate) struct Finish {
     pub(crate) intent: Box<Draft>,
-    /// `None`: its ticket was dropped.
-    pub(crate) ending: Option<Ending>,
+    /// `None` if the ticket was dropped.
+    pub(crate) completion: Option<Completion>,
     pub(crate) reply: Option<reply::Sender<Settled, NotAudited>>,
 }
 
@@ -60,69 +65,87 @@ impl Admitted {
         intent: Draft,
         seq: u64,
         verdict: Box<Verdict>,
-        outcomes: Arc<dyn Outcomes>,
+        outcomes: Arc<dyn OutcomeSink>,
     ) -> Self {
         let ticket = Ticket { call: Some(Box::new(intent)), outcomes };
         Self { permit: Permit { call_id }, ticket, seq, verdict }
     }
 
-    /// The call.
+    /// The id of the call.
     pub fn call_id(&self) -> CallId {
         self.permit.call_id
     }
 
-    /// Place of the intent row.
+    /// Sequence number of the intent row.
     pub fn seq(&self) -> u64 {
         self.seq
     }
 
-    /// What the policy said.
+    /// The verdict of the policy.
     pub fn verdict(&self) -> &Verdict {
         &self.verdict
     }
 
-    /// The right to send, and the duty to tell the outcome.
+    /// Splits into the right to send and the duty to record the outcome.
     pub fn split(self) -> (Permit, Ticket) {
         (self.permit, self.ticket)
     }
 }
 
 impl Permit {
-    /// The call it is for.
+    /// The call that it permits.
     pub fn call_id(&self) -> CallId {
         self.call_id
     }
 }
 
 impl Ticket {
-    /// Tells the outcome. It is written with the next group; the agent's answer need not wait.
-    pub fn finish(mut self, ending: Ending) {
-        self.send(Some(ending), None);
+    /// Records the outcome with the next group; the agent's answer does not wait for it.
+    pub fn finish(mut self, completion: Completion) {
+        self.send(Some(completion), None);
     }
 
-    /// Tells the outcome and waits until it is written: for results that yield or end owned ids,
-    /// and for those that end a leg.
+    /// Records the outcome and waits until it is written: for results that assign or end owned ids,
+    /// and for those that end a round.
     pub fn finish_written(
         mut self,
-        ending: Ending,
+        completion: Completion,
     ) -> BoxFuture<'static, Result<Settled, NotAudited>> {
         let (reply, answered) = futures_channel::oneshot::channel();
-        self.send(Some(ending), Some(reply));
+        self.send(Some(completion), Some(reply));
         reply::receive(answered, NotAudited)
     }
 
-    fn send(&mut self, ending: Option<Ending>, reply: Option<reply::Sender<Settled, NotAudited>>) {
-        let ending = ending.map(|mut ending| {
-            for text in [&mut ending.error_code, &mut ending.message].into_iter().flatten() {
-                if let Some(short) = cut(text) {
+    /// The call continues as `task` at its server, which may outlive this process. Until then the
+    /// call stays open; [`crate::Store::end_task`] ends it in another process.
+    pub fn continue_as_task(&self, task: &str, until: Timestamp) {
+        if let Some(call_id) = self.call.as_ref().and_then(|intent| intent.call_id) {
+            self.outcomes.continue_as_task(call_id, task.into(), until);
+        }
+    }
+
+    /// Writes no outcome: this process ends, and the task of the call does not.
+    pub fn leave(mut self) {
+        self.call = None;
+    }
+
+    fn send(
+        &mut self,
+        completion: Option<Completion>,
+        reply: Option<reply::Sender<Settled, NotAudited>>,
+    ) {
+        let completion = completion.map(|mut completion| {
+            for text in [&mut completion.error_code, &mut completion.message].into_iter().flatten()
+            {
+                if let Some(short) = truncate(text) {
                     *text = short;
                 }
             }
-            ending
+            completion
         });
         if let Some(intent) = self.call.take() {
-            // If the writer is gone, the next start finds the intent and writes `unknown`.
-            self.outcomes.finish(Finish { intent, ending, reply });
+            // If the writer has stopped, the next start finds the intent and records `unknown`.
+            self.outcomes.finish(Finish { intent, completion, reply });
         }
     }
 }

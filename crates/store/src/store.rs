@@ -1,4 +1,4 @@
-//! The contract between the gateway and whatever keeps its data.
+//! The contract between the gateway and its storage.
 
 use std::{fmt, sync::Arc};
 
@@ -7,67 +7,75 @@ use jiff::Timestamp;
 use toolgate_audit::{CallId, Checkpoint, Draft, Row};
 
 use crate::{
-    Answer, Asking, Change, ChangeError, Kept, Look, NotAudited, NotReadable, Page, Snapshot,
-    Status,
+    AdmitOutcome, AdmitRequest, Change, ChangeError, Completion, Document, NotAudited, NotReadable,
+    ReadUsage, RowQuery, Snapshot, StoreStatus,
 };
 
-/// Admits calls, keeps what people set up, and tells what happened.
+/// Admits calls, persists what people set up, and reads the audit.
 ///
-/// Every method gives its work to the store at once and never blocks; the future is only the
-/// answer, and dropping it takes nothing back. When a write answers `Ok`, it has reached the
-/// operating system (or the disk, if so configured) in one transaction with its audit row; when it
-/// answers `Err`, nothing of it happened.
+/// Every method submits its work at once and never blocks. The future only carries the result;
+/// dropping it cancels nothing. A write that returns `Ok` has reached the operating system (or the
+/// disk, if so configured) in one transaction with its audit row. A write that returns `Err` has
+/// had no effect.
 pub trait Store: Send + Sync + fmt::Debug {
-    /// Decides a call and, if it may pass, takes its counters and writes its intent, all in one
-    /// transaction. Only this makes an [`crate::Admitted`]. A limit of N admits N, never N + 1,
-    /// however many tasks and processes ask.
-    fn admit(&self, asking: Asking) -> BoxFuture<'static, Result<Answer, NotAudited>>;
+    /// Decides a call and, if it is allowed, takes its counters and writes its intent row in one
+    /// transaction. Only this method creates an [`crate::Admitted`]. A limit of N admits N calls,
+    /// never N + 1, however many tasks and processes call concurrently.
+    fn admit(&self, request: AdmitRequest) -> BoxFuture<'static, Result<AdmitOutcome, NotAudited>>;
 
-    /// Writes a refusal that the policy did not make (frozen, unknown tool, …). Of one (grant,
-    /// tool, rule) ten a minute are rows; the rest become one row with a count.
+    /// Records a refusal that the policy did not make (frozen, unknown tool, …). Each (grant, tool,
+    /// rule) gets at most ten rows a minute; further denials become one row with a count.
     fn deny(&self, denial: Draft) -> BoxFuture<'static, Result<(), NotAudited>>;
 
-    /// Writes any other row; answers its place.
+    /// Appends any other row; returns its sequence number.
     fn record(&self, row: Draft) -> BoxFuture<'static, Result<u64, NotAudited>>;
 
-    /// Changes what people set up, together with the row that says who did. Answers the new
-    /// generation.
+    /// Changes what people set up and appends the row that names the person, in one transaction.
+    /// Returns the new generation.
     fn change(&self, change: Change, row: Draft) -> BoxFuture<'static, Result<u64, ChangeError>>;
 
-    /// A grant (by id) was used. Kept with the next tick, without a row.
+    /// A task of a call that an earlier process admitted has ended (see
+    /// [`crate::Ticket::continue_as_task`]). Without such a call nothing happens.
+    fn end_task(&self, task: &str, ending: Completion);
+
+    /// Records that a grant (by id) was used. Persisted with the next tick, without a row.
     fn touch(&self, grant: Arc<str>, now: Timestamp);
 
-    /// A number that grows whenever what [`Store::snapshot`] gives changes, or a document of a
-    /// [`crate::SETUP`] space, in whichever process.
-    /// Cheap; at most one tick old. [`Asking::generation`] makes admission exact.
+    /// A number that grows with every change of [`Store::snapshot`] or of a document in one of the
+    /// [`crate::SETUP_SPACES`], made by any process. Cheap; at most one tick old.
+    /// [`AdmitRequest::generation`] makes admission exact.
     fn generation(&self) -> u64;
 
-    /// Everything people set up.
+    /// Everything that people set up.
     fn snapshot(&self) -> BoxFuture<'static, Result<Snapshot, NotReadable>>;
 
-    /// What was kept in a space, by key.
-    fn kept(&self, space: &str) -> BoxFuture<'static, Result<Vec<Kept>, NotReadable>>;
+    /// The documents of a space, ordered by key.
+    fn documents(&self, space: &str) -> BoxFuture<'static, Result<Vec<Document>, NotReadable>>;
 
     /// Rows of the audit, ascending.
-    fn rows(&self, page: Page) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>>;
+    fn rows(&self, page: RowQuery) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>>;
 
     /// All rows of one call, ascending.
-    fn story(&self, call: CallId) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>>;
+    fn call_rows(&self, call: CallId) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>>;
 
     /// Every checkpoint, ascending.
     fn checkpoints(&self) -> BoxFuture<'static, Result<Vec<Checkpoint>, NotReadable>>;
 
-    /// The head of the chain, the clock's high-water mark, calls that are open.
-    fn status(&self) -> BoxFuture<'static, Result<Status, NotReadable>>;
+    /// The head of the chain, the clock's high-water mark, and the number of open calls.
+    fn status(&self) -> BoxFuture<'static, Result<StoreStatus, NotReadable>>;
 
-    /// Shows what has been used, for explaining and for `my_permissions`; takes nothing.
-    fn look(&self, now: Timestamp, look: Box<Look>) -> BoxFuture<'static, Result<(), NotReadable>>;
+    /// Reads the counters, for explanations and for `my_permissions`; takes nothing.
+    fn read_usage(
+        &self,
+        now: Timestamp,
+        read: Box<ReadUsage>,
+    ) -> BoxFuture<'static, Result<(), NotReadable>>;
 
-    /// Time has passed; to be called about once a second. Ends minutes of denials, signs
-    /// checkpoints, forgets what can no longer count, notices changes of other processes.
+    /// Reports the time; call it about once a second. Ends the minutes of coalesced denials, signs
+    /// checkpoints, prunes expired counters, and detects changes by other processes.
     fn tick(&self, now: Timestamp);
 
-    /// Writes what waits, signs a last checkpoint and lets go of the data. Later writes are
-    /// refused; the outcome of a call that is still open will be `unknown`.
+    /// Writes pending jobs, signs a last checkpoint and closes the data. Later writes are refused;
+    /// a call that is still open gets the outcome `unknown`.
     fn close(&self, now: Timestamp) -> BoxFuture<'static, Result<(), NotAudited>>;
 }

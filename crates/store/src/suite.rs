@@ -1,21 +1,21 @@
-//! The conformance suite: what every store must do, whatever it is made of.
+//! The conformance suite that every store must pass.
 //!
-//! A store's tests call [`crate::conformance!`] with an expression that makes a [`Place`]. Calls
-//! are decided by a real policy, so that the suite tests what the gateway will do.
+//! A store's tests call [`crate::conformance!`] with an expression that creates a [`StoreFixture`].
+//! A real policy decides the calls, so that the suite tests what the gateway does.
 
 #![expect(
     clippy::missing_panics_doc,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "these are tests, for the tests of other crates"
+    reason = "shared test code for other crates"
 )]
 
 mod calls;
 mod counters;
-mod legs;
 mod model;
+mod rounds;
 mod rows;
-mod things;
+mod setup;
 
 use std::{
     fmt,
@@ -27,40 +27,42 @@ use std::{
 };
 
 use jiff::Timestamp;
-use toolgate_audit::{PublicKey, Report, Row, Signer, Verifier};
+use toolgate_audit::{PublicKey, Row, Signer, Verifier, VerifyReport};
 
-pub use calls::{Agent, POLICY, at};
+pub use calls::{POLICY, TestAgent, at};
 pub use counters::{
     a_clock_can_be_accepted, calendar_limits_are_exact, calls_in_flight_are_limited,
-    give_back_to_the_own_window_only, repeats_are_refused, sliding_limits_are_exact,
-    sums_are_exact, time_never_runs_backwards,
+    refunds_go_to_their_own_window, repeats_are_refused, sliding_limits_are_exact, sums_are_exact,
+    time_never_runs_backwards,
 };
-pub use legs::{a_call_goes_on_leg_by_leg, legs_that_never_come_end_the_call};
-pub use model::random_calls_are_decided_as_the_model_does;
+pub use model::random_calls_match_the_model;
+pub use rounds::{
+    a_call_continues_round_by_round, missing_rounds_end_the_call, tasks_outlive_their_process,
+};
 pub use rows::{
-    a_decision_that_panics_harms_nobody_else, a_dropped_ticket_is_unknown,
-    a_held_call_leaves_no_trace, a_story_has_its_rows, an_outcome_names_the_session,
-    denials_are_coalesced, denials_of_a_grant_are_few, nothing_is_admitted_that_is_not_written,
-    ownership_follows_results, shadow_never_refuses, texts_of_rows_are_short,
+    a_dropped_ticket_is_unknown, a_held_call_leaves_no_trace,
+    a_panicking_decision_fails_only_its_call, an_outcome_names_the_session, denials_are_coalesced,
+    denials_per_grant_are_capped, every_call_has_its_rows, long_texts_are_truncated,
+    nothing_is_admitted_unless_written, ownership_follows_results, shadow_never_refuses,
 };
-pub use things::{
+pub use setup::{
     changes_are_seen_and_audited, names_are_unique, reopening_keeps_everything,
     stale_decisions_are_not_admitted,
 };
 
-use crate::{Page, Store};
+use crate::{RowQuery, Store};
 
-/// Where a store has its data.
-pub trait Place: fmt::Debug + Send + Sync {
-    /// Opens the store; once more on the same data when called again.
+/// Creates a store for the tests.
+pub trait StoreFixture: fmt::Debug + Send + Sync {
+    /// Opens the store; further calls open the same data again.
     fn open(&self, now: Timestamp) -> Arc<dyn Store>;
-    /// Makes every write fail, or mends it.
+    /// Makes every write fail, or succeed again.
     fn set_broken(&self, broken: bool);
     /// Whether data outlives the store.
     fn is_durable(&self) -> bool;
 }
 
-/// The key that places sign with.
+/// The key that fixtures sign with.
 pub fn signer() -> Signer {
     Signer::new(&[42; 32])
 }
@@ -68,25 +70,26 @@ pub fn signer() -> Signer {
 /// One test for each case of the suite.
 #[macro_export]
 macro_rules! conformance {
-    ($place:expr) => {
-        $crate::conformance! { @ $place;
+    ($fixture:expr) => {
+        $crate::conformance! { @ $fixture;
             calendar_limits_are_exact, sliding_limits_are_exact, sums_are_exact,
-            calls_in_flight_are_limited, give_back_to_the_own_window_only, repeats_are_refused,
+            calls_in_flight_are_limited, refunds_go_to_their_own_window, repeats_are_refused,
             time_never_runs_backwards, a_clock_can_be_accepted, ownership_follows_results, a_dropped_ticket_is_unknown,
-            denials_are_coalesced, denials_of_a_grant_are_few, texts_of_rows_are_short,
-            nothing_is_admitted_that_is_not_written,
+            denials_are_coalesced, denials_per_grant_are_capped, long_texts_are_truncated,
+            nothing_is_admitted_unless_written,
             a_held_call_leaves_no_trace, shadow_never_refuses,
-            a_call_goes_on_leg_by_leg, legs_that_never_come_end_the_call,
-            a_decision_that_panics_harms_nobody_else, a_story_has_its_rows,
+            a_call_continues_round_by_round, missing_rounds_end_the_call,
+            tasks_outlive_their_process,
+            a_panicking_decision_fails_only_its_call, every_call_has_its_rows,
             an_outcome_names_the_session,
             changes_are_seen_and_audited, names_are_unique, stale_decisions_are_not_admitted,
-            reopening_keeps_everything, random_calls_are_decided_as_the_model_does,
+            reopening_keeps_everything, random_calls_match_the_model,
         }
     };
-    (@ $place:expr; $($case:ident,)*) => {
+    (@ $fixture:expr; $($case:ident,)*) => {
         $(#[test]
         fn $case() {
-            $crate::suite::$case(&$place);
+            $crate::suite::$case(&$fixture);
         })*
     };
 }
@@ -110,12 +113,12 @@ pub fn wait<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-/// Every row there is.
+/// All rows.
 pub fn all_rows(store: &dyn Store) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     loop {
         let after = rows.last().map_or(0, |row| row.seq);
-        let page = Page { after, limit: 1_000, ..Page::default() };
+        let page = RowQuery { after, limit: 1_000, ..RowQuery::default() };
         let more = wait(store.rows(page)).unwrap();
         if more.is_empty() {
             return rows;
@@ -125,7 +128,7 @@ pub fn all_rows(store: &dyn Store) -> Vec<Row> {
 }
 
 /// Verifies the whole chain with every checkpoint.
-pub fn verify(store: &dyn Store) -> Report {
+pub fn verify(store: &dyn Store) -> VerifyReport {
     let checkpoints = wait(store.checkpoints()).unwrap();
     let key: PublicKey = signer().public_key();
     let mut verifier = Verifier::new(&key, checkpoints);
@@ -137,7 +140,7 @@ pub fn verify(store: &dyn Store) -> Report {
     verifier.finish()
 }
 
-/// After whatever happened: the chain is whole and nothing is left open.
+/// Asserts that the chain is valid and that no call is open.
 #[track_caller]
 pub fn assert_whole(store: &dyn Store) {
     let report = verify(store);

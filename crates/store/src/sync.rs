@@ -1,6 +1,6 @@
-//! Threads, channels, locks and counts that the engine is made of: those of the system, or, with the
-//! feature `shuttle`, those of shuttle, which tries out how they can come between each other
-//! (`tests/schedules.rs`). Nobody but that test turns it on.
+//! Threads, channels, locks and atomics of the engine: those of the system, or, with the feature
+//! `shuttle`, those of shuttle, which explores their schedules (`tests/schedules.rs`). Only that
+//! test enables the feature.
 
 #[cfg(not(feature = "shuttle"))]
 pub(crate) use system::*;
@@ -17,7 +17,7 @@ mod system {
     pub(crate) use parking_lot::{Condvar, Mutex, MutexGuard};
 }
 
-/// The same with shuttle's, in the form of `parking_lot`.
+/// The same types based on shuttle, with the interface of `parking_lot`.
 #[cfg(feature = "shuttle")]
 mod tried {
     use std::{
@@ -35,11 +35,11 @@ mod tried {
         thread,
     };
 
-    /// A lock that does not know poison.
+    /// A lock without poisoning.
     #[derive(Default)]
     pub(crate) struct Mutex<T>(sync::Mutex<T>);
 
-    /// Always there but while it waits.
+    /// `None` only while it waits.
     pub(crate) struct MutexGuard<'a, T>(&'a sync::Mutex<T>, Option<sync::MutexGuard<'a, T>>);
 
     #[derive(Default)]
@@ -90,7 +90,8 @@ mod tried {
             }
         }
 
-        /// There is no time here: others run for a while, and then it was over, or somebody called.
+        /// Shuttle has no time: other threads run for a while, then the wait has timed out or was
+        /// notified.
         pub(crate) fn wait_for<T>(&self, guard: &mut MutexGuard<'_, T>, _: Duration) -> Waited {
             drop(guard.1.take());
             thread::yield_now();

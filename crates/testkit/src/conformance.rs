@@ -1,12 +1,12 @@
-//! The server that the official conformance suite asks for, under the names that it asks for.
+//! The server for the official conformance suite, with the tool names that it requires.
 //!
-//! It is made of rmcp, an implementation of the protocol that is not ours, and speaks both eras,
-//! over streamable HTTP and over stdio. [`Era`] can take one of them away, which makes it a server
-//! that a client of the other era cannot talk to without a bridge.
+//! It is based on rmcp, an independent implementation of the protocol, and speaks both eras, over
+//! streamable HTTP and over stdio. [`FixtureEra`] disables one of them, which makes it a server
+//! that a client of the other era cannot use without translation.
 //!
-//! A tool that asks its client something does so in either era: with requests of the server in the
-//! older one, with `input_required` in the newer one (`questions`). What is offered and answered
-//! without further ado stands in `offer.json` and `answers.json`. Start at `fixture`.
+//! A tool that requests input does so in either era: with server requests in the older one, with
+//! `input_required` in the newer one (`questions`). Static offers and answers are in `offer.json`
+//! and `answers.json`. Start at `fixture`.
 
 mod fixture;
 mod questions;
@@ -33,9 +33,9 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 
 use self::fixture::Fixture;
 
-/// Which protocols it speaks.
+/// The protocols that it speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Era {
+pub enum FixtureEra {
     /// All of them.
     Both,
     /// Those with a handshake, to 2025-11-25.
@@ -44,15 +44,15 @@ pub enum Era {
     Modern,
 }
 
-/// The server that the conformance suite asks for
+/// The server for the conformance suite
 #[derive(Parser)]
 #[command(name = "toolgate-conformance")]
-struct Words {
-    /// How it is reached
+struct Args {
+    /// Its transport
     transport: Transport,
-    /// Which protocols it speaks
+    /// The protocols that it speaks
     #[arg(long, default_value = "both")]
-    era: Era,
+    era: FixtureEra,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -63,13 +63,13 @@ enum Transport {
     Stdio,
 }
 
-/// The whole program, with the words of its command line.
+/// The whole program, with its command-line arguments.
 pub fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
     let name = std::iter::once("toolgate-conformance".into());
-    let words = match Words::try_parse_from(name.chain(words)) {
+    let words = match Args::try_parse_from(name.chain(words)) {
         Ok(words) => words,
         Err(error) => {
-            // Nobody is left to be told that nobody can be told.
+            // If printing fails, there is nothing left to do.
             drop(error.print());
             return ExitCode::from(64);
         }
@@ -83,7 +83,7 @@ pub fn main(words: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn run(words: &Words) -> Result<()> {
+fn run(words: &Args) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -95,17 +95,17 @@ fn run(words: &Words) -> Result<()> {
     }
 }
 
-async fn speak(era: Era) -> Result<()> {
+async fn speak(era: FixtureEra) -> Result<()> {
     let stdin = Receiver::from_owned_fd(io::stdin().as_fd().try_clone_to_owned()?)
-        .context("standard input is no pipe")?;
+        .context("standard input is not a pipe")?;
     let stdout = Sender::from_owned_fd(io::stdout().as_fd().try_clone_to_owned()?)
-        .context("standard output is no pipe")?;
+        .context("standard output is not a pipe")?;
     let running = Fixture::new(era, None).serve((stdin, stdout)).await?;
     running.waiting().await?;
     Ok(())
 }
 
-async fn listen(era: Era) -> Result<()> {
+async fn listen(era: FixtureEra) -> Result<()> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
     writeln!(io::stdout(), "{}", serde_json::json!({ "url": url }))?;
@@ -117,7 +117,7 @@ async fn listen(era: Era) -> Result<()> {
         StreamableHttpServerConfig::default(),
     );
     loop {
-        // An accept error is about one connection: go on.
+        // An accept error affects one connection: continue.
         let Ok((stream, _)) = listener.accept().await else { continue };
         let service = service.clone();
         tokio::spawn(async move {
@@ -125,7 +125,7 @@ async fn listen(era: Era) -> Result<()> {
                 let service = service.clone();
                 async move { Ok::<_, Infallible>(service.handle(request).await) }
             });
-            // A connection that the peer breaks off is no event for a test server.
+            // A broken connection is expected here.
             drop(http1::Builder::new().serve_connection(TokioIo::new(stream), respond).await);
         });
     }

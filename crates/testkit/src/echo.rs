@@ -1,14 +1,13 @@
-//! A very fast MCP server over streamable HTTP, for measuring and for tests in one process.
+//! A very fast MCP server over streamable HTTP, for benchmarks and in-process tests.
 //!
-//! [`start`] binds a loopback port and serves until the [`Echo`] is dropped; `answer` holds what
-//! it says, [`content`] the large results that it keeps ready.
+//! [`start`] binds a loopback port and serves until the [`EchoServer`] is dropped; `answer` creates
+//! the answers, [`content`] the large results.
 //!
-//! Tools: `echo` gives back its `arguments` as the text they came in, `big` a text of `size`
-//! bytes, `structured` about `size` bytes of `structuredContent`. The rest of the list is filler.
+//! Tools: `echo` returns its `arguments` as text, `big` a text of `size` bytes, `structured` about
+//! `size` bytes of `structuredContent`. The other tools are filler.
 //!
-//! Invariant: every request but `initialize` must name a session that this server has opened and
-//! not closed, as the specification demands (400 without, 404 if unknown); where there are
-//! sessions.
+//! Invariant: every request but `initialize` must name an open session, as the specification
+//! requires (400 without, 404 if unknown), in protocols with sessions.
 
 mod answer;
 mod body;
@@ -37,10 +36,10 @@ use self::body::Parts;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 
-/// What the server offers and how it answers.
+/// Options of the server.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// How many tools `tools/list` names; never fewer than the three that can be called.
+pub struct EchoOptions {
+    /// The number of tools in `tools/list`; at least the three that can be called.
     pub tools: usize,
     /// Answer requests as an SSE stream of one event instead of a JSON body.
     pub sse: bool,
@@ -50,35 +49,35 @@ pub struct Options {
 
 /// A running echo server; dropping it closes its port and all its connections.
 #[derive(Debug)]
-pub struct Echo {
+pub struct EchoServer {
     url: String,
     state: Arc<State>,
     accepting: JoinHandle<()>,
 }
 
 /// Starts an echo server with three tools and JSON answers.
-pub async fn start() -> io::Result<Echo> {
-    start_with(Options::default()).await
+pub async fn start() -> io::Result<EchoServer> {
+    start_with(EchoOptions::default()).await
 }
 
 /// Starts an echo server on a free loopback port of the current runtime.
-pub async fn start_with(options: Options) -> io::Result<Echo> {
+pub async fn start_with(options: EchoOptions) -> io::Result<EchoServer> {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
     let url = format!("http://{}/mcp", listener.local_addr()?);
     let state = Arc::new(State::new(&options));
     let accepting = tokio::spawn(accept(listener, Arc::clone(&state)));
-    Ok(Echo { url, state, accepting })
+    Ok(EchoServer { url, state, accepting })
 }
 
 // === impl Echo ===
 
-impl Echo {
+impl EchoServer {
     /// Where it listens, path included.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// How many `tools/call` have been carried out so far, whichever tool they named.
+    /// The number of `tools/call` requests so far.
     pub fn calls(&self) -> u64 {
         self.state.calls.load(Ordering::Relaxed)
     }
@@ -88,13 +87,13 @@ impl Echo {
         self.state.sessions.lock().len()
     }
 
-    /// Forgets all sessions, as a server does that was restarted.
+    /// Drops all sessions, like a restarted server.
     pub fn forget_sessions(&self) {
         self.state.sessions.lock().clear();
     }
 }
 
-impl Drop for Echo {
+impl Drop for EchoServer {
     fn drop(&mut self) {
         // The connections belong to the accepting task and end with it.
         self.accepting.abort();
@@ -106,7 +105,7 @@ async fn accept(listener: TcpListener, state: Arc<State>) {
     loop {
         tokio::select! {
             accepted = listener.accept() => {
-                // An accept error is about one connection (aborted, out of files): go on.
+                // An accept error affects one connection (aborted, out of files): continue.
                 if let Ok((stream, _)) = accepted {
                     connections.spawn(connection(stream, Arc::clone(&state)));
                 }
@@ -124,7 +123,7 @@ async fn connection(stream: TcpStream, state: Arc<State>) {
         let state = Arc::clone(&state);
         async move { Ok::<_, Infallible>(respond(request, &state).await) }
     });
-    // A connection that the peer breaks off is no event for a test server.
+    // A broken connection is expected here.
     drop(http1::Builder::new().serve_connection(TokioIo::new(stream), service).await);
 }
 

@@ -1,5 +1,5 @@
-//! Just enough HTTP/1.1 for peers that misuse it: a port, a thread for each connection, requests as
-//! they came, and answers written byte by byte by whoever serves.
+//! Minimal HTTP/1.1 for faulty peers: a port, a thread per connection, raw requests, and answers
+//! written byte by byte.
 
 use std::io::{self, BufRead, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -23,16 +23,16 @@ struct Shared {
     closed: AtomicBool,
 }
 
-/// One request, body and all.
+/// One request with its body.
 #[derive(Debug)]
 pub(crate) struct Request {
-    /// The request line and the headers, as they came.
+    /// The raw request line and headers.
     pub(crate) head: String,
     pub(crate) body: String,
 }
 
 impl Port {
-    /// Listens at `address` and lets `serve` have each connection on a thread of its own.
+    /// Listens at `address` and runs `serve` for each connection on its own thread.
     pub(crate) fn open(
         address: &str,
         serve: impl Fn(&TcpStream) + Send + Sync + 'static,
@@ -53,7 +53,7 @@ impl Port {
                 let serve = Arc::clone(&serve);
                 thread::spawn(move || {
                     serve(&stream);
-                    // The other half of it is kept above, so it would not close by itself.
+                    // The other half is kept above, so the connection would not close on its own.
                     drop(stream.shutdown(Shutdown::Both));
                 });
             }
@@ -65,21 +65,21 @@ impl Port {
 impl Drop for Port {
     fn drop(&mut self) {
         self.shared.closed.store(true, Ordering::SeqCst);
-        // Wakes whoever waits for the next connection.
+        // Wakes the accepting thread.
         drop(TcpStream::connect(self.address));
         if let Some(accepting) = self.accepting.take() {
-            // A panic there has been reported there.
+            // A panic there was already reported.
             drop(accepting.join());
         }
         for connection in self.shared.connections.lock().drain(..) {
-            // One that the other side has closed already is closed.
+            // It may already be closed.
             drop(connection.shutdown(Shutdown::Both));
         }
     }
 }
 
 impl Request {
-    /// The next request; none when the other side has hung up.
+    /// The next request; `None` when the peer has disconnected.
     pub(crate) fn read(reader: &mut impl BufRead) -> Option<Self> {
         let mut head = String::new();
         let mut length = 0;
@@ -110,7 +110,7 @@ impl Request {
     }
 }
 
-/// An answer in one piece, with these headers besides its length.
+/// A complete answer with these headers besides its length.
 pub(crate) fn answer(
     mut stream: &TcpStream,
     status: &str,

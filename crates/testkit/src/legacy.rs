@@ -1,9 +1,9 @@
-//! A server over HTTP+SSE, the transport of 2024-11-05, that writes down every request as it came.
+//! A server over HTTP+SSE, the transport of 2024-11-05, that records every raw request.
 //!
-//! GET `/sse` opens the one stream of a session and names its endpoint; a POST there is taken
-//! (202), and the answer comes on the stream, before the 202 does. Besides the tools of a healthy
-//! animal there are `hang_up`, which ends the stream instead of answering, and `forget`, which
-//! forgets the session but for its stream.
+//! GET `/sse` opens the stream of a session and names its endpoint; a POST there is accepted (202),
+//! and the answer is sent on the stream before the 202. Besides the tools of a healthy server there
+//! are `hang_up`, which ends the stream instead of answering, and `forget`, which drops the session
+//! but not its stream.
 
 use std::collections::HashMap;
 use std::io::{self, BufReader, Write as _};
@@ -14,19 +14,19 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parking_lot::Mutex;
 use serde_json::Value;
 
+use crate::faulty::{ClientMessage, FaultyServer, ServerState};
 use crate::http1::{Port, Request, answer, begin_events};
-use crate::zoo::{Animal, Heard, Mind};
 
 /// A running server; dropping it closes its port and all its connections.
 #[derive(Debug)]
-pub struct Legacy {
+pub struct LegacyServer {
     port: Port,
     state: Arc<State>,
 }
 
 #[derive(Debug)]
 struct State {
-    /// What stands before the endpoint's path; empty as it should be.
+    /// The prefix of the endpoint's path; normally empty.
     origin: String,
     opened: AtomicU64,
     sessions: Mutex<HashMap<u64, Session>>,
@@ -36,18 +36,18 @@ struct State {
 #[derive(Debug)]
 struct Session {
     stream: TcpStream,
-    mind: Mind,
+    mind: ServerState,
 }
 
 // === impl Legacy ===
 
-impl Legacy {
+impl LegacyServer {
     /// Starts on a free loopback port.
     pub fn start() -> io::Result<Self> {
         Self::start_at("127.0.0.1:0")
     }
 
-    /// Starts at this address, to be somewhere again.
+    /// Starts at this address, to simulate a restart.
     pub fn start_at(address: &str) -> io::Result<Self> {
         Self::start_with(address, "")
     }
@@ -65,7 +65,7 @@ impl Legacy {
             requests: Mutex::default(),
         });
         let shared = Arc::clone(&state);
-        // A connection that the client breaks off is no event for a test server.
+        // A broken connection is expected here.
         let port = Port::open(address, move |stream| drop(serve(stream, &shared)))?;
         Ok(Self { port, state })
     }
@@ -119,23 +119,24 @@ fn listen(
     state: &State,
 ) -> io::Result<()> {
     let number = state.opened.fetch_add(1, Ordering::Relaxed) + 1;
-    let session = Session { stream: stream.try_clone()?, mind: Mind::new(Animal::Healthy, 0) };
+    let session =
+        Session { stream: stream.try_clone()?, mind: ServerState::new(FaultyServer::Healthy, 0) };
     state.sessions.lock().insert(number, session);
     begin_events(stream, "")?;
     let endpoint = format!("{}/messages?session={number}", state.origin);
     stream.write_all(format!(": hello\n\nevent: endpoint\ndata: {endpoint}\n\n").as_bytes())?;
-    // Nothing comes here any more but the end.
+    // Only the end of the connection is expected here.
     while Request::read(reader).is_some() {}
     state.sessions.lock().remove(&number);
     Ok(())
 }
 
 impl State {
-    /// Whether there is such a session; then it has been told, and has answered.
+    /// Whether the session exists; then it has received the message and answered.
     fn take(&self, number: u64, request: &Request) -> bool {
         let mut sessions = self.sessions.lock();
         let Some(session) = sessions.get_mut(&number) else { return false };
-        let Ok(heard) = serde_json::from_str::<Heard>(&request.body) else { return true };
+        let Ok(heard) = serde_json::from_str::<ClientMessage>(&request.body) else { return true };
         match heard.params.get("name").and_then(Value::as_str) {
             Some("hang_up") => drop(session.stream.shutdown(Shutdown::Both)),
             Some("forget") => {
@@ -149,10 +150,10 @@ impl State {
 }
 
 impl Session {
-    fn say(&mut self, heard: &Heard) {
+    fn say(&mut self, heard: &ClientMessage) {
         if let Some(right) = self.mind.answer(heard) {
             let event = format!("event: message\r\ndata: {right}\r\n\r\n");
-            // A client that has gone hears nothing.
+            // The client may have disconnected.
             drop(self.stream.write_all(event.as_bytes()));
         }
     }

@@ -1,21 +1,21 @@
-//! A load generator for streamable HTTP: C clients, each on one keep-alive connection with one
-//! request under way, and every answer checked.
+//! A load generator for streamable HTTP: C clients, each with one keep-alive connection and one
+//! request in flight, and every answer checked.
 //!
-//! [`run`] is the whole of it: connect, `initialize`, warm up, measure, `DELETE` the sessions.
-//! `ask` knows the requests and what must come back, `client` the connection, `report` the
+//! [`run`] does everything: connect, `initialize`, warm up, measure, `DELETE` the sessions.
+//! `request` makes the requests and checks the answers, `client` is the connection, `report` the
 //! figures.
 //!
-//! Invariant: the clock of a request stops when its last byte is here; checking comes after.
+//! Invariant: the clock of a request stops with its last received byte; checking follows.
 //! Invariant: a wrong answer is an error in the report, never a sample.
 
-mod ask;
 mod client;
 mod report;
+mod request;
 #[cfg(test)]
 mod tests;
 
-pub use self::ask::Ask;
-pub use self::report::Report;
+pub use self::report::LoadReport;
+pub use self::request::LoadRequest;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,29 +24,29 @@ use anyhow::{Context as _, Result, anyhow};
 use http::Uri;
 use tokio::task::JoinSet;
 
-use self::ask::Asker;
 use self::client::Client;
+use self::request::Asker;
 
 /// What to send, from how many clients and for how long.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct LoadPlan {
     /// The MCP endpoint, `http://host:port/path`.
     pub url: Uri,
-    /// Which request to repeat.
-    pub ask: Ask,
+    /// The request to repeat.
+    pub ask: LoadRequest,
     /// The bearer token of every request, if any.
     pub token: Option<String>,
-    /// What stands before the tools' names there.
+    /// The prefix of tool names there.
     pub prefix: String,
-    /// How many clients, each with its own connection and session.
+    /// The number of clients, each with its own connection and session.
     pub clients: usize,
     /// When each client stops.
-    pub length: Length,
+    pub length: LoadLength,
 }
 
-/// When each client stops, and what it does before that without being measured.
+/// When each client stops, and its unmeasured warm-up.
 #[derive(Debug, Clone, Copy)]
-pub enum Length {
+pub enum LoadLength {
     /// Measures for `measured` after `warm_up`.
     Time {
         /// Unmeasured time at the start.
@@ -63,9 +63,9 @@ pub enum Length {
     },
 }
 
-/// Carries out a plan. Fails only if a client cannot connect and shake hands; whatever goes wrong
-/// later is counted in the report.
-pub async fn run(plan: &Plan) -> Result<Report> {
+/// Runs a plan. Fails only if a client cannot connect and initialize; later errors are counted in
+/// the report.
+pub async fn run(plan: &LoadPlan) -> Result<LoadReport> {
     let mut clients = Vec::with_capacity(plan.clients);
     for number in 0..plan.clients {
         let client = Client::connect(&plan.url, plan.token.as_deref()).await;
@@ -82,16 +82,16 @@ pub async fn run(plan: &Plan) -> Result<Report> {
     while let Some(outcome) = running.join_next().await {
         outcomes.push(outcome.map_err(|failed| anyhow!("a client task failed: {failed}"))?);
     }
-    Ok(Report::new(plan, outcomes))
+    Ok(LoadReport::new(plan, outcomes))
 }
 
-/// What one client saw.
+/// The measurements of one client.
 #[derive(Debug, Default)]
 struct Outcome {
     samples: Vec<Duration>,
     /// Right answers, measured or not.
     answers: u64,
-    /// From the first to the last measured moment.
+    /// The first and the last measured instant.
     span: Option<(Instant, Instant)>,
     errors: u64,
     first_error: Option<String>,
@@ -113,7 +113,7 @@ async fn drive(
     mut client: Client,
     number: usize,
     asker: Arc<Asker>,
-    length: Length,
+    length: LoadLength,
     started: Instant,
 ) -> Outcome {
     let mut outcome = Outcome::default();
@@ -128,7 +128,7 @@ async fn drive(
         };
         let (from, to, received) = match exchanged.await {
             Ok(exchange) => exchange,
-            // The connection is gone, and with it this client.
+            // The connection is lost, so this client ends.
             Err(broken) => {
                 outcome.error(&broken);
                 return outcome;
@@ -150,8 +150,8 @@ async fn drive(
     outcome
 }
 
-impl Length {
-    /// Whether a client that has `done` requests sends no more.
+impl LoadLength {
+    /// Whether a client with `done` requests stops.
     fn is_over(self, started: Instant, done: u64) -> bool {
         match self {
             Self::Time { warm_up, measured } => started.elapsed() >= warm_up + measured,

@@ -1,6 +1,6 @@
-//! A bare HTTP reverse proxy: the yardstick for what any hop costs.
+//! A bare HTTP reverse proxy: the baseline for the cost of a hop.
 //!
-//! It streams both bodies through hyper with a pooled client and looks at nothing.
+//! It streams both bodies through hyper with a pooled client and inspects nothing.
 //!
 //! Invariant: never reads a body and never changes a header other than `Host`.
 
@@ -22,7 +22,7 @@ use tokio::net::{TcpListener, TcpStream};
 type Pool = Client<HttpConnector, Incoming>;
 type Body = Either<Incoming, Empty<Bytes>>;
 
-/// A proxy that has its port and is ready to run.
+/// A proxy with a bound port.
 #[derive(Debug)]
 pub struct BareProxy {
     listener: TcpListener,
@@ -31,7 +31,7 @@ pub struct BareProxy {
 }
 
 impl BareProxy {
-    /// Takes a free loopback port for the server at `upstream` (`http://host:port`).
+    /// Binds a free loopback port for the server at `upstream` (`http://host:port`).
     pub async fn bind(upstream: &Uri) -> io::Result<Self> {
         let Some(upstream) = upstream.authority().cloned() else {
             return Err(io::Error::other("the upstream URL needs a host and a port"));
@@ -42,7 +42,7 @@ impl BareProxy {
         Ok(Self { listener: TcpListener::bind(("127.0.0.1", 0)).await?, upstream, pool })
     }
 
-    /// Where it listens, without a path: paths are the upstream's.
+    /// Its origin, without a path: paths are those of the upstream.
     pub fn origin(&self) -> io::Result<String> {
         Ok(format!("http://{}", self.listener.local_addr()?))
     }
@@ -50,7 +50,7 @@ impl BareProxy {
     /// Serves until it is dropped.
     pub async fn run(self) {
         loop {
-            // An accept error is about one connection (aborted, out of files): go on.
+            // An accept error affects one connection (aborted, out of files): continue.
             if let Ok((stream, _)) = self.listener.accept().await {
                 tokio::spawn(connection(stream, self.pool.clone(), self.upstream.clone()));
             }
@@ -66,7 +66,7 @@ async fn connection(stream: TcpStream, pool: Pool, upstream: Authority) {
         let exchange = forward(request, &pool, &upstream);
         async { Ok::<_, Infallible>(exchange.await.unwrap_or_else(|()| bad_gateway())) }
     });
-    // A connection that the peer breaks off is no event for a yardstick.
+    // A broken connection is expected here.
     drop(http1::Builder::new().serve_connection(TokioIo::new(stream), service).await);
 }
 

@@ -1,6 +1,6 @@
-//! Which arguments of a server's tools are repeated in headers (`x-mcp-header`), as it was heard.
+//! Which tool arguments a server wants repeated in headers (`x-mcp-header`).
 //!
-//! Invariant: learned from lists only as they pass; asking for one is the link's affair.
+//! Invariant: learned from lists only, when they pass; fetching a list is up to the link.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use parking_lot::RwLock;
 use toolgate_json::{items, peek, text};
 use toolgate_mcp::modern::annotations::{Annotation, may_annotate, of_tool};
 
-/// What is known of one server.
+/// The known annotations of one server.
 #[derive(Debug, Default)]
 pub(crate) struct Annotations {
     tools: RwLock<HashMap<Box<str>, Arc<[Annotation]>>>,
-    /// Whether every tool was heard of.
+    /// Whether all tools of the server are known.
     whole: AtomicBool,
 }
 
 impl Annotations {
-    /// Learns from a page of the server's tools. Which of them have annotations that break a rule:
-    /// they cannot be called as their server wants.
+    /// Learns from a page of the server's tools. Returns the tools whose annotations break a rule:
+    /// they cannot be called the way their server requires.
     pub(crate) fn learn(&self, result: &str) -> HashSet<String> {
         if !may_annotate(result) && self.tools.read().is_empty() {
             return HashSet::new();
@@ -43,12 +43,12 @@ impl Annotations {
         broken
     }
 
-    /// What is known of this tool.
+    /// The annotations of `tool`.
     pub(crate) fn of(&self, tool: &str) -> Option<Arc<[Annotation]>> {
         self.tools.read().get(tool).cloned()
     }
 
-    /// Every tool was heard of by now.
+    /// Whether all tools of the server are known.
     pub(crate) fn is_whole(&self) -> bool {
         self.whole.load(Ordering::Relaxed)
     }

@@ -1,4 +1,4 @@
-//! Back-off: how attempts that keep failing are spaced out.
+//! Back-off between attempts that keep failing.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ impl Backoff {
         self.not_before = Some(now + wait);
     }
 
-    /// How long the next attempt has to wait, if it has to.
+    /// How long the next attempt must wait; `None` if it need not.
     pub(crate) fn wait(&self, now: Instant) -> Option<Duration> {
         self.not_before?.checked_duration_since(now).filter(|wait| !wait.is_zero())
     }

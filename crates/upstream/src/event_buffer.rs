@@ -1,15 +1,16 @@
-//! Outlets: what waits to be read by one agent on one stream.
+//! Event buffers: messages that wait for one agent on one stream.
 //!
-//! An outlet is a bounded, numbered ring of messages. Writers push and never wait; one reader pulls
-//! at its own pace and may come back after a broken connection with the number of the last message
-//! it saw. The ring is the only buffer between a server and an agent.
+//! A buffer is a bounded, numbered ring of messages. Writers push and never wait. One reader pulls
+//! at its own pace and can resume after a broken connection with the number of the last message it
+//! received. The ring is the only buffer between a server and an agent.
 //!
-//! Invariant: an outlet holds at most [`MAX_EVENTS`] messages and [`MAX_BYTES`] bytes, or one
-//! message if that alone is larger. What falls out unread is lost, and the reader is told
-//! ([`Next::Gap`]), so that an agent that does not read holds no memory.
-//! Invariant: one reader at a time; the newest wins, the one before is told to go ([`Next::End`]).
+//! Invariant: a buffer holds at most [`MAX_EVENTS`] messages and [`MAX_BYTES`] bytes, or one
+//! message if that alone is larger. Messages evicted unread are lost, and the reader is told
+//! ([`Next::Gap`]), so an agent that does not read cannot hold memory.
+//! Invariant: one reader at a time; the newest takes over, and the previous one ends
+//! ([`Next::End`]).
 //!
-//! Start at [`Outlet::push`] and [`Reader::next`]. Tested by `outlet/tests.rs`.
+//! Start at [`EventBuffer::push`] and [`Reader::next`]. Tested by `event_buffer/tests.rs`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -20,19 +21,19 @@ use parking_lot::Mutex;
 use tokio::sync::Notify;
 use toolgate_mcp::Pieces;
 
-use crate::relay::Passage;
+use crate::relay::RelayReader;
 
 #[cfg(test)]
 mod tests;
 
-/// How many messages an outlet keeps for its reader.
+/// How many messages a buffer keeps for its reader.
 pub const MAX_EVENTS: usize = 1_000;
-/// How many bytes of messages an outlet keeps for its reader.
+/// How many bytes of messages a buffer keeps for its reader.
 pub const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// A bounded stream of messages to one agent.
 #[derive(Debug)]
-pub struct Outlet {
+pub struct EventBuffer {
     number: u64,
     state: Mutex<State>,
     wake: Notify,
@@ -44,36 +45,36 @@ struct State {
     /// Number of the message at the front of `events`; the first message ever is 1.
     front: u64,
     bytes: usize,
-    /// Everything up to here was handed to a reader.
+    /// The last message that was delivered to a reader.
     delivered: u64,
-    /// HTTP status of an answer that is to be shown with it (an upstream's 400).
-    status: Option<u16>,
-    /// Whether the answer came from a server of protocol 2026-07-28 and is in its shape.
-    newer: bool,
-    /// What the server asked for that its client did not declare: capabilities, raw JSON.
-    lacks: Option<&'static str>,
-    /// Whether its only answer may be passed on while it comes.
-    passing: Passing,
-    /// How many answers are still to come; an outlet with none due is open until it is ended.
+    /// Set if the answer rejects the request itself.
+    rejection: Option<Rejection>,
+    /// Whether the answer came from a sessionless server and has the shape of its protocol.
+    sessionless: bool,
+    /// The capability (raw JSON) that the server required and the client did not declare.
+    missing_capability: Option<&'static str>,
+    /// Whether the only answer may be relayed while it arrives.
+    relaying: Relaying,
+    /// How many answers are still expected; `None` keeps the buffer open until it is ended.
     due: Option<usize>,
     ended: bool,
-    /// A pause that no reader has been told of yet.
+    /// A pause that was not reported to a reader yet.
     pause: Option<Pause>,
-    /// Which reader is the current one.
+    /// The current reader.
     reader: u64,
 }
 
-/// What may become of an answer that comes piece by piece.
+/// The state of an answer that may be relayed.
 #[derive(Debug, Default)]
-enum Passing {
-    /// It is awaited whole.
+enum Relaying {
+    /// Only the complete answer is accepted.
     #[default]
     No,
-    /// Whoever waits can do with a beginning.
+    /// The waiting reader accepts a relayed answer.
     Welcome,
-    /// It has begun, and nobody has seen it yet.
-    Begun(Passage),
-    /// Its reader has it.
+    /// Relaying has begun, and no reader has taken it yet.
+    Begun(RelayReader),
+    /// The reader has taken it.
     Taken,
 }
 
@@ -82,115 +83,124 @@ struct Pause {
     retry: Option<Duration>,
 }
 
-/// What a reader gets next.
+/// What a reader receives next.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Next {
     /// A message and its number.
     Event(u64, Bytes),
-    /// The server paused: end this connection, the agent comes back after that long.
+    /// The server paused: close this connection; the agent reconnects after the given time.
     Pause(Option<Duration>),
     /// Messages were lost because the reader was too slow.
     Gap,
-    /// No more will come, or a newer reader has taken over.
+    /// There are no further messages, or a newer reader has taken over.
     End,
 }
 
-/// What the first look at the outlet of a request shows.
+/// An answer that rejects the request itself; the transport chooses the status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Rejection {
+    /// The request is invalid.
+    InvalidRequest,
+    /// The method does not exist.
+    UnknownMethod,
+}
+
+/// The first result of waiting on the buffer of a request.
 #[derive(Debug)]
 pub enum First {
-    /// The answer came before anything else: it can be sent as it is, with this HTTP status.
-    Answer(Pieces, u16),
-    /// There is more than one message, or it takes longer.
+    /// The answer came first and is complete: it can be sent as one body.
+    Answer(Pieces, Option<Rejection>),
+    /// There is more than one message, or the answer takes longer: read a stream.
     Stream,
 }
 
-/// The same for whoever can do with the beginning of an answer.
+/// As [`First`], for a reader that accepts a relayed answer.
 #[derive(Debug)]
 pub enum Begun {
-    /// As it will be.
+    /// Not relayed.
     All(First),
-    /// The answer has begun, and its rest follows.
-    Passing(Passage),
+    /// The answer is relayed while it arrives.
+    Relaying(RelayReader),
 }
 
-/// Reads one outlet.
+/// Reads one buffer.
 #[derive(Debug)]
 pub struct Reader {
-    outlet: Arc<Outlet>,
+    buffer: Arc<EventBuffer>,
     turn: u64,
     /// Number of the last message read.
     cursor: u64,
 }
 
-// === impl Outlet ===
+// === impl EventBuffer ===
 
-impl Outlet {
-    /// An outlet that stays open until it is ended; `number` tells the streams of one agent
-    /// session apart.
+impl EventBuffer {
+    /// A buffer that stays open until it is ended. `number` identifies the stream within its agent
+    /// session.
     pub fn new(number: u64) -> Self {
         let state = State { front: 1, ..State::default() };
         Self { number, state: Mutex::new(state), wake: Notify::new() }
     }
 
-    /// An outlet that ends with the last of that many answers.
+    /// A buffer that ends with the last of `answers` answers.
     pub fn expecting(number: u64, answers: usize) -> Self {
-        let outlet = Self::new(number);
-        outlet.state.lock().due = Some(answers);
-        outlet
+        let buffer = Self::new(number);
+        buffer.state.lock().due = Some(answers);
+        buffer
     }
 
-    /// Which stream of its agent session this is.
+    /// The number of the stream within its agent session.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// Adds a message. Does nothing once the outlet has ended.
+    /// Adds a message. Does nothing once the buffer has ended.
     pub fn push(&self, body: Bytes) {
         self.add(body.into(), None, false);
     }
 
-    /// Adds an answer, and ends the outlet if no more are due.
-    pub fn answer(&self, body: impl Into<Pieces>, status: Option<u16>) {
-        self.add(body.into(), status, true);
+    /// Adds an answer; the buffer ends if it was the last one.
+    pub fn answer(&self, body: impl Into<Pieces>, rejection: Option<Rejection>) {
+        self.add(body.into(), rejection, true);
     }
 
-    /// One of the answers will never come; ends the outlet if no more are due.
-    pub fn forgo(&self) {
+    /// One answer will not be delivered; the buffer ends if it was the last one.
+    pub fn skip_answer(&self) {
         self.state.lock().one_less_due();
         self.wake.notify_waiters();
     }
 
-    /// Ends the outlet without a further message.
+    /// Ends the buffer without a further message.
     pub fn end(&self) {
         self.state.lock().ended = true;
         self.wake.notify_waiters();
     }
 
-    /// Asks the reader to break off and come back after `retry`.
+    /// Asks the reader to disconnect and to reconnect after `retry`.
     pub fn pause(&self, retry: Option<Duration>) {
         self.state.lock().pause = Some(Pause { retry });
         self.wake.notify_waiters();
     }
 
-    /// What is answered from now on is in the shape of protocol 2026-07-28.
-    pub(crate) fn mark_newer(&self) {
-        self.state.lock().newer = true;
+    /// Further answers have the shape of protocol 2026-07-28.
+    pub(crate) fn mark_sessionless(&self) {
+        self.state.lock().sessionless = true;
     }
 
-    /// Whether what was answered is in the shape of protocol 2026-07-28.
-    pub fn is_newer(&self) -> bool {
-        self.state.lock().newer
+    /// Whether the answers have the shape of protocol 2026-07-28.
+    pub fn is_sessionless(&self) -> bool {
+        self.state.lock().sessionless
     }
 
-    /// The server has asked for something that takes these capabilities (raw JSON), which its
-    /// client did not declare. The first such thing is remembered.
-    pub(crate) fn mark_lacking(&self, capabilities: &'static str) {
-        self.state.lock().lacks.get_or_insert(capabilities);
+    /// Records a capability (raw JSON) that the server required and its client did not declare. The
+    /// first one is kept.
+    pub(crate) fn mark_missing_capability(&self, capabilities: &'static str) {
+        self.state.lock().missing_capability.get_or_insert(capabilities);
     }
 
-    /// Which capabilities the server missed, raw JSON.
-    pub(crate) fn lacks(&self) -> Option<&'static str> {
-        self.state.lock().lacks
+    /// The missing capability, raw JSON.
+    pub(crate) fn missing_capability(&self) -> Option<&'static str> {
+        self.state.lock().missing_capability
     }
 
     /// Whether the last message has been added.
@@ -209,7 +219,7 @@ impl Outlet {
         state.front + state.events.len() as u64 - 1
     }
 
-    /// Waits until the outlet shows whether one answer is all there will be.
+    /// Waits until it is known whether one answer is all there is.
     pub async fn first(&self) -> First {
         loop {
             let woken = self.wake.notified();
@@ -222,14 +232,14 @@ impl Outlet {
         }
     }
 
-    /// The same for one who can do with the beginning of an answer.
+    /// As [`Self::first`], and accepts a relayed answer.
     pub async fn begun(&self) -> Begun {
         loop {
             let woken = self.wake.notified();
             tokio::pin!(woken);
             woken.as_mut().enable();
             if let Some(begun) = self.state.lock().welcome() {
-                return Begun::Passing(begun);
+                return Begun::Relaying(begun);
             }
             if let Some(first) = self.look() {
                 return Begun::All(first);
@@ -238,46 +248,46 @@ impl Outlet {
         }
     }
 
-    /// It takes too long: whoever waited reads a stream from now on, unless the answer has begun.
+    /// Stops waiting: a stream is read from now on, unless relaying has begun.
     pub fn no_longer(&self) -> Begun {
         match self.state.lock().decline() {
-            Some(passage) => Begun::Passing(passage),
+            Some(relay_reader) => Begun::Relaying(relay_reader),
             None => Begun::All(First::Stream),
         }
     }
 
-    /// Its only answer has begun. False if that is to wait until all of it is here.
-    pub(crate) fn begin(&self, passage: Passage) -> bool {
+    /// Starts to relay the only answer. Returns false if the complete answer is required.
+    pub(crate) fn begin(&self, relay_reader: RelayReader) -> bool {
         let mut state = self.state.lock();
         let alone = !state.ended && state.due == Some(1) && state.last() == 0;
-        if !alone || !matches!(state.passing, Passing::Welcome) {
+        if !alone || !matches!(state.relaying, Relaying::Welcome) {
             return false;
         }
-        state.passing = Passing::Begun(passage);
+        state.relaying = Relaying::Begun(relay_reader);
         drop(state);
         self.wake.notify_waiters();
         true
     }
 
-    /// Takes over reading: after message `after`, or after what was handed out before.
+    /// Takes over reading, after message `after` or after the last delivered message.
     pub fn read(self: &Arc<Self>, after: Option<u64>) -> Reader {
         let mut state = self.state.lock();
         state.reader += 1;
-        // An agent may name any number; beyond the last message is after the last message.
+        // An agent may name any number; a number beyond the last message means the last message.
         let cursor = after.unwrap_or(state.delivered).min(state.last());
         let turn = state.reader;
         drop(state);
         self.wake.notify_waiters();
-        Reader { outlet: Arc::clone(self), turn, cursor }
+        Reader { buffer: Arc::clone(self), turn, cursor }
     }
 
-    fn add(&self, body: Pieces, status: Option<u16>, answers: bool) {
+    fn add(&self, body: Pieces, rejection: Option<Rejection>, answers: bool) {
         let mut state = self.state.lock();
         if state.ended {
             return;
         }
-        // What has begun to be an answer can be nothing else any more.
-        if let Passing::Begun(_) | Passing::Taken = state.passing {
+        // After relaying has begun, nothing else can be the answer.
+        if let Relaying::Begun(_) | Relaying::Taken = state.relaying {
             return state.one_less_due();
         }
         state.bytes += body.len();
@@ -288,7 +298,7 @@ impl Outlet {
         }
         if answers {
             state.one_less_due();
-            state.status = status;
+            state.rejection = rejection;
         }
         drop(state);
         self.wake.notify_waiters();
@@ -297,9 +307,9 @@ impl Outlet {
     fn look(&self) -> Option<First> {
         let mut state = self.state.lock();
         if state.ended && state.front == 1 && state.events.len() == 1 {
-            let status = state.status.unwrap_or(200);
+            let rejection = state.rejection;
             state.bytes = 0;
-            return state.events.pop_front().map(|body| First::Answer(body, status));
+            return state.events.pop_front().map(|body| First::Answer(body, rejection));
         }
         let shown = state.ended || !state.events.is_empty() || state.pause.is_some();
         shown.then_some(First::Stream)
@@ -307,22 +317,22 @@ impl Outlet {
 }
 
 impl State {
-    /// The answer that has begun; if there is none, one is welcome.
-    fn welcome(&mut self) -> Option<Passage> {
-        match std::mem::replace(&mut self.passing, Passing::Welcome) {
-            Passing::Begun(passage) => {
-                self.passing = Passing::Taken;
-                Some(passage)
+    /// Takes the relayed answer; if there is none, accepts one from now on.
+    fn welcome(&mut self) -> Option<RelayReader> {
+        match std::mem::replace(&mut self.relaying, Relaying::Welcome) {
+            Relaying::Begun(relay_reader) => {
+                self.relaying = Relaying::Taken;
+                Some(relay_reader)
             }
             _ => None,
         }
     }
 
-    /// The answer that has begun; if there is none, none is welcome any more.
-    fn decline(&mut self) -> Option<Passage> {
+    /// Takes the relayed answer; if there is none, accepts none from now on.
+    fn decline(&mut self) -> Option<RelayReader> {
         let begun = self.welcome();
         if begun.is_none() {
-            self.passing = Passing::No;
+            self.relaying = Relaying::No;
         }
         begun
     }
@@ -333,7 +343,7 @@ impl State {
         self.ended |= due == 0;
     }
 
-    /// Number of the newest message; 0 if there never was one.
+    /// Number of the newest message; 0 if there is none.
     fn last(&self) -> u64 {
         self.front - 1 + self.events.len() as u64
     }
@@ -354,11 +364,11 @@ impl State {
 // === impl Reader ===
 
 impl Reader {
-    /// The next message, as soon as there is one.
+    /// Waits for the next message.
     pub async fn next(&mut self) -> Next {
-        let outlet = Arc::clone(&self.outlet);
+        let buffer = Arc::clone(&self.buffer);
         loop {
-            let woken = outlet.wake.notified();
+            let woken = buffer.wake.notified();
             tokio::pin!(woken);
             woken.as_mut().enable();
             if let Some(next) = self.poll() {
@@ -368,23 +378,23 @@ impl Reader {
         }
     }
 
-    /// Whether what was answered is in the shape of protocol 2026-07-28.
-    pub fn is_newer(&self) -> bool {
-        self.outlet.is_newer()
+    /// Whether the answers have the shape of protocol 2026-07-28.
+    pub fn is_sessionless(&self) -> bool {
+        self.buffer.is_sessionless()
     }
 
-    /// Which stream this reads.
+    /// The number of the stream.
     pub fn number(&self) -> u64 {
-        self.outlet.number
+        self.buffer.number
     }
 
     fn poll(&mut self) -> Option<Next> {
-        let mut state = self.outlet.state.lock();
+        let mut state = self.buffer.state.lock();
         if state.reader != self.turn {
             return Some(Next::End);
         }
         if self.cursor + 1 < state.front {
-            // The next read goes on with what is left.
+            // The next read continues with the messages that are left.
             self.cursor = state.front - 1;
             return Some(Next::Gap);
         }

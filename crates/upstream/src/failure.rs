@@ -1,19 +1,20 @@
-//! Failures: what an agent is told when a server did not answer.
+//! Failures: the answer to an agent when a server did not answer.
 //!
 //! A failed `tools/call` is answered with a tool result (`isError: true`), so that the model can
-//! read it and adapt; any other request with a JSON-RPC error whose `data` says the same.
+//! read it and adapt; any other request with a JSON-RPC error with the same `data`.
 //!
-//! Invariant: every failure says whether the tool may have run ([`Effect`]).
+//! Invariant: every failure states whether the tool may have run ([`Effect`]).
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::{Map, Value, json};
+use toolgate_admission::ended::Ended;
 use toolgate_admission::expects::Expects;
-use toolgate_audit::CallId;
+use toolgate_audit::{self as audit, CallId};
 use toolgate_mcp::{code, write};
 
-use crate::channel::{SendError, Uncleared};
+use crate::channel::{RefusedStatus, SendError, StatusClass, Uncleared};
 
 #[cfg(test)]
 mod tests;
@@ -23,7 +24,7 @@ mod tests;
 pub enum Effect {
     /// Nothing was sent.
     NotStarted,
-    /// It was sent, and nobody knows what came of it.
+    /// It was sent, and its effect is unknown.
     Unknown,
 }
 
@@ -34,19 +35,19 @@ pub enum Failure {
     Unavailable {
         /// For people: what happened.
         why: String,
-        /// When a new try makes sense, if that is known.
+        /// When to try again, if known.
         retry_after: Option<Duration>,
     },
-    /// The server has answered that it does not know our session.
+    /// The server answered that it does not know the session.
     Forgotten,
-    /// The server answered our HTTP request with a status that is no answer.
+    /// The server answered the HTTP request with a status that is not an answer.
     Refused {
-        /// Its status.
-        status: u16,
+        /// The status.
+        status: RefusedStatus,
     },
     /// The server did not answer in time.
     Timeout {
-        /// How long it had.
+        /// The time limit.
         after: Duration,
     },
     /// The connection ended before the answer.
@@ -59,7 +60,7 @@ pub enum Failure {
 // === impl Effect ===
 
 impl Effect {
-    /// The word used on the wire.
+    /// The name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::NotStarted => "not_started",
@@ -75,7 +76,7 @@ impl Failure {
         Self::Unavailable { why: why.into(), retry_after: None }
     }
 
-    /// The same failure of a request that was written before, or a part of it.
+    /// The same failure for a request that was written, or partly written, before.
     pub(crate) fn of_written(self) -> Self {
         match self {
             Self::Unavailable { why, .. } => Self::Lost { why },
@@ -83,12 +84,12 @@ impl Failure {
         }
     }
 
-    /// The same failure if it befell a handshake: nothing that an agent asked for was sent.
+    /// The same failure during a handshake: no request of an agent was sent.
     pub(crate) fn of_handshake(self) -> Self {
         match self {
             Self::Lost { why } => Self::unavailable(why),
             Self::Refused { status } => Self::unavailable(format!("it {}", refused(status))),
-            Self::Forgotten => Self::unavailable("it has forgotten the session of its handshake"),
+            Self::Forgotten => Self::unavailable("it has lost the session of its handshake"),
             Self::Timeout { after } => {
                 Self::unavailable(format!("it did not answer the handshake within {after:?}"))
             }
@@ -104,6 +105,20 @@ impl Failure {
                 Effect::Unknown
             }
         }
+    }
+
+    /// The end of a call that failed like this, for the record.
+    pub(crate) fn ended(&self) -> Ended {
+        let effect = match self.effect() {
+            Effect::NotStarted => audit::Effect::NotStarted,
+            Effect::Unknown => audit::Effect::Unknown,
+        };
+        let outcome = match self {
+            Self::Timeout { .. } => audit::Outcome::Timeout,
+            _ if effect == audit::Effect::NotStarted => audit::Outcome::Unavailable,
+            _ => audit::Outcome::Unknown,
+        };
+        Ended { code: Some(self.error_code()), ..Ended::new(outcome, effect) }
     }
 
     /// The stable name of this failure.
@@ -122,7 +137,7 @@ impl Failure {
                 format!("server `{server}` cannot be reached: {why}")
             }
             Self::Forgotten => {
-                format!("server `{server}` has forgotten the session; a new one is opened")
+                format!("server `{server}` has lost the session; a new one is being opened")
             }
             Self::Refused { status } => format!("server `{server}` {}", refused(*status)),
             Self::Timeout { after } => {
@@ -134,13 +149,13 @@ impl Failure {
         }
     }
 
-    /// The whole text for the agent: what, why, and may it retry.
+    /// The complete text for the agent: what happened, why, and whether to retry.
     pub fn text(&self, server: &str) -> String {
         let what = self.what(server);
         let advice = match (self.effect(), self.retry_after()) {
             _ if matches!(self, Self::Forgotten) => {
-                "The request was sent, and servers that have forgotten a session usually do \
-                 nothing. Repeat the call; if a second effect would do harm, check first."
+                "The request was sent, but servers that have lost a session usually do not execute \
+                 it. Repeat the call; if a second effect would do harm, check first."
                     .to_owned()
             }
             (Effect::NotStarted, Some(wait)) => {
@@ -158,8 +173,7 @@ impl Failure {
         format!("[UPSTREAM] {what}{stop} {advice}")
     }
 
-    /// The message that answers the agent's request `id`.
-    /// `call` is under what the audit has it.
+    /// The answer to the agent's request `id`; `call` is its id in the audit.
     pub fn answer(&self, server: &str, id: &str, expects: Expects, call: Option<CallId>) -> Bytes {
         let text = self.text(server);
         let mut meta = self.meta();
@@ -210,7 +224,7 @@ impl From<SendError> for Failure {
     fn from(error: SendError) -> Self {
         match error {
             SendError::NotSent(why) => Self::unavailable(why),
-            SendError::Withheld => Self::unavailable(error.to_string()),
+            SendError::NoLongerAllowed => Self::unavailable(error.to_string()),
             SendError::SessionLost => Self::Forgotten,
             SendError::Refused { status, .. } => Self::Refused { status },
             SendError::Lost(why) => Self::Lost { why },
@@ -218,13 +232,17 @@ impl From<SendError> for Failure {
     }
 }
 
-fn refused(status: u16) -> String {
-    let meaning = match status {
-        401 | 403 => ", so it does not accept our credentials: see `headers` of this server",
-        404 | 405 => ", so there is no MCP endpoint at its `url`",
-        421 => ", so it does not accept the host name in its `url`",
-        300..=399 => ", a redirect, and these are not followed: put the final address into `url`",
-        _ => "",
+fn refused(status: RefusedStatus) -> String {
+    let meaning = match status.class {
+        StatusClass::Credentials => {
+            ", so it does not accept our credentials: see `headers` of this server"
+        }
+        StatusClass::NoEndpoint => ", so there is no MCP endpoint at its `url`",
+        StatusClass::WrongHost => ", so it does not accept the host name in its `url`",
+        StatusClass::Redirect => {
+            ", a redirect, which toolgate does not follow: put the final address into `url`"
+        }
+        StatusClass::BadRequest | StatusClass::OtherClientError | StatusClass::ServerError => "",
     };
     format!("answered HTTP {status}{meaning}")
 }

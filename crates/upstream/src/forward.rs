@@ -1,135 +1,153 @@
-//! Forwarding: the way of one request from an agent session to a server.
+//! Forwarding: the path of one request from an agent session to a server.
 //!
-//! A request that can do something is admitted first; what came of it is recorded last. The rest
-//! goes straight on.
-//!
-//! Invariant: an admitted request runs to its outcome row, whoever waits for it, and whatever goes
-//! wrong in it.
+//! A request that can do something takes the pipeline (`admission/src/pipeline.rs`), which admits
+//! and records it. Requests of the closed list (lists, pings) are sent without a permit.
 //!
 //! Start at [`forward`].
 
-use std::future::{poll_fn, ready};
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::pin::pin;
+use std::future::ready;
 use std::sync::Arc;
-use std::task::Poll;
 
 use tokio::sync::mpsc;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use toolgate_admission::admit::{Admission, Wanted, What};
+use toolgate_admission::call_request::{CallRequest, Subject, Word};
 use toolgate_admission::clearance::{Clearance, Closed, Heads};
+use toolgate_admission::contained::{Work, contained};
+use toolgate_admission::ended::Ended;
 use toolgate_admission::expects::Expects;
-use toolgate_admission::multi_round::{self, Steps, Ticking};
-use toolgate_admission::recheck::Recheck;
+use toolgate_admission::multi_round::MultiRound;
+use toolgate_admission::pipeline::{self, Delivery, Sending};
+use toolgate_admission::refused::Refused;
 use toolgate_admission::store_timeout::PATIENCE;
 use toolgate_admission::task_book::Heard;
-use toolgate_admission::task_call::keep;
-use toolgate_admission::wanted::{unreadable, wanted};
+use toolgate_admission::wanted::wanted;
 use toolgate_audit::{Effect, Outcome};
-use toolgate_json::{peek, text};
 use toolgate_mcp::modern::annotations::PREFIX;
-use toolgate_mcp::{Refusal, Request, method, write};
+use toolgate_mcp::{Refusal, method, write};
 use toolgate_policy::Class;
-use toolgate_store::Ending;
-use toolgate_store::failpoint::{Point, reach};
 
-use crate::event_buffer::Outlet;
+use crate::event_buffer::EventBuffer;
 use crate::imitation::is_imitation;
-use crate::link::{Agent, Ask, Link, Pending};
-use crate::withheld::record_first;
-use crate::work::Work;
+use crate::link::{Agent, AgentRequest, Link, Owner, Pending};
+use crate::reply::Reply;
 
-/// Starts a request to the server at the other end of `link`. `own` is what the request is about,
-/// if the server knows it under another name than the agent.
+/// Starts a request to the server at the other end of `link`.
 pub fn forward(
     session: &Arc<impl Agent>,
     link: &Arc<Link>,
-    ask: &Ask<'_>,
-    own: Option<&str>,
-    outlet: &Arc<Outlet>,
+    request: CallRequest<'_>,
+    ask: &AgentRequest<'_>,
+    buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
-    if let Some(closed) = Closed::request(&ask.request.method) {
-        if ask.request.method == method::RESOURCES_UNSUBSCRIBE
-            && !ends_subscription(session, link, ask, own)?
-        {
-            outlet.answer(write::result(ask.request.id, "{}"), None);
-            return Ok(Box::pin(ready(())));
-        }
-        if let Some(answer) = link.unstarted_answer(ask.request) {
-            outlet.answer(answer, None);
-            return Ok(Box::pin(ready(())));
-        }
-        let pending = link.pending(ask, outlet)?;
-        return Ok(Box::pin(async move {
-            pending.run(Clearance::Closed(closed)).await;
-        }));
+    if let Some(closed) = Closed::request(request.method) {
+        return forward_closed(session, link, &request, ask, buffer, closed);
     }
-    let wanted =
-        wanted(session, link.server().name(), ask.request, own, |tool| link.server().class(tool))?;
-    let withheld = wanted.watches_result();
-    let legs = session.take_steps(outlet.number());
-    let mut unchecked = None;
-    if let Some((_, newer)) = &legs {
-        check_heads(link, &wanted, &newer.heads)?;
-        let is_known = link.server().annotations.is_whole() || newer.heads.is_empty();
-        let heads = || (Arc::clone(link), newer.heads.clone());
-        unchecked = (!is_known && matches!(wanted.what, What::Tool(..))).then(heads);
-    }
-    let task = ask.task.map(|own| (Arc::<str>::from(link.server().name()), own.to_owned()));
-    let task = task.filter(|(server, own)| {
-        session.admission().tasks.is_watched(&session.grant().label, server, own)
-    });
-    let withheld = withheld || task.is_some();
-    let call_id = Some(wanted.call_id);
-    let pending = link.pending(&Ask { withheld, call_id, ..*ask }, outlet)?;
-    let (pending, steps) = match legs {
-        Some((steps, newer)) => (pending.with_newer(newer), Some(steps)),
+    let server = link.server();
+    let wanted = wanted(session, server.name(), &request, ask.own, |tool| server.class(tool))?;
+    let unchecked = match &request.rounds {
+        Some(rounds) => check_client(link, &wanted, &rounds.newer.heads)?,
+        None => None,
+    };
+    let task = ask.task.and_then(|own| Task::watched(&**session, link, own));
+    let owner = Owner {
+        held: wanted.watches_result() || task.is_some(),
+        call_id: Some(wanted.call_id),
+        ..owner(&**session)
+    };
+    let pending = link.pending(&request, ask, &owner, buffer)?;
+    let (pending, rounds) = match request.rounds {
+        Some(MultiRound { rounds, newer: sessionless }) => {
+            (pending.with_sessionless(sessionless), Some(rounds))
+        }
         None => (pending, None),
     };
-    let before = Before { unchecked, task, link: Arc::clone(link) };
-    let work = guarded(Arc::clone(session), Arc::new(wanted), pending, steps, before);
-    Ok(contained(Box::pin(work)))
-}
-
-/// Whether the server is to be told that this agent session follows a resource no longer: it must
-/// have followed exactly that one. A server that agents share tells them apart by nothing, and must
-/// not stop telling others of what they follow.
-fn ends_subscription(
-    session: &Arc<impl Agent>,
-    link: &Link,
-    ask: &Ask<'_>,
-    own: Option<&str>,
-) -> Result<bool, Refusal> {
-    let named = peek(ask.request.params.unwrap_or("{}"), &["uri"])?.and_then(text);
-    let named = named.ok_or_else(|| unreadable(ask.request, "`params.uri` must be a string"))?;
-    let uri = own.unwrap_or(&named);
-    let followed = session.wishes().unfollow(link.server().name(), uri);
-    Ok(followed && !link.is_left_to_others(ask.session, uri))
-}
-
-/// Answers a request about a task that its grant does not have. The policy has the first word on
-/// the method.
-pub fn refuse_task(
-    session: &Arc<impl Agent>,
-    server: &str,
-    request: &Request<'_>,
-    refusal: Refusal,
-    outlet: &Arc<Outlet>,
-) -> Result<Work, Refusal> {
-    let wanted = wanted(session, server, request, None, |_| Class::Other)?;
-    let (admission, outlet) = (Arc::clone(session.admission()), Arc::clone(outlet));
-    let (id, expects) = (request.id.to_owned(), Expects::of(&request.method));
-    Ok(Box::pin(async move {
-        let answer = match admission.unroutable(&wanted, "unknown_task", &refusal.message).await {
-            Ok(()) => write::error(Some(&id), refusal.code, &refusal.message, None),
-            Err(refused) => refused.answer(&id, expects),
-        };
-        outlet.answer(answer, None);
+    let (session, link) = (Arc::clone(session), Arc::clone(link));
+    let admission = Arc::clone(session.admission());
+    let delivery = ToServer { session, link, pending, unchecked, task };
+    Ok(pipeline::run(&admission, wanted, rounds, |admission, wanted| {
+        delivery.prepare(admission, wanted)
     }))
 }
 
-/// Headers that contradict the arguments are refused, whatever protocol the server speaks. No
-/// server is sent the headers themselves (`link/sessionless.rs`).
+/// Starts a request of the closed list, which needs no permit.
+fn forward_closed(
+    session: &Arc<impl Agent>,
+    link: &Arc<Link>,
+    request: &CallRequest<'_>,
+    ask: &AgentRequest<'_>,
+    buffer: &Arc<EventBuffer>,
+    closed: Closed,
+) -> Result<Work, Refusal> {
+    if request.method == method::RESOURCES_UNSUBSCRIBE
+        && !ends_subscription(session, link, request, ask.own)?
+    {
+        buffer.answer(write::result(request.id, "{}"), None);
+        return Ok(Box::pin(ready(())));
+    }
+    if let Some(answer) = link.unstarted_answer(request) {
+        buffer.answer(answer, None);
+        return Ok(Box::pin(ready(())));
+    }
+    let pending = link.pending(request, ask, &owner(&**session), buffer)?;
+    Ok(contained(async move || drop(pending.run(Clearance::Closed(closed)).await)))
+}
+
+/// Whose the requests of an agent session are.
+fn owner(session: &impl Agent) -> Owner {
+    let (session, is_sessionless) = (session.key(), session.is_standing());
+    Owner { session, is_sessionless, held: false, call_id: None }
+}
+
+/// Whether the server is told that this agent session ends a subscription: the session must have
+/// subscribed to exactly that resource. A server that agents share cannot tell them apart, and must
+/// not stop notifying others of what they follow.
+fn ends_subscription(
+    session: &Arc<impl Agent>,
+    link: &Link,
+    request: &CallRequest<'_>,
+    own: Option<&str>,
+) -> Result<bool, Refusal> {
+    let Subject::Resource(Some(Word { text: Some(named), .. })) = &request.subject else {
+        return Err(request.unreadable("`params.uri` must be a string"));
+    };
+    let uri = own.unwrap_or(named);
+    let followed = session.server_subscriptions().unfollow(link.server().name(), uri);
+    Ok(followed && !link.others_follow(session.key(), uri))
+}
+
+/// Answers a request about a task that its grant does not own. The policy decides the method first.
+pub fn refuse_task(
+    session: &Arc<impl Agent>,
+    server: &str,
+    request: &CallRequest<'_>,
+    refusal: Refusal,
+    buffer: &Arc<EventBuffer>,
+) -> Result<Work, Refusal> {
+    let wanted = wanted(session, server, request, None, |_| Class::Other)?;
+    let admission = Arc::clone(session.admission());
+    let reply = Reply::new(buffer, request.id, Expects::of(request.method));
+    Ok(contained(async move || {
+        match admission.unroutable(&wanted, "unknown_task", &refusal.message).await {
+            Ok(()) => {
+                let error = write::error(Some(reply.id()), refusal.code, &refusal.message, None);
+                reply.answer(error);
+            }
+            Err(refused) => reply.refuse(&refused),
+        }
+    }))
+}
+
+/// Checks what a client of protocol 2026-07-28 repeats in headers; the headers, if they can be
+/// checked only once the server has listed its tools.
+fn check_client(link: &Link, wanted: &Wanted, heads: &Heads) -> Result<Option<Heads>, Refusal> {
+    check_heads(link, wanted, heads)?;
+    let is_known = link.server().annotations.is_whole() || heads.is_empty();
+    Ok((!is_known && matches!(wanted.what, What::Tool(..))).then(|| heads.clone()))
+}
+
+/// Rejects headers that contradict the arguments, whatever protocol the server speaks. The headers
+/// themselves are never forwarded (`link/sessionless.rs`).
 fn check_heads(link: &Link, wanted: &Wanted, heads: &Heads) -> Result<(), Refusal> {
     let What::Tool(tool, _) = &wanted.what else { return Ok(()) };
     let header = |name: &str| {
@@ -146,116 +164,101 @@ fn check_heads(link: &Link, wanted: &Wanted, heads: &Heads) -> Result<(), Refusa
     Ok(())
 }
 
-/// A panic ends this request and nothing else: what it held says so as it is dropped, the ticket to
-/// the record and the pending request to the agent. The work comes in a box: it is large, and each
-/// future that holds it would be moved with it.
-fn contained(mut work: Work) -> Work {
-    Box::pin(poll_fn(move |context| {
-        let polled = catch_unwind(AssertUnwindSafe(|| work.as_mut().poll(context)));
-        polled.unwrap_or_else(|_| {
-            tracing::error!("toolgate made a mistake; the call it was made in is given up");
-            Poll::Ready(())
-        })
-    }))
-}
-
-/// What is left to do for a request beyond sending it.
-struct Before {
-    /// Where it goes.
+/// The delivery of a call to a server.
+struct ToServer<S> {
+    session: Arc<S>,
     link: Arc<Link>,
-    /// Headers that repeat arguments of a tool which its server has not listed yet.
-    unchecked: Option<(Arc<Link>, Heads)>,
-    /// The task it is about, if the call that created it waits for its result.
-    task: Option<(Arc<str>, String)>,
+    /// Owns the answer.
+    pending: Pending,
+    /// Headers that repeat arguments of a tool that its server has not listed yet.
+    unchecked: Option<Heads>,
+    /// The task it is about, if the call that created the task waits for its result.
+    task: Option<Task>,
 }
 
-/// Admits, sends, records; leg by leg, if its client is asked something meanwhile.
-async fn guarded(
-    session: Arc<impl Agent>,
-    wanted: Arc<Wanted>,
-    pending: Pending,
-    mut steps: Option<Steps>,
-    before: Before,
-) {
-    let began = Instant::now();
-    let admission = Arc::clone(session.admission());
-    if is_imitation(&admission, &before.link, &wanted).await {
-        let name = Arc::clone(wanted.what.name().0);
-        let refused = admission.unknown(Wanted::clone(&wanted), &name).await;
-        return pending.refuse(&refused);
+/// A task that a request is about.
+struct Task {
+    server: Arc<str>,
+    /// The server's own id.
+    own: String,
+    /// The grant and the agent session that ask.
+    requester: (Arc<str>, u64),
+}
+
+impl<S: Agent> ToServer<S> {
+    /// Stops a call whose name imitates another, and one that could create a task too many.
+    async fn prepare(
+        self,
+        admission: Arc<Admission>,
+        wanted: Arc<Wanted>,
+    ) -> Option<(Self, Arc<Wanted>)> {
+        let refused = if is_imitation(&admission, &self.link, &wanted).await {
+            let name = Arc::clone(wanted.what.name().0);
+            admission.unknown(Wanted::clone(&wanted), &name).await
+        } else if matches!(wanted.what, What::Tool(..))
+            && admission.tasks.is_full(&wanted.sender.grant.label)
+        {
+            admission.too_many_tasks(&wanted).await
+        } else {
+            return Some((self, wanted));
+        };
+        self.pending.refuse(&refused);
+        None
     }
-    drop(before.link);
-    let recheck = Arc::new(Recheck::of(&admission, &wanted));
-    let (permit, ticket) = match admission.admit(&wanted).await {
-        Ok(admitted) => admitted.split(),
-        Err(refused) => return pending.refuse(&refused),
-    };
-    if let (method::RESOURCES_SUBSCRIBE, What::Resource(uri)) = (&*wanted.method, &wanted.what) {
-        session.wishes().follow(&wanted.server, uri);
+}
+
+impl<S: Agent> Delivery for ToServer<S> {
+    fn refuse(self, refused: &Refused) {
+        self.pending.refuse(refused);
     }
-    if let Some((link, heads)) = before.unchecked {
-        link.learn_tools_or_not().await;
-        if let Err(refusal) = check_heads(&link, &wanted, &heads) {
-            let (outcome, effect) = (Outcome::Unavailable, Effect::NotStarted);
-            ticket.finish(Ending::new(outcome, effect, admission.now()));
-            return pending.object(&refusal);
+
+    async fn send(self, sending: Sending<'_>) -> Ended {
+        let Self { session, link, pending, unchecked, task } = self;
+        let Sending { admission, wanted, permit, recheck } = sending;
+        if let (method::RESOURCES_SUBSCRIBE, What::Resource(uri)) = (&*wanted.method, &wanted.what)
+        {
+            session.server_subscriptions().follow(&wanted.server, uri);
         }
-    }
-    let (label, key) = (Arc::clone(&session.grant().label), session.key());
-    drop(session);
-    let pending = pending.with_recheck(recheck);
-    reach(Point::BeforeSend);
-    let sent = Instant::now();
-    let mut ticking = Ticking { admission: Arc::clone(&admission), wanted, ticket: Some(ticket) };
-    let ended = {
-        let mut run = pin!(pending.run(Clearance::Permit(permit)));
-        loop {
-            tokio::select! {
-                biased;
-                ended = &mut run => break ended,
-                step = multi_round::next(&mut steps) => ticking.take(step).await,
+        // The call runs to its end without its agent session.
+        drop(session);
+        if let Some(heads) = unchecked {
+            link.learn_tools_or_not().await;
+            if let Err(refusal) = check_heads(&link, wanted, &heads) {
+                pending.object(&refusal);
+                return Ended::new(Outcome::Unavailable, Effect::NotStarted);
             }
         }
-    };
-    reach(Point::AfterAnswer);
-    let Some((ticket, wanted)) = ticking.last_leg(steps).await else { return };
-    if let Some(made) = ended.task {
-        if let Some(withheld) = ended.withheld {
-            withheld.outlet.answer(withheld.answer, None);
+        let pending = pending.with_recheck(Arc::new(recheck));
+        let ended = pending.run(Clearance::Permit(permit)).await;
+        if let (Some(task), Some(held)) = (&task, &ended.withheld) {
+            let is_result = &*wanted.method == method::TASKS_RESULT;
+            task.record(admission, &held.result, is_result).await;
         }
-        // It is in flight until its task ends.
-        return keep(&admission, wanted, ticket, *made, began);
+        ended
     }
-    if let (Some((server, own)), Some(withheld)) = (&before.task, &ended.withheld) {
-        let is_result = &*wanted.method == method::TASKS_RESULT;
-        record_task(&admission, (&label, key), (server, own), &withheld.result, is_result).await;
-    }
-    let mut ending = Ending::new(ended.outcome, ended.effect, admission.now());
-    ending.error_code = ended.code.map(Into::into);
-    (ending.message, ending.stays_counted) = (ended.message, ended.stays_counted);
-    ending.upstream_ms = u64::try_from(sent.elapsed().as_millis()).ok();
-    ending.total_ms = u64::try_from(began.elapsed().as_millis()).ok();
-    let Some(withheld) = ended.withheld else { return ticket.finish(ending) };
-    ending.ownership = admission.ownership_of(&wanted, &withheld.result).await;
-    record_first(ticket, ending, withheld).await;
 }
 
-/// The call that created a task is recorded before the agent sees its result.
-async fn record_task(
-    admission: &Admission,
-    who: (&str, u64),
-    (server, own): (&str, &str),
-    result: &str,
-    is_result: bool,
-) {
-    let Some(mut heard) = Heard::of_answer(own, result, is_result) else { return };
-    let (tell, mut recorded) = mpsc::channel(1);
-    heard.recorded = Some(tell);
-    let ends = heard.result.is_some();
-    admission.tasks.hear(who, server, own, &heard);
-    drop(heard);
-    // Nothing is ever sent: it ends when the last one that was told has let go of it.
-    if ends && timeout(PATIENCE, recorded.recv()).await.is_err() {
-        tracing::error!("the end of a task is not recorded yet");
+impl Task {
+    /// The task `own` of a server, if the call that created it waits for its result.
+    fn watched(session: &impl Agent, link: &Link, own: &str) -> Option<Self> {
+        let (server, label) = (link.server().name(), Arc::clone(&session.grant().label));
+        let is_watched = session.admission().tasks.is_watched(&label, server, own);
+        let requester = (label, session.key());
+        is_watched.then(|| Self { server: server.into(), own: own.to_owned(), requester })
+    }
+
+    /// The call that created a task is recorded before the agent receives the task's result.
+    async fn record(&self, admission: &Admission, result: &str, is_result: bool) {
+        let Self { server, own, requester: (label, key) } = self;
+        let Some(mut heard) = Heard::of_answer(own, result, is_result) else { return };
+        let (tell, mut recorded) = mpsc::channel(1);
+        heard.recorded = Some(tell);
+        let ends = heard.result.is_some();
+        admission.hear_of_task((label, *key), server, own, &heard);
+        drop(heard);
+        // Nothing is ever sent: the channel closes when the last receiver of `heard` drops it.
+        if ends && timeout(PATIENCE, recorded.recv()).await.is_err() {
+            tracing::error!("end of a task not recorded in time");
+        }
     }
 }

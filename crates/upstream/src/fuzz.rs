@@ -1,4 +1,4 @@
-//! Doors for the fuzz targets (`fuzz/`) to functions that no other crate calls.
+//! Access for the fuzz targets (`fuzz/`) to functions that no other crate calls.
 //!
 //! Invariant: compiled with `--cfg fuzzing` alone; nothing here decides anything.
 
@@ -8,8 +8,8 @@ use toolgate_mcp::Outline;
 
 use crate::lists::{self, Builder, List};
 use crate::names::{self, Naming};
-use crate::relay::{self, Onward, Passage};
-use crate::{rewrite, shown};
+use crate::relay::{self, RelayReader, RelayWriter};
+use crate::{rewrite, shown_uris};
 
 /// How many kinds of lists there are; the functions below take a kind as a number below this.
 pub const KINDS: usize = Kind::ALL.len();
@@ -48,7 +48,7 @@ impl Listed {
         self.0.page(from, room)
     }
 
-    /// The same without entries that are not to be seen.
+    /// The same without hidden entries.
     pub fn page_of(
         &self,
         from: usize,
@@ -92,7 +92,7 @@ pub fn uri_there_and_back(server: &str, own: &str) -> (String, Option<String>, O
 
 /// The result with its URIs as they are shown.
 pub fn show_uris(result: &str, server: &str) -> Option<String> {
-    shown::show_uris(result, &Naming::new(server, false))
+    shown_uris::show_uris(result, &Naming::new(server, false))
 }
 
 /// The message with parts replaced.
@@ -100,13 +100,13 @@ pub fn rewritten(raw: &str, changes: &[(&str, &str)]) -> Option<Bytes> {
     rewrite::rewrite(raw, changes).ok()
 }
 
-/// An answer of `size` bytes that begins like this goes on under another id.
+/// Relays an answer of `size` bytes that begins like this under another id.
 pub fn pass(
     outline: Outline,
     beginning: &Bytes,
     size: usize,
     id: &str,
-) -> Option<(Onward, Passage)> {
+) -> Option<(RelayWriter, RelayReader)> {
     relay::begin(outline, beginning, size, id)
 }
 

@@ -1,8 +1,9 @@
-//! Names that a server does not list, but may take for another: folded, they are the name of
-//! something that it lists, or of what the policy has a rule for.
+//! Names that a server does not list but may accept as another one: folded, they equal a name that
+//! the server lists or that a policy rule names.
 //!
-//! Such a name goes no further: the rule, the class or the counter of the real name would not see
-//! it. Every other name that is not listed is passed on, so that the server's own error comes back.
+//! A request with such a name is rejected, because the rule, the class or the counter of the real
+//! name would not apply to it. Any other unlisted name is forwarded, so that the agent receives the
+//! server's own error.
 
 use std::sync::Arc;
 
@@ -12,15 +13,14 @@ use toolgate_json::fold;
 
 use crate::link::Link;
 
-/// Whether the name of what is wanted is such a name. The server is asked for its list if that is
-/// needed to tell and was never heard.
+/// Whether the name is such a name. Fetches the server's list if it is needed and unknown.
 pub(crate) async fn is_imitation(admission: &Admission, link: &Arc<Link>, wanted: &Wanted) -> bool {
     let (kind, name) = match &wanted.what {
         What::Tool(name, _) => (Kind::Tools, name),
         What::Prompt(name) => (Kind::Prompts, name),
         _ => return false,
     };
-    let heard = &link.server().heard;
+    let heard = &link.server().listed_names;
     let listed = heard.lists(kind, name);
     if listed == Some(true) {
         return false;

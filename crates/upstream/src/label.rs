@@ -1,10 +1,10 @@
-//! Where questions come from: on `/mcp` a question of a server names the server.
+//! Labels: on `/mcp`, a question of a server names the server.
 //!
-//! People and models see one connection there, behind which several servers ask. The message of an
-//! elicitation begins with `[<server>]`, the system prompt of a sampling request with a sentence
-//! that names the server, and both have `_meta["toolgate/server"]`.
+//! People and models see one connection there for several servers. The message of an elicitation
+//! begins with `[<server>]`, the system prompt of a sampling request with a sentence that names the
+//! server, and both have `_meta["toolgate/server"]`.
 //!
-//! Invariant: nothing else of a question changes. What cannot be named is not asked.
+//! Invariant: nothing else in a question changes. A question that cannot be labelled is not asked.
 
 use toolgate_json::{Edit, EditError, entries, items, members, peek, quote, text};
 use toolgate_mcp::{code, method};
@@ -12,16 +12,16 @@ use toolgate_mcp::{code, method};
 /// The key of `_meta` that names the server.
 const KEY: &str = "toolgate/server";
 
-/// The question cannot be asked under the name of its server.
+/// The question cannot be labelled with its server.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Unnamed;
+pub(crate) struct CannotLabel;
 
-/// The `params` of a question with the name of its server; none if it is no such question.
+/// The labelled `params` of a question; `None` if the method is not labelled.
 pub(crate) fn params(
     method: &str,
     params: Option<&str>,
     server: &str,
-) -> Result<Option<String>, Unnamed> {
+) -> Result<Option<String>, CannotLabel> {
     let (key, name) = match method {
         method::ELICITATION_CREATE => ("message", format!("[{server}] ")),
         method::SAMPLING_CREATE_MESSAGE => {
@@ -29,12 +29,12 @@ pub(crate) fn params(
         }
         _ => return Ok(None),
     };
-    let params = params.filter(|raw| raw.starts_with('{')).ok_or(Unnamed)?;
-    let [said, meta] = members(params, [key, "_meta"]).map_err(|_| Unnamed)?;
+    let params = params.filter(|raw| raw.starts_with('{')).ok_or(CannotLabel)?;
+    let [said, meta] = members(params, [key, "_meta"]).map_err(|_| CannotLabel)?;
     let (mut edit, mut new) = (Edit::new(params), Vec::new());
     match said {
         Some(raw) => {
-            let words = text(raw).ok_or(Unnamed)?;
+            let words = text(raw).ok_or(CannotLabel)?;
             edit = edit.replace(raw, quote(&format!("{name}{words}"))).map_err(cannot)?;
         }
         None => new.push(format!(r#""{key}":{}"#, quote(name.trim_end()))),
@@ -42,13 +42,13 @@ pub(crate) fn params(
     let tag = quote(server);
     match meta {
         Some(meta) if meta.starts_with('{') => {
-            edit = match peek(meta, &[KEY]).map_err(|_| Unnamed)? {
+            edit = match peek(meta, &[KEY]).map_err(|_| CannotLabel)? {
                 Some(before) => edit.replace(before, tag),
                 None => edit.insert(meta, KEY, &tag),
             }
             .map_err(cannot)?;
         }
-        Some(_) => return Err(Unnamed),
+        Some(_) => return Err(CannotLabel),
         None => new.push(format!(r#""_meta":{{"{KEY}":{tag}}}"#)),
     }
     if !new.is_empty() {
@@ -57,8 +57,8 @@ pub(crate) fn params(
     finish(edit).map(Some)
 }
 
-/// A result whose `inputRequests` name their server; none if it asks nothing. What cannot be named
-/// is left out.
+/// The result with labelled `inputRequests`; `None` if it has none. Requests that cannot be
+/// labelled are left out.
 pub(crate) fn result(result: &str, server: &str) -> Option<String> {
     memchr::memmem::find(result.as_bytes(), b"inputRequests")?;
     let asked = peek(result, &["inputRequests"]).ok()??;
@@ -78,8 +78,7 @@ pub(crate) fn result(result: &str, server: &str) -> Option<String> {
     finish(Edit::new(result).replace(asked, all).ok()?).ok()
 }
 
-/// An error that asks a person to open a URL first, with the name of its server; none if it does
-/// not.
+/// A labelled error that asks a person to open a URL first; `None` for any other error.
 pub(crate) fn error(error: &str, server: &str) -> Option<String> {
     let number = peek(error, &["code"]).ok()??;
     if number.parse() != Ok(code::URL_ELICITATION_REQUIRED) {
@@ -96,12 +95,12 @@ pub(crate) fn error(error: &str, server: &str) -> Option<String> {
     finish(edit).ok()
 }
 
-fn finish(edit: Edit<'_>) -> Result<String, Unnamed> {
-    String::from_utf8(edit.finish().to_vec()).map_err(|_| Unnamed)
+fn finish(edit: Edit<'_>) -> Result<String, CannotLabel> {
+    String::from_utf8(edit.finish().to_vec()).map_err(|_| CannotLabel)
 }
 
-fn cannot(_: EditError) -> Unnamed {
-    Unnamed
+fn cannot(_: EditError) -> CannotLabel {
+    CannotLabel
 }
 
 #[cfg(test)]
@@ -140,7 +139,7 @@ mod tests {
         ] {
             assert_eq!(
                 params(method::ELICITATION_CREATE, Some(odd), "files"),
-                Err(Unnamed),
+                Err(CannotLabel),
                 "{odd}"
             );
         }

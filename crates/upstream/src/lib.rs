@@ -1,11 +1,11 @@
-//! Upstream: servers, the links to them, and the way of a request to a server and back.
+//! Upstream: servers, the links to them, and the path of a request to a server and back.
 //!
-//! A [`link`] owns a conversation with one server over a [`channel`]; it knows agents by the trait
-//! [`link::Agent`] alone. What a server lists is kept (`list_cache.rs`) and refreshed in the
+//! A [`link`] owns the conversation with one server over a [`channel`]; it knows agents only by the
+//! trait [`link::Agent`]. A server's lists are cached (`list_cache.rs`) and refreshed in the
 //! background (`link/list_refresh.rs`).
 //!
-//! Invariant: nothing here knows agent sessions, endpoints or how names of many servers are shown
-//! together, but for the one name of each thing.
+//! Invariant: nothing here knows agent sessions, endpoints or how lists of several servers are
+//! merged.
 //!
 //! Start at [`forward::forward`] and [`link::Link`].
 
@@ -22,18 +22,17 @@ mod imitation;
 mod label;
 pub mod link;
 pub mod list_cache;
-mod listed;
+mod listed_names;
 pub mod lists;
 pub mod log_level;
 pub mod log_limit;
 pub mod metrics;
 pub mod names;
 pub mod relay;
+pub mod reply;
 pub mod resubscribe;
 pub mod rewrite;
-mod shown;
+mod shown_uris;
 pub mod tasks;
-pub mod withheld;
-pub mod work;
 
-pub use listed::class_of_definition;
+pub use listed_names::class_of_definition;

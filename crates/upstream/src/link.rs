@@ -1,16 +1,16 @@
-//! Links: a conversation with one server, for one agent session or shared by all.
+//! Links: the conversation with one server, for one agent session or shared by all.
 //!
-//! A link owns what makes messages of different agents and servers tell apart: towards the server
-//! every request id and progress token is the link's own number; what comes back is given to
-//! whoever waits under that number, and to nobody else. A link comes up when it is first needed
-//! and again after it was lost, repeating the handshake; it is never shared between grants unless
-//! the server is configured `instances: shared`.
+//! A link keeps the messages of different agents apart: towards the server every request id and
+//! progress token is the link's own number, and a response is delivered only to the request that
+//! waits under its number. A link connects when it is first needed and reconnects after a loss,
+//! with a new handshake. It is shared between grants only if the server is configured `instances:
+//! shared`.
 //!
-//! Invariant: whoever waits under a number is answered exactly once: by the server, or by a
+//! Invariant: a request that waits under a number is answered exactly once: by the server, or by a
 //! [`Failure`].
 //!
-//! Start at [`Link::pending`]; `link/pending.rs` sends, `link/waiting.rs` knows who waits, `link/handshake.rs` brings a link up,
-//! `link/inbound.rs` takes in what the server says.
+//! Start at [`Link::pending`]; `link/pending.rs` sends, `link/waiting.rs` knows the waiting
+//! requests, `link/handshake.rs` connects, `link/inbound.rs` receives.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
@@ -27,16 +27,14 @@ use crate::backoff::Backoff;
 use crate::channel::{Heads, Outbound};
 use crate::era::Era;
 use crate::failure::Failure;
-use crate::list_cache::Audience;
+use crate::list_cache::ClientProfile;
 use crate::log_limit::LogLimit;
 
 mod agent;
-mod asked;
 mod barred;
 mod changes;
 mod discover;
 mod early;
-mod ended;
 mod handshake;
 mod inbound;
 mod input_required;
@@ -47,70 +45,71 @@ mod pending;
 mod present;
 mod relay;
 mod server;
+mod server_request;
 mod sessionless;
 mod waiting;
 
 pub use agent::Agent;
-pub use asked::{Asked, Asker};
 use changes::Changes;
-pub use changes::More;
+pub use changes::TaskStream;
 use early::Early;
-pub use handshake::Opened;
-use handshake::Up;
-use inbound::Ear;
-use list_refresh::Survey;
-pub use pending::Ask;
-pub(crate) use pending::Pending;
+pub use handshake::HandshakeOutcome;
+use handshake::LiveChannel;
+use inbound::Inbound;
+use list_refresh::ListRefresh;
+pub use pending::AgentRequest;
+pub(crate) use pending::{Owner, Pending};
 pub use server::{Instances, Server, ServerSettings};
-use waiting::WaitingRoom;
+pub use server_request::{Requester, ServerRequest};
+use waiting::Waiters;
 
 /// How many messages without sense of one link are logged in a minute.
 const WARNINGS_A_MINUTE: u32 = 10;
-/// How long a notification or an agent's answer may take to be delivered.
+/// How long delivering a notification or an agent's answer may take.
 const TELL: Duration = Duration::from_secs(5);
 
 /// A conversation with one server.
 pub struct Link {
     server: Arc<Server>,
     parties: Parties,
-    /// The `params` of the `initialize` that opens this conversation, every time.
+    /// The `params` of every `initialize` of this link.
     opening: Bytes,
-    /// Which protocol is spoken with a server that speaks both.
+    /// The preferred era, if the server speaks both.
     prefers: Era,
-    /// Who opens like that, as far as a server can tell.
-    audience: Audience,
-    /// The server's last answer to it.
+    /// The client profile that the server sees.
+    client_profile: ClientProfile,
+    /// The server's last answer to the handshake.
     opened: Mutex<Option<Bytes>>,
-    up: ArcSwapOption<Up>,
+    up: ArcSwapOption<LiveChannel>,
     connecting: tokio::sync::Mutex<()>,
-    /// How many attempts to come up have failed, and how the last one did.
+    /// How many attempts to connect have failed, and the last failure.
     failures: AtomicU64,
     failure: Mutex<Option<Failure>>,
-    waiting: WaitingRoom,
+    waiting: Waiters,
     epochs: AtomicU64,
     died: AtomicU64,
-    /// Spaces out channels that come up and die young; other agents of the server do not wait.
+    /// Back-off for channels that close soon after their start; it delays only this link.
     deaths: Mutex<Backoff>,
     listening: AtomicBool,
-    /// What the server said of tasks before it answered the calls that create them.
+    /// Notifications about tasks whose creating call is not answered yet.
     early: Early,
-    /// What it hears of a server of protocol 2026-07-28 without asking.
+    /// Change notifications of a sessionless server.
     changes: Changes,
-    /// Whether its lists are kept for an agent that sees all servers.
-    surveyed: AtomicBool,
-    survey: Survey,
+    /// Whether the lists of the server are cached for an agent that sees all servers.
+    keeps_lists: AtomicBool,
+    list_refresh: ListRefresh,
     /// Limits warnings about messages of the server that make no sense.
-    nonsense: Mutex<LogLimit>,
-    /// Closed for good: it does not come up again.
+    log_limit: Mutex<LogLimit>,
+    /// Closed for good: the link does not reconnect.
     ended: AtomicBool,
-    /// Requests of the server that an agent has not answered yet.
-    asked: AtomicUsize,
-    deserted_since: Mutex<Option<Instant>>,
+    /// Requests of the server that the agent has not answered yet.
+    server_requests: AtomicUsize,
+    idle_since: Mutex<Option<Instant>>,
     tasks: TaskTracker,
     me: Weak<Link>,
 }
 
-/// Whom a link speaks for.
+/// The agent sessions that use a link.
 pub enum Parties {
     /// One agent session.
     One(Weak<dyn Agent>),
@@ -121,7 +120,7 @@ pub enum Parties {
 // === impl Link ===
 
 impl Link {
-    /// A link that is not up yet.
+    /// A link that is not connected yet.
     pub fn new(
         server: Arc<Server>,
         parties: Parties,
@@ -129,51 +128,51 @@ impl Link {
         prefers: Era,
         tasks: TaskTracker,
     ) -> Arc<Self> {
-        let audience = Audience::of(&String::from_utf8_lossy(&opening));
+        let client_profile = ClientProfile::of(&String::from_utf8_lossy(&opening));
         Arc::new_cyclic(|me| Self {
             server,
             parties,
             opening,
             prefers,
-            audience,
+            client_profile,
             opened: Mutex::new(None),
             up: ArcSwapOption::empty(),
             connecting: tokio::sync::Mutex::new(()),
             failures: AtomicU64::new(0),
             failure: Mutex::default(),
-            waiting: WaitingRoom::new(),
+            waiting: Waiters::new(),
             epochs: AtomicU64::new(0),
             died: AtomicU64::new(0),
             deaths: Mutex::default(),
             listening: AtomicBool::new(false),
             early: Early::default(),
             changes: Changes::default(),
-            surveyed: AtomicBool::new(false),
-            survey: Survey::default(),
-            nonsense: Mutex::new(LogLimit::new(
+            keeps_lists: AtomicBool::new(false),
+            list_refresh: ListRefresh::default(),
+            log_limit: Mutex::new(LogLimit::new(
                 WARNINGS_A_MINUTE,
                 Duration::from_mins(1),
                 Instant::now(),
             )),
             ended: AtomicBool::new(false),
-            asked: AtomicUsize::new(0),
-            deserted_since: Mutex::new(None),
+            server_requests: AtomicUsize::new(0),
+            idle_since: Mutex::new(None),
             tasks,
             me: Weak::clone(me),
         })
     }
 
-    /// Passes on a notification, or an agent's answer to the server's request. Best effort: nobody
-    /// is told when it cannot be delivered, as with any notification.
+    /// Forwards a notification, or an agent's answer to a request of the server. Best effort: a
+    /// failed delivery is not reported.
     pub async fn tell(&self, body: Bytes, closed: Closed) {
         let Some(up) = self.up.load_full() else { return };
-        let ear = self.ear(up.epoch, None);
+        let inbound = self.inbound(up.epoch, None);
         let message = match up.era {
-            Era::Legacy => Outbound::word(body, Heads::new(), closed).ok(),
-            Era::Modern => sessionless::word(&up, body, closed),
+            Era::Sessionful => Outbound::notification(body, Heads::new(), closed).ok(),
+            Era::Sessionless => sessionless::notification(&up, body, closed),
         };
         let Some(message) = message else { return };
-        let sending = up.channel.send(message, ear);
+        let sending = up.channel.send(message, inbound);
         match timeout(TELL, sending).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
@@ -185,11 +184,11 @@ impl Link {
         }
     }
 
-    /// The number under which the agent's request `id` was sent. One that has not been sent yet
-    /// never will be.
+    /// Cancels the agent's request `id`. Returns the number under which it was sent; a request that
+    /// was not sent yet never will be.
     pub fn withdraw(&self, session: u64, id: &str) -> Option<u64> {
         let number = self.waiting.withdraw(session, id)?;
-        // Where hanging up is what cancels, nothing is to be said.
+        // Dropping the exchange cancels; no notification is needed.
         if self.has_exchanges() {
             self.waiting.give_up(number);
             return None;
@@ -197,17 +196,17 @@ impl Link {
         Some(number)
     }
 
-    /// Waits no longer for what an agent has cancelled.
-    pub fn forgo_cancelled(&self) {
-        self.waiting.forgo_cancelled(&self.server);
+    /// Stops waiting for requests that an agent has cancelled.
+    pub fn drop_cancelled(&self) {
+        self.waiting.drop_cancelled(&self.server);
     }
 
-    /// The server's request that an agent was asked has been answered or given up.
-    pub fn unasked(&self) {
-        self.asked.fetch_sub(1, Ordering::Relaxed);
+    /// A request of the server to an agent was answered or dropped.
+    pub fn server_request_done(&self) {
+        self.server_requests.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// Whether the channel of `epoch` is the one that is up.
+    /// Whether the current channel is that of `epoch`.
     pub fn is_up_in(&self, epoch: u64) -> bool {
         self.up.load().as_ref().is_some_and(|up| up.epoch == epoch)
     }
@@ -221,33 +220,38 @@ impl Link {
         }
     }
 
-    /// Whether an agent wants to hear the server's own stream.
+    /// Whether an agent reads the server's own stream.
     pub(crate) fn is_listening(&self) -> bool {
         self.listening.load(Ordering::Relaxed)
     }
 
-    /// The server at its other end.
+    /// The server of this link.
     pub fn server(&self) -> &Arc<Server> {
         &self.server
     }
 
-    /// Who opens like this link does.
-    pub fn audience(&self) -> &Audience {
-        &self.audience
+    /// The client profile of this link.
+    pub fn client_profile(&self) -> &ClientProfile {
+        &self.client_profile
     }
 
-    /// Keeps the server's lists from now on, whenever the link comes up.
+    /// Caches the server's lists from now on, whenever the link connects.
     pub fn keep_lists(&self) {
-        self.surveyed.store(true, Ordering::Relaxed);
+        self.keeps_lists.store(true, Ordering::Relaxed);
     }
 
-    /// Whether asking the server costs little: it is there, or is no process to be started.
+    /// Whether a request is cheap: the link is connected, or no process must be started.
     pub fn is_cheap(&self) -> bool {
         self.is_up() || !self.server.settings.backs_off
     }
 
-    /// Asks the server something of our own, whose answer nobody waits for.
-    pub fn wish(self: &Arc<Self>, method: &'static str, params: String, closed: Closed) {
+    /// Sends a request of toolgate's own whose answer is ignored.
+    pub fn request_detached(
+        self: &Arc<Self>,
+        method: &'static str,
+        params: String,
+        closed: Closed,
+    ) {
         let me = Arc::clone(self);
         tokio::spawn(async move {
             if let Err(failure) = me.ask(method, Some(&params), Clearance::Closed(closed)).await {
@@ -257,29 +261,30 @@ impl Link {
         });
     }
 
-    /// Whether there is a channel now, over which protocol 2026-07-28 is spoken.
-    pub fn speaks_modern(&self) -> bool {
-        self.up.load().as_ref().is_some_and(|up| up.era == Era::Modern)
+    /// Whether the link is connected and the server is sessionless.
+    pub fn is_sessionless(&self) -> bool {
+        self.up.load().as_ref().is_some_and(|up| up.era == Era::Sessionless)
     }
 
-    /// Whether the same holds, and each request has an exchange of its own: headers reach the
-    /// server, and hanging up cancels.
+    /// Whether the server is sessionless and each request has an exchange of its own: headers reach
+    /// the server, and dropping the exchange cancels.
     pub(crate) fn has_exchanges(&self) -> bool {
         let up = self.up.load();
-        up.as_ref().is_some_and(|up| up.era == Era::Modern && up.channel.hangs_up())
+        up.as_ref()
+            .is_some_and(|up| up.era == Era::Sessionless && up.channel.exchange_per_request())
     }
 
-    /// Whether there is a channel now.
+    /// Whether the link is connected.
     pub fn is_up(&self) -> bool {
         self.up.load().is_some()
     }
 
-    /// Whether several agents speak through it.
+    /// Whether several agents use it.
     pub fn is_shared(&self) -> bool {
         matches!(self.parties, Parties::Many(_))
     }
 
-    /// Whoever speaks through it.
+    /// The agent sessions that use it.
     fn sessions(&self) -> Vec<Arc<dyn Agent>> {
         match &self.parties {
             Parties::One(session) => session.upgrade().into_iter().collect(),
@@ -291,11 +296,11 @@ impl Link {
     pub(crate) fn join(&self, session: Weak<dyn Agent>) {
         if let Parties::Many(sessions) = &self.parties {
             sessions.lock().push(session);
-            *self.deserted_since.lock() = None;
+            *self.idle_since.lock() = None;
         }
     }
 
-    /// Takes an agent session off: a link of its own is closed, a shared one stays.
+    /// Removes an agent session: a link of its own is closed, a shared one stays.
     pub async fn leave(&self, session: u64) {
         match &self.parties {
             Parties::One(_) => self.close().await,
@@ -308,15 +313,16 @@ impl Link {
         }
     }
 
-    /// Whether, of those who share it, others than this agent session follow a resource that the
-    /// server may take for this one. For itself it follows it no longer.
-    pub(crate) fn is_left_to_others(&self, session: u64, uri: &str) -> bool {
+    /// Whether other agent sessions of a shared link follow a resource that the server may regard
+    /// as this one. If so, this session stops following it.
+    pub(crate) fn others_follow(&self, session: u64, uri: &str) -> bool {
         if !self.is_shared() {
             return false;
         }
         let sessions = self.sessions();
         let follows = |other: &Arc<dyn Agent>| {
-            other.key() != session && other.wishes().follows_alike(self.server.name(), uri)
+            other.key() != session
+                && other.server_subscriptions().follows_alike(self.server.name(), uri)
         };
         let left = sessions.iter().any(follows);
         if left {
@@ -325,17 +331,17 @@ impl Link {
         left
     }
 
-    /// Whether a request of the agent session runs on it.
+    /// Whether a request of the agent session is in flight.
     pub fn waits_for(&self, session: u64) -> bool {
         self.waiting.waits_for(session)
     }
 
-    /// Whether a shared link has had nobody to speak for, for `idle` by now.
-    pub(crate) fn deserted(&self, now: Instant, idle: Duration) -> bool {
+    /// Whether a shared link has had no agents for `idle`.
+    pub(crate) fn is_idle(&self, now: Instant, idle: Duration) -> bool {
         let Parties::Many(sessions) = &self.parties else { return false };
         let mut sessions = sessions.lock();
         sessions.retain(|session| session.strong_count() > 0);
-        let mut since = self.deserted_since.lock();
+        let mut since = self.idle_since.lock();
         if !sessions.is_empty() || !self.waiting.is_empty() {
             *since = None;
             return false;
@@ -343,7 +349,7 @@ impl Link {
         now.saturating_duration_since(*since.get_or_insert(now)) >= idle
     }
 
-    /// Ends the conversation for good; whoever still waits is told.
+    /// Closes the link for good; waiting requests fail.
     pub(crate) async fn close(&self) {
         self.ended.store(true, Ordering::Release);
         let up = self.up.swap(None);
@@ -354,37 +360,38 @@ impl Link {
         }
     }
 
-    fn listen_over(&self, up: &Arc<Up>) {
+    fn listen_over(&self, up: &Arc<LiveChannel>) {
         match up.era {
-            Era::Legacy => up.listen(),
-            Era::Modern => self.hear_changes(),
+            Era::Sessionful => up.listen(),
+            Era::Sessionless => self.open_change_stream(),
         }
     }
 
-    fn ear(&self, epoch: u64, call: Option<u64>) -> Arc<Ear> {
-        Arc::new(Ear { link: Weak::clone(&self.me), epoch, call })
+    fn inbound(&self, epoch: u64, call: Option<u64>) -> Arc<Inbound> {
+        Arc::new(Inbound { link: Weak::clone(&self.me), epoch, call })
     }
 
-    /// The channel of `epoch` is of no use any more, and nobody hears an answer to what it asked.
+    /// Forgets the channel of `epoch` and the questions that the server asked over it.
     fn forget(&self, epoch: u64) {
         let current = self.up.load_full();
         if let Some(up) = current.filter(|up| up.epoch == epoch) {
             self.up.compare_and_swap(&up, None);
         }
         if let Parties::One(session) = &self.parties {
-            let forgotten = session.upgrade().map_or(0, |s| s.forget_asked(&self.me, epoch));
-            self.asked.fetch_sub(forgotten, Ordering::Relaxed);
+            let forgotten =
+                session.upgrade().map_or(0, |s| s.forget_server_requests(&self.me, epoch));
+            self.server_requests.fetch_sub(forgotten, Ordering::Relaxed);
         }
     }
 }
 
-/// Fails a request whose future was dropped half-way.
-struct Unanswered {
+/// Fails a request whose future was dropped before its end.
+struct FailOnDrop {
     link: Arc<Link>,
     number: u64,
 }
 
-impl Drop for Unanswered {
+impl Drop for FailOnDrop {
     fn drop(&mut self) {
         let failure = Failure::Lost { why: "toolgate gave it up".into() };
         self.link.waiting.fail(self.number, &failure, &self.link.server);

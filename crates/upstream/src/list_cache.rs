@@ -1,14 +1,14 @@
-//! Offers: what a server was last heard to have, kept so that it stays visible.
+//! List cache: the lists and capabilities that a server last advertised.
 //!
-//! A server's lists are asked for in the background (`link/list_refresh.rs`) and answered from here, so
-//! that no list ever waits for a server that was heard once, and a server that is gone keeps its
-//! tools in sight. Servers may offer different things to clients of different capabilities, so an
-//! offer is kept for each set of them; who has none of its own yet is shown the newest.
+//! Lists are fetched in the background (`link/list_refresh.rs`) and answered from here. No list
+//! waits for a server that was listed before, and a server that is down keeps its tools visible.
+//! Servers may advertise different things to different clients, so one entry is kept for each
+//! client profile; a profile without an entry uses the newest one.
 //!
-//! Invariant: an offer is never changed, only replaced by a newer one.
-//! Invariant: at most [`MAX_OFFERS`] offers are kept for a server.
+//! Invariant: an entry is never changed, only replaced.
+//! Invariant: at most [`MAX_PROFILES`] entries are kept for a server.
 //!
-//! Start at [`Offers::of`] and [`Offers::put`].
+//! Start at [`ListCache::of`] and [`ListCache::put`].
 
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
@@ -22,24 +22,24 @@ use toolgate_json::{members, peek, text};
 
 use crate::lists::List;
 
-/// For how many sets of capabilities a server's offer is kept.
-const MAX_OFFERS: usize = 8;
-/// How long the first list after a start waits for servers that were not heard yet.
-pub const FIRST_HEARING: Duration = Duration::from_millis(1_500);
+/// For how many client profiles the lists of a server are kept.
+const MAX_PROFILES: usize = 8;
+/// How long the first list after a start waits for servers that were not listed yet.
+pub const FIRST_LIST_WAIT: Duration = Duration::from_millis(1_500);
 
-/// What agents of the same capabilities have in common.
+/// What a server can tell apart of its clients: protocol version and capabilities.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Audience(Box<str>);
+pub struct ClientProfile(Box<str>);
 
-/// What a server was last heard to have.
+/// What a server advertised: capabilities, instructions and lists.
 #[derive(Debug, Default)]
-pub struct Offer {
-    /// Raw JSON: what it said in its handshake.
+pub struct Advertised {
+    /// Raw JSON, from the handshake.
     pub capabilities: Box<str>,
     /// Its instructions for models.
     pub instructions: Option<Box<str>>,
     lists: [Arc<List>; 4],
-    heard: Option<Instant>,
+    fetched: Option<Instant>,
 }
 
 /// An agent session that sees the lists of many servers.
@@ -48,31 +48,31 @@ pub trait Watcher: Send + Sync {
     fn lists_changed(self: Arc<Self>, kinds: &[Kind]);
 }
 
-/// Everything kept of one server.
-pub struct Offers {
+/// The cache of one server.
+pub struct ListCache {
     /// Newest last.
-    kept: ArcSwap<Vec<(Audience, Arc<Offer>)>>,
-    /// Who is shown what is offered to whom.
-    watchers: Mutex<Vec<(Audience, Weak<dyn Watcher>)>>,
-    first_asked: OnceLock<Instant>,
-    /// Whether the first attempt to hear the server is over, one way or the other.
+    kept: ArcSwap<Vec<(ClientProfile, Arc<Advertised>)>>,
+    /// Agent sessions to notify, with their client profiles.
+    watchers: Mutex<Vec<(ClientProfile, Weak<dyn Watcher>)>>,
+    first_requested: OnceLock<Instant>,
+    /// Whether the first attempt to fetch the lists is over, successfully or not.
     settled: watch::Sender<bool>,
 }
 
-// === impl Audience ===
+// === impl ClientProfile ===
 
-impl Audience {
-    /// Those who open with these `params` of `initialize`.
+impl ClientProfile {
+    /// The profile of a client with these `params` of `initialize`.
     pub(crate) fn of(opening: &str) -> Self {
         let parts = members(opening, ["protocolVersion", "capabilities"]).unwrap_or_default();
         Self(parts.map(Option::unwrap_or_default).concat().into())
     }
 }
 
-// === impl Offer ===
+// === impl Advertised ===
 
-impl Offer {
-    /// What the answer to `initialize` says; the lists are to come.
+impl Advertised {
+    /// From the answer to `initialize`; the lists are added later.
     pub(crate) fn new(welcome: &str) -> Self {
         let parts = members(welcome, ["capabilities", "instructions"]).unwrap_or_default();
         let [capabilities, instructions] = parts;
@@ -83,7 +83,7 @@ impl Offer {
         }
     }
 
-    /// Whether the server says that it can do this.
+    /// Whether the server declares this capability.
     pub fn can(&self, capability: &str) -> bool {
         peek(&self.capabilities, &[capability]).is_ok_and(|found| found.is_some())
     }
@@ -109,12 +109,12 @@ impl Offer {
         } = list;
     }
 
-    /// Whether it was heard longer ago than `age`.
+    /// Whether it was fetched longer ago than `age`.
     pub fn is_older(&self, age: Duration, now: Instant) -> bool {
-        self.heard.is_none_or(|heard| now.saturating_duration_since(heard) > age)
+        self.fetched.is_none_or(|heard| now.saturating_duration_since(heard) > age)
     }
 
-    /// What shows differently than in `before`.
+    /// The lists that differ from those in `before`.
     fn changes(&self, before: Option<&Self>) -> Vec<Kind> {
         let none = List::default();
         let same = |kind: &Kind| {
@@ -124,52 +124,57 @@ impl Offer {
     }
 }
 
-// === impl Offers ===
+// === impl ListCache ===
 
-impl Offers {
+impl ListCache {
     pub(crate) fn new() -> Self {
         Self {
             kept: ArcSwap::default(),
             watchers: Mutex::default(),
-            first_asked: OnceLock::new(),
+            first_requested: OnceLock::new(),
             settled: watch::Sender::new(false),
         }
     }
 
-    /// The offer to this audience, or else the newest one; none if the server was never heard.
-    pub fn of(&self, audience: &Audience) -> Option<Arc<Offer>> {
+    /// The entry of this client profile, or else the newest one; `None` if there is none.
+    pub fn of(&self, client_profile: &ClientProfile) -> Option<Arc<Advertised>> {
         let kept = self.kept.load();
-        let own = kept.iter().find(|(whose, _)| whose == audience).or(kept.last());
-        own.map(|(_, offer)| Arc::clone(offer))
+        let own = kept.iter().find(|(whose, _)| whose == client_profile).or(kept.last());
+        own.map(|(_, advertised)| Arc::clone(advertised))
     }
 
-    /// Whether an offer to this very audience is kept.
-    pub fn has_own(&self, audience: &Audience) -> bool {
-        self.kept.load().iter().any(|(whose, _)| whose == audience)
+    /// Whether there is an entry for exactly this client profile.
+    pub fn has_own(&self, client_profile: &ClientProfile) -> bool {
+        self.kept.load().iter().any(|(whose, _)| whose == client_profile)
     }
 
-    /// Keeps a newer offer, and tells those who see something change.
-    pub(crate) fn put(&self, audience: &Audience, mut offer: Offer, now: Instant) {
-        offer.heard = Some(now);
+    /// Stores a new entry and notifies the sessions whose lists change.
+    pub(crate) fn put(
+        &self,
+        client_profile: &ClientProfile,
+        mut advertised: Advertised,
+        now: Instant,
+    ) {
+        advertised.fetched = Some(now);
         let (watchers, changes) = {
             let mut watchers = self.watchers.lock();
-            let before = self.of(audience);
-            let changes = offer.changes(before.as_deref());
+            let before = self.of(client_profile);
+            let changes = advertised.changes(before.as_deref());
             for kind in Kind::ALL.into_iter().filter(|kind| !changes.contains(kind)) {
-                // Who compares lists compares where they are.
+                // Unchanged lists keep their allocation, because readers compare pointers.
                 if let Some(before) = &before {
-                    offer.set_list(kind, Arc::clone(before.list(kind)));
+                    advertised.set_list(kind, Arc::clone(before.list(kind)));
                 }
             }
             let mut kept = Vec::clone(&self.kept.load());
-            kept.retain(|(whose, _)| whose != audience);
-            kept.push((audience.clone(), Arc::new(offer)));
-            if kept.len() > MAX_OFFERS {
+            kept.retain(|(whose, _)| whose != client_profile);
+            kept.push((client_profile.clone(), Arc::new(advertised)));
+            if kept.len() > MAX_PROFILES {
                 kept.remove(0);
             }
             self.kept.store(Arc::new(kept));
             watchers.retain(|(_, watcher)| watcher.strong_count() > 0);
-            let concerned = watchers.iter().filter(|(whose, _)| whose == audience);
+            let concerned = watchers.iter().filter(|(whose, _)| whose == client_profile);
             let concerned: Vec<_> =
                 concerned.filter_map(|(_, watcher)| watcher.upgrade()).collect();
             (concerned, changes)
@@ -180,43 +185,43 @@ impl Offers {
         }
     }
 
-    /// Takes over what another server of the same name had, for as long as this one was not heard.
+    /// Copies the entries of another server of the same name, if this one has none.
     pub fn inherit(&self, other: &Self) {
         if self.kept.load().is_empty() {
             self.kept.store(other.kept.load_full());
         }
     }
 
-    /// Tells this agent session from now on of changes in what is offered to `audience`.
-    pub fn watch(&self, audience: &Audience, watcher: Weak<dyn Watcher>) {
+    /// Notifies this agent session of changes for its client profile from now on.
+    pub fn watch(&self, client_profile: &ClientProfile, watcher: Weak<dyn Watcher>) {
         let mut watchers = self.watchers.lock();
         watchers.retain(|(_, watcher)| watcher.strong_count() > 0);
-        watchers.push((audience.clone(), watcher));
+        watchers.push((client_profile.clone(), watcher));
     }
 
-    /// Somebody tries to hear the server.
-    pub(crate) fn asked(&self, now: Instant) {
-        self.first_asked.get_or_init(|| now);
+    /// Records that the lists are being fetched.
+    pub(crate) fn note_request(&self, now: Instant) {
+        self.first_requested.get_or_init(|| now);
     }
 
-    /// The server was heard, or cannot be.
+    /// The first attempt to fetch the lists is over.
     pub(crate) fn settle(&self) {
         self.settled.send_if_modified(|settled| !std::mem::replace(settled, true));
     }
 
-    /// Waits until the server was heard, or cannot be.
+    /// Waits until the first attempt to fetch the lists is over.
     pub async fn settled(&self) {
-        // It is never dropped while somebody waits here.
+        // The sender lives as long as `self`.
         drop(self.settled.subscribe().wait_for(|settled| *settled).await);
     }
 
-    /// Waits for the first word of a server that is being asked for the first time.
-    pub async fn first_hearing(&self) {
-        let Some(asked) = self.first_asked.get() else { return };
+    /// Waits a short time for the first lists of a server, if they are being fetched.
+    pub async fn wait_for_first_list(&self) {
+        let Some(asked) = self.first_requested.get() else { return };
         let mut settled = self.settled.subscribe();
         let heard = settled.wait_for(|settled| *settled);
-        if timeout_at(*asked + FIRST_HEARING, heard).await.is_err() {
-            tracing::debug!("a list is shown without a server that was not heard yet");
+        if timeout_at(*asked + FIRST_LIST_WAIT, heard).await.is_err() {
+            tracing::debug!("list answered without a server that has not answered yet");
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Lists: what a server offers, as it is shown on `/mcp`.
+//! Lists: the entries of one server, as `/mcp` shows them.
 //!
-//! A list is kept as the text that goes out, so that answering costs no more than handing it on;
-//! beside it stands where each entry begins and ends, and under which name the server knows it.
+//! A list is kept as the text that is sent, so that answering needs no serialisation, together with
+//! the range and the server's own name of each entry.
 //!
 //! Invariant: of an entry only its name, its URI and `_meta.ui.resourceUri` are changed.
 //! Invariant: an entry that nests deeper than [`MAX_DEPTH`], or whose name could not be called, is
 //! left out: it must not make the lists of other servers useless.
-//! Invariant: a list holds at most [`MAX_ITEMS`] entries and [`MAX_BYTES`] bytes; what comes after
-//! is not shown, and [`List::is_cut`] says so.
+//! Invariant: a list holds at most [`MAX_ITEMS`] entries and [`MAX_BYTES`] bytes; the rest is not
+//! shown, and [`List::is_cut`] is true.
 //!
 //! Start at [`Builder::add`].
 
@@ -28,10 +28,10 @@ pub(crate) const MAX_BYTES: usize = 64 * 1024 * 1024;
 /// How deep an entry may nest. All servers are in one list, which clients must be able to parse.
 const MAX_DEPTH: usize = 64;
 
-/// What one server offers of one kind.
+/// The entries of one kind of one server.
 #[derive(Debug, Default)]
 pub struct List {
-    /// The entries as they are shown, with commas between them.
+    /// The entries as shown, separated by commas.
     text: Bytes,
     entries: Vec<Entry>,
     /// The server's own names.
@@ -45,7 +45,7 @@ struct Entry {
     place: Range<usize>,
 }
 
-/// Makes a list out of a server's pages.
+/// Builds a list from a server's pages.
 pub struct Builder<'a> {
     kind: Kind,
     naming: &'a Naming,
@@ -55,12 +55,13 @@ pub struct Builder<'a> {
     cut: bool,
 }
 
-/// A list that cannot be read, so that nothing says what would be hidden in it.
+/// The list cannot be parsed, so it cannot be filtered.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Unreadable;
 
-/// A server's own list without what `hidden` says of its own names; none if nothing is. An entry
-/// whose name cannot be read is left out. A list that readers may read differently is not shown.
+/// A server's list without the entries that `hidden` rejects by their own names; `None` if nothing
+/// is hidden. An entry whose name cannot be parsed is left out. A list that parsers may read
+/// differently is rejected.
 pub(crate) fn without_hidden(
     kind: Kind,
     result: &str,
@@ -101,7 +102,7 @@ fn only<'a>(object: &'a str, key: &str) -> Result<Option<&'a str>, Unreadable> {
 // === impl List ===
 
 impl List {
-    /// A list of entries that are to be shown as they stand, each under its name.
+    /// A list of entries that are shown unchanged, each under its name.
     pub fn of(entries: impl IntoIterator<Item = (impl AsRef<str>, impl AsRef<str>)>) -> Self {
         let mut list = Self::default();
         let mut text = BytesMut::new();
@@ -138,7 +139,7 @@ impl List {
         self.entries.is_empty()
     }
 
-    /// Whether it was too long to be shown whole.
+    /// Whether the list was too long to be shown completely.
     pub(crate) fn is_cut(&self) -> bool {
         self.cut
     }
@@ -161,8 +162,8 @@ impl List {
         self.names.contains(own)
     }
 
-    /// As many entries as fit into `room` bytes, at least one, from entry `from` on: their text,
-    /// and the entry that comes next if there are more.
+    /// As many entries as fit into `room` bytes, at least one, starting with entry `from`: their
+    /// text, and the index of the next entry if there are more.
     pub fn page(&self, from: usize, room: usize) -> (Bytes, Option<usize>) {
         let Some(first) = self.entries.get(from) else { return (Bytes::new(), None) };
         let start = first.place.start;
@@ -175,7 +176,7 @@ impl List {
         (self.text.slice(start..end), (next < self.entries.len()).then_some(next))
     }
 
-    /// The same of those entries alone that are to be seen, by the server's own names.
+    /// The same for the entries that `is_shown` accepts, by the server's own names.
     pub fn page_of(
         &self,
         from: usize,
@@ -202,15 +203,15 @@ impl List {
 // === impl Builder ===
 
 impl<'a> Builder<'a> {
-    /// A list without entries yet.
+    /// An empty list.
     pub fn new(kind: Kind, naming: &'a Naming) -> Self {
         let (text, entries, names) = (BytesMut::new(), Vec::new(), HashSet::new());
         Self { kind, naming, text, entries, names, cut: false }
     }
 
-    /// Adds the entries of one page, a server's result. The cursor of the next page, as it stands,
-    /// if there is one and there is room for it. What is no list is refused: taken for an empty
-    /// one it would hide everything that the server has.
+    /// Adds the entries of one page, a server's result. Returns the raw cursor of the next page, if
+    /// there is one and the list has room for it. A result that is not a list is rejected: as an
+    /// empty list it would hide everything the server has.
     pub fn add<'r>(&mut self, result: &'r str) -> Result<Option<&'r str>, Refusal> {
         let [entries, next] = members(result, [self.kind.member(), "nextCursor"])?;
         let entries = entries.map(items).transpose()?.flatten();
@@ -230,27 +231,27 @@ impl<'a> Builder<'a> {
         List { text, entries: self.entries, names: self.names, cut: self.cut }
     }
 
-    /// An entry without a usable name, or with one that was there before, is left out.
+    /// Adds an entry; one without a usable name, or with a name that was added before, is left out.
     fn add_entry(&mut self, raw: &str) -> Result<(), Refusal> {
         if too_deep(raw, MAX_DEPTH).is_some() {
-            tracing::warn!(list = self.kind.member(), "an entry that nests too deep is left out");
+            tracing::warn!(list = self.kind.member(), "list entry dropped: nested too deeply");
             return Ok(());
         }
         let [key, meta] = members(raw, [self.kind.key(), "_meta"])?;
         let (Some(key), Some(own)) = (key, key.and_then(text)) else {
-            tracing::warn!(list = self.kind.member(), "an entry without a name is left out");
+            tracing::warn!(list = self.kind.member(), "list entry dropped: no name");
             return Ok(());
         };
         if own.is_empty() || own.len() > self.kind.longest() {
             tracing::warn!(
                 list = self.kind.member(),
                 bytes = own.len(),
-                "an entry whose name is empty or too long is left out"
+                "list entry dropped: empty or too long name"
             );
             return Ok(());
         }
         if self.names.contains(&*own) {
-            tracing::warn!(list = self.kind.member(), name = %own, "a name occurs twice; the first is shown");
+            tracing::warn!(list = self.kind.member(), name = %own, "list entry dropped: duplicate name");
             return Ok(());
         }
         let shown = quote(&self.naming.shown(self.kind, &own));

@@ -1,6 +1,6 @@
-//! Log levels: how grave a message is, and which ones a client wants.
+//! Log levels of MCP, by severity.
 
-/// From the least grave to the gravest.
+/// From the least to the most severe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// `debug`.
@@ -38,7 +38,7 @@ impl Level {
         Self::ALL.into_iter().find_map(|(level, name)| (name == word).then_some(level))
     }
 
-    /// Its name in the protocol.
+    /// The name in the protocol.
     pub fn as_str(self) -> &'static str {
         let found = Self::ALL.into_iter().find(|(level, _)| *level == self);
         found.map_or("", |(_, name)| name)

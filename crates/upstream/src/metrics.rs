@@ -1,4 +1,4 @@
-//! Metrics: what the gateway counts.
+//! Metrics of the gateway.
 //!
 //! Invariant: label values come from the configuration or from fixed lists, never from an agent.
 
@@ -8,7 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-/// Everything the gateway counts; made once and registered by whoever serves `/metrics`.
+/// All metrics of the gateway; created once and registered by the service of `/metrics`.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics {
     /// Agent sessions that are open.
@@ -64,35 +64,35 @@ struct Start {
 impl Metrics {
     /// Puts everything into `registry`.
     pub fn register(&self, registry: &mut Registry) {
-        registry.register("agent_sessions", "Agent sessions open now", self.agent_sessions.clone());
+        registry.register("agent_sessions", "Open agent sessions", self.agent_sessions.clone());
         registry.register(
             "agent_sessions_refused",
-            "Agent sessions refused because there were too many",
+            "Agent sessions rejected because a limit was reached",
             self.refused_sessions.clone(),
         );
         registry.register(
             "reloads",
-            "Times the configuration or a policy was read again, by whether it is used",
+            "Reloads of the configuration or a policy, by result",
             self.reloads.clone(),
         );
         registry.register(
             "requests",
-            "Requests forwarded to servers, by how they ended",
+            "Requests forwarded to servers, by outcome",
             self.requests.clone(),
         );
         registry.register(
             "server_starts",
-            "Connections made to servers (children started, HTTP sessions opened)",
+            "Connections to servers (children started, HTTP sessions opened), by result",
             self.starts.clone(),
         );
         registry.register(
             "dropped_messages",
-            "Messages of servers that belonged to nothing that was asked",
+            "Server messages that matched no pending request",
             self.dropped.clone(),
         );
     }
 
-    /// The configuration or a policy was read again, and is used or not.
+    /// Counts a reload of the configuration or a policy, and whether it was applied.
     pub fn reloaded(&self, used: bool) {
         let result = if used { "ok" } else { "refused" };
         self.reloads.get_or_create(&Reload { result }).inc();

@@ -2,31 +2,32 @@
 //!
 //! A tool or prompt `read` of the server `files` is shown as `files__read`, unless the server is
 //! configured `names: bare`. A resource `demo://a` is shown as `files+demo://a`: still a URI, with
-//! everything after its scheme as it was. A `ui://` resource keeps its scheme, because clients look
+//! everything after its scheme unchanged. A `ui://` resource keeps its scheme, because clients look
 //! at it: `ui://files+widget`.
 //!
-//! Invariant: what is shown says its server; [`Naming::own_name`] and [`Naming::own_uri`] give back
-//! exactly what the server said. A server name has no `_` and no `+`, so both are unambiguous.
+//! Invariant: a shown name identifies its server; [`Naming::own_name`] and [`Naming::own_uri`]
+//! return exactly the server's own name. A server name has no `_` and no `+`, so both are
+//! unambiguous.
 
 use toolgate_admission::list_kind::Kind;
 
-/// What stands between a server and its tool.
+/// Separates a server from its tool.
 const SEPARATOR: &str = "__";
 const UI: &str = "ui://";
 /// A URI scheme begins with a letter, a server name may begin with a digit. No server name has a dot.
 const LETTER: &str = "s.";
 
-/// How what one server has is named where all servers are shown.
+/// How the names of one server are shown on `/mcp`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Naming {
     server: String,
-    /// What stands before a tool's own name; empty for bare names.
+    /// The prefix of a tool's own name; empty for bare names.
     prefix: String,
     scheme: String,
 }
 
 impl Naming {
-    /// The names of `server`; bare ones are shown as they are.
+    /// The naming of `server`; bare names are shown unchanged.
     pub fn new(server: &str, bare: bool) -> Self {
         let letter = if server.starts_with(|c: char| c.is_ascii_digit()) { LETTER } else { "" };
         Self {
@@ -36,7 +37,7 @@ impl Naming {
         }
     }
 
-    /// Whether names are shown as they are.
+    /// Whether names are shown unchanged.
     pub fn is_bare(&self) -> bool {
         self.prefix.is_empty()
     }
@@ -54,7 +55,7 @@ impl Naming {
         }
     }
 
-    /// How what the server calls `own` is shown.
+    /// How the server's own name `own` is shown.
     pub fn shown(&self, kind: Kind, own: &str) -> String {
         match kind {
             Kind::Tools | Kind::Prompts => self.shown_name(own),
@@ -62,12 +63,12 @@ impl Naming {
         }
     }
 
-    /// The server's own name of what is shown as `shown`, if it is this server's.
+    /// The server's own name of `shown`, if it belongs to this server.
     pub fn own_name<'a>(&self, shown: &'a str) -> Option<&'a str> {
         shown.strip_prefix(&self.prefix)
     }
 
-    /// The server's own URI of what is shown as `shown`, if it is this server's.
+    /// The server's own URI of `shown`, if it belongs to this server.
     pub fn own_uri(&self, shown: &str) -> Option<String> {
         match shown.strip_prefix(UI) {
             Some(rest) => {
@@ -79,12 +80,12 @@ impl Naming {
     }
 }
 
-/// The server that a prefixed name speaks of.
+/// The server in a prefixed name.
 pub fn server_of_name(shown: &str) -> Option<&str> {
     shown.split_once(SEPARATOR).map(|(server, _)| server)
 }
 
-/// The server that a shown URI speaks of.
+/// The server in a shown URI.
 pub fn server_of_uri(shown: &str) -> Option<&str> {
     let rest = shown.strip_prefix(UI).unwrap_or(shown);
     let (server, _) = rest.split_once('+')?;

@@ -1,13 +1,13 @@
-//! Passages: a large answer that goes on to its agent while it still comes in.
+//! Relaying: a large answer is forwarded to its agent while it still arrives.
 //!
-//! The edge reads an answer piece by piece, and each piece is handed on as soon as the next is
-//! here. What is kept is an outline, which is heard like any other message at the end. Only lists
-//! go this way, and only where an agent sees them as they are (`link/relay.rs`): what a tool has
-//! done must be said also if its answer breaks off.
+//! The edge reads an answer piece by piece and forwards each piece when the next one arrives. Only
+//! an outline is kept, which is processed like any other message at the end. Only lists are
+//! relayed, and only if the agent sees them unchanged (`link/relay.rs`): the effect of a tool must
+//! be reported even if its answer is cut off.
 //!
-//! Invariant: the last piece is let go only when the outline was heard and found to be the answer.
-//! Until then an agent has less than was announced to it, and nothing that it could take for one.
-//! Invariant: what breaks off is an error to whoever reads it, never an end.
+//! Invariant: the last piece is released only after the outline was accepted as the answer. Until
+//! then the agent has fewer bytes than announced, so it cannot mistake them for a complete answer.
+//! Invariant: an answer that is cut off is an error for its reader, never an end.
 //!
 //! Start at [`begin`].
 
@@ -17,64 +17,64 @@ use bytes::Bytes;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use toolgate_mcp::Outline;
 
-/// An answer on its way to an agent. It holds no more than the answer.
+/// The reading end of a relayed answer. It holds no more than the answer.
 #[derive(Debug)]
-pub struct Passage {
+pub struct RelayReader {
     pieces: UnboundedReceiver<Bytes>,
     left: usize,
 }
 
-/// Where the pieces of an answer go. Dropping it breaks the answer off.
+/// The writing end of a relayed answer. Dropping it truncates the answer.
 #[derive(Debug)]
-pub struct Onward {
+pub struct RelayWriter {
     pieces: UnboundedSender<Bytes>,
     /// The newest piece.
     held: Bytes,
     outline: Outline,
 }
 
-/// What is left to do of an answer that is here: to be heard.
+/// The last piece of a relayed answer, until the outline is accepted.
 #[derive(Debug)]
-pub struct Held {
+pub struct LastPiece {
     pieces: UnboundedSender<Bytes>,
     held: Bytes,
 }
 
-/// The rest of an answer will never come.
+/// The rest of the answer will not arrive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the server's answer broke off")]
-pub struct BrokenOff;
+#[error("the server's answer was cut off")]
+pub struct Truncated;
 
-/// The answer of `size` bytes that begins like this, under the agent's own id.
+/// Starts to relay the answer of `size` bytes that begins like this, under the agent's own id.
 pub(crate) fn begin(
     outline: Outline,
     beginning: &Bytes,
     size: usize,
     id: &str,
-) -> Option<(Onward, Passage)> {
+) -> Option<(RelayWriter, RelayReader)> {
     let place = outline.id();
     let left = size.checked_sub(place.len())?.checked_add(id.len())?;
     let (sender, pieces) = unbounded_channel();
     for piece in [beginning.slice(..place.start), Bytes::copy_from_slice(id.as_bytes())] {
         send(&sender, piece);
     }
-    let onward = Onward { pieces: sender, held: beginning.slice(place.end..), outline };
-    Some((onward, Passage { pieces, left }))
+    let relay_writer = RelayWriter { pieces: sender, held: beginning.slice(place.end..), outline };
+    Some((relay_writer, RelayReader { pieces, left }))
 }
 
-// === impl Passage ===
+// === impl RelayReader ===
 
-impl Passage {
-    /// How many bytes are still to come.
+impl RelayReader {
+    /// How many bytes are missing.
     pub fn left(&self) -> usize {
         self.left
     }
 
-    /// The next piece; none behind the last.
+    /// The next piece; `None` after the last.
     pub fn poll_next(
         &mut self,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Bytes, BrokenOff>>> {
+    ) -> Poll<Option<Result<Bytes, Truncated>>> {
         if self.left == 0 {
             return Poll::Ready(None);
         }
@@ -83,43 +83,40 @@ impl Passage {
             Some(piece)
         });
         Poll::Ready(Some(next.ok_or_else(|| {
-            tracing::warn!(
-                "a large answer broke off on its way to an agent, whose connection is ended"
-            );
-            BrokenOff
+            tracing::warn!("relayed answer cut off; closing the agent's connection");
+            Truncated
         })))
     }
 }
 
-// === impl Onward ===
+// === impl RelayWriter ===
 
-impl Onward {
-    /// The next piece has come, so that the one before it may go; while that is sent, this one is
-    /// looked through.
+impl RelayWriter {
+    /// The next piece has arrived, so the previous one is sent; meanwhile this one is scanned.
     pub fn push(&mut self, piece: Bytes) {
         send(&self.pieces, std::mem::replace(&mut self.held, piece));
         self.outline.push(&self.held);
     }
 
-    /// All of it has come: what is to be heard, and what may go when that was the answer. None if
-    /// what has come is no message.
-    pub fn finish(self) -> Option<(Bytes, Held)> {
+    /// The answer is complete: its outline, and the last piece to release once the outline is
+    /// accepted. `None` if it is not a JSON-RPC message.
+    pub fn finish(self) -> Option<(Bytes, LastPiece)> {
         let outline = self.outline.finish()?;
-        Some((outline.into(), Held { pieces: self.pieces, held: self.held }))
+        Some((outline.into(), LastPiece { pieces: self.pieces, held: self.held }))
     }
 }
 
-impl Held {
-    /// It was the answer.
-    pub fn let_go(self) {
+impl LastPiece {
+    /// Releases the last piece: the outline was accepted.
+    pub fn release(self) {
         send(&self.pieces, self.held);
     }
 }
 
 fn send(pieces: &UnboundedSender<Bytes>, piece: Bytes) {
     if !piece.is_empty() && pieces.send(piece).is_err() {
-        // The agent has hung up. Its request runs to its end all the same.
-        tracing::trace!("nobody reads this answer any more");
+        // The agent has disconnected. Its request continues to its end.
+        tracing::trace!("relayed answer has no reader");
     }
 }
 
@@ -130,22 +127,23 @@ mod tests {
     use super::*;
 
     const ANSWER: [&str; 3] = [r#"{"jsonrpc":"2.0","id":17,"result":{"tools":["#, "1,2", "]}} "];
-    fn passing(size: usize) -> (Onward, Passage) {
+    fn passing(size: usize) -> (RelayWriter, RelayReader) {
         let beginning = Bytes::from_static(ANSWER[0].as_bytes());
         let outline = Outline::begin(&beginning).unwrap();
-        let (mut onward, passage) = begin(outline, &beginning, size, r#""mine""#).unwrap();
-        onward.push(Bytes::from_static(ANSWER[1].as_bytes()));
-        onward.push(Bytes::from_static(ANSWER[2].as_bytes()));
-        (onward, passage)
+        let (mut relay_writer, relay_reader) =
+            begin(outline, &beginning, size, r#""mine""#).unwrap();
+        relay_writer.push(Bytes::from_static(ANSWER[1].as_bytes()));
+        relay_writer.push(Bytes::from_static(ANSWER[2].as_bytes()));
+        (relay_writer, relay_reader)
     }
 
-    /// What an agent sees of it, and whether it broke off.
-    async fn read(mut passage: Passage) -> (String, bool) {
+    /// The bytes that an agent receives, and whether they were cut off.
+    async fn read(mut relay_reader: RelayReader) -> (String, bool) {
         let mut all = Vec::new();
-        while let Some(next) = poll_fn(|context| passage.poll_next(context)).await {
+        while let Some(next) = poll_fn(|context| relay_reader.poll_next(context)).await {
             match next {
                 Ok(piece) => all.extend_from_slice(&piece),
-                Err(BrokenOff) => return (String::from_utf8(all).unwrap(), true),
+                Err(Truncated) => return (String::from_utf8(all).unwrap(), true),
             }
         }
         (String::from_utf8(all).unwrap(), false)
@@ -158,27 +156,27 @@ mod tests {
     #[tokio::test]
     async fn the_last_piece_waits_until_the_answer_was_heard() {
         let whole = ANSWER.concat().replace("17", r#""mine""#);
-        let (onward, passage) = passing(size());
-        let (outline, held) = onward.finish().unwrap();
+        let (relay_writer, relay_reader) = passing(size());
+        let (outline, held) = relay_writer.finish().unwrap();
         assert_eq!(outline, r#"{"jsonrpc":"2.0","id":17,"result":{}} "#);
-        held.let_go();
-        assert_eq!(read(passage).await, (whole.clone(), false));
+        held.release();
+        assert_eq!(read(relay_reader).await, (whole.clone(), false));
 
         let unheard = (whole.strip_suffix(ANSWER[2]).unwrap().to_owned(), true);
-        let (onward, passage) = passing(size());
-        drop(onward.finish());
-        assert_eq!(read(passage).await, unheard);
-        let (onward, passage) = passing(size());
-        drop(onward);
-        assert_eq!(read(passage).await, unheard);
+        let (relay_writer, relay_reader) = passing(size());
+        drop(relay_writer.finish());
+        assert_eq!(read(relay_reader).await, unheard);
+        let (relay_writer, relay_reader) = passing(size());
+        drop(relay_writer);
+        assert_eq!(read(relay_reader).await, unheard);
     }
 
     #[tokio::test]
     async fn what_is_longer_or_shorter_than_announced_is_no_answer() {
         for size in [size() - 1, size() + 1] {
-            let (onward, passage) = passing(size);
-            onward.finish().unwrap().1.let_go();
-            assert!(read(passage).await.1, "{size}");
+            let (relay_writer, relay_reader) = passing(size);
+            relay_writer.finish().unwrap().1.release();
+            assert!(read(relay_reader).await.1, "{size}");
         }
     }
 }

@@ -1,13 +1,11 @@
-//! Wishes: what an agent asked of servers that they forget when they are lost.
+//! Subscriptions and log levels of an agent, to renew them after a server was lost.
 //!
-//! Invariant: at most [`MAX_SUBSCRIPTIONS`] subscriptions are remembered, and only such as were
-//! admitted.
+//! Invariant: at most [`MAX_SUBSCRIPTIONS`] admitted subscriptions are remembered.
 
 use std::collections::BTreeSet;
 
 use parking_lot::Mutex;
-use toolgate_json::{peek, text};
-use toolgate_mcp::{Request, method};
+use toolgate_admission::call_request::{CallRequest, Subject, Word};
 use toolgate_policy::normal_uri;
 use unicode_normalization::UnicodeNormalization;
 
@@ -16,19 +14,19 @@ use crate::log_level::Level;
 /// How many subscriptions of one agent session are remembered.
 const MAX_SUBSCRIPTIONS: usize = 10_000;
 
-/// What one agent wants to hear.
+/// The subscriptions and the log level of one agent.
 #[derive(Default)]
-pub struct Wishes(Mutex<State>);
+pub struct ServerSubscriptions(Mutex<State>);
 
 #[derive(Default)]
 struct State {
     /// Servers and the URIs of their resources, as the servers know them.
     subscriptions: BTreeSet<(String, String)>,
-    /// The level of the last `logging/setLevel`, and nothing else of it.
+    /// The level of the last `logging/setLevel`.
     level: Option<Level>,
 }
 
-impl Wishes {
+impl ServerSubscriptions {
     /// Remembers a subscription that was admitted. `uri` is the server's own.
     pub(crate) fn follow(&self, server: &str, uri: &str) {
         let mut state = self.0.lock();
@@ -37,23 +35,20 @@ impl Wishes {
         }
     }
 
-    /// Follows a resource no longer; whether it was followed. `uri` is the server's own.
+    /// Removes a subscription; returns whether it existed. `uri` is the server's own.
     pub(crate) fn unfollow(&self, server: &str, uri: &str) -> bool {
         self.0.lock().subscriptions.remove(&(server.to_owned(), uri.to_owned()))
     }
 
     /// Remembers the log level, which a server forgets when it is lost.
-    pub fn note(&self, request: &Request<'_>) {
-        if request.method != method::LOGGING_SET_LEVEL {
-            return;
-        }
-        let named = request.params.and_then(|params| peek(params, &["level"]).ok()?);
-        if let Some(level) = named.and_then(text).and_then(|level| Level::parse(&level)) {
+    pub fn note(&self, request: &CallRequest<'_>) {
+        let Subject::Level(Some(Word { text: Some(level), .. })) = &request.subject else { return };
+        if let Some(level) = Level::parse(level) {
             self.0.lock().level = Some(level);
         }
     }
 
-    /// Whether the agent follows a resource that a server may take for this one.
+    /// Whether the agent follows a resource that a server may regard as this one.
     pub(crate) fn follows_alike(&self, server: &str, uri: &str) -> bool {
         let like = alike(uri);
         let state = self.0.lock();
@@ -61,18 +56,18 @@ impl Wishes {
         uris.any(|(_, other)| other == uri || alike(other) == like)
     }
 
-    /// Whether the agent wants to hear of that resource.
+    /// Whether the agent follows this resource.
     pub(crate) fn subscribed(&self, server: &str, uri: &str) -> bool {
         let key = (server.to_owned(), uri.to_owned());
         self.0.lock().subscriptions.contains(&key)
     }
 
-    /// Which log messages the agent wants.
+    /// The log level that the agent has set.
     pub(crate) fn level(&self) -> Option<&'static str> {
         self.0.lock().level.map(Level::as_str)
     }
 
-    /// The resources of a server that the agent wants to hear of.
+    /// The resources of a server that the agent follows.
     pub(crate) fn followed(&self, server: &str) -> Vec<String> {
         let state = self.0.lock();
         let its = state.subscriptions.iter().filter(|(whose, _)| whose == server);
@@ -80,8 +75,8 @@ impl Wishes {
     }
 }
 
-/// What is left of a URI where servers may disagree on the rest: the letters and digits of its
-/// normal form, without case, query and fragment. Different resources may come out alike.
+/// A URI reduced to what all servers agree on: the letters and digits of its normal form, without
+/// case, query and fragment. Different resources may be reduced to the same text.
 fn alike(uri: &str) -> String {
     let uri = normal_uri(uri);
     let uri = uri.split(['?', '#']).next().unwrap_or_default();

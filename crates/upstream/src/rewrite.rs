@@ -1,4 +1,4 @@
-//! Rewriting: the few parts of a message that change on its way.
+//! Rewriting the few parts of a message that change in transit.
 
 use bytes::Bytes;
 use toolgate_json::Edit;
@@ -6,7 +6,7 @@ use toolgate_mcp::{
     Incoming, Limits, Message, Payload, Refusal, Response, code, parse_server, write,
 };
 
-use crate::event_buffer::Outlet;
+use crate::event_buffer::EventBuffer;
 
 /// The message `raw` with each part replaced. Parts are slices of `raw`.
 pub fn rewrite(raw: &str, changes: &[(&str, &str)]) -> Result<Bytes, Refusal> {
@@ -21,11 +21,13 @@ pub fn rewrite(raw: &str, changes: &[(&str, &str)]) -> Result<Bytes, Refusal> {
     Ok(edit.finish())
 }
 
-/// Rewrites a server's message for an agent; one that cannot be rewritten is not passed on.
-pub fn push(outlet: &Outlet, raw: &str, changes: &[(&str, &str)]) {
+/// Rewrites a server's message for an agent; a message that cannot be rewritten is dropped.
+pub fn push(buffer: &EventBuffer, raw: &str, changes: &[(&str, &str)]) {
     match rewrite(raw, changes) {
-        Ok(body) => outlet.push(body),
-        Err(refusal) => tracing::warn!(why = refusal.message, "a message was not passed on"),
+        Ok(body) => buffer.push(body),
+        Err(refusal) => {
+            tracing::warn!(why = refusal.message, "message dropped: cannot be rewritten")
+        }
     }
 }
 
@@ -44,7 +46,7 @@ pub fn with_error(id: &str, error: &str) -> Bytes {
     Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#))
 }
 
-/// The answer to a message that goes no further.
+/// The answer to a message that is rejected.
 pub fn refused(refusal: &Refusal) -> Bytes {
     write::error(refusal.id.as_deref(), refusal.code, &refusal.message, None)
 }

@@ -1,33 +1,37 @@
-//! Tasks: calls that go on at their server after they were answered.
+//! Tasks: calls that continue at their server after they were answered.
 //!
-//! An agent knows a task by an id that names its server and its grant, sealed; the same task has
-//! the same id on every endpoint. Both kinds are meant: those of 2025-11-25, which can be listed,
-//! and those of the extension of 2026-07-28. [`Book`](toolgate_admission::task_book::Book) remembers which grant's calls created which
-//! tasks; the call itself stays open until its task ends (`task_call.rs`).
+//! An agent knows a task by a sealed id that names its server and its grant; the same task has the
+//! same id on every endpoint. This covers the tasks of 2025-11-25, which can be listed, and those
+//! of the extension of 2026-07-28. [`Book`](toolgate_admission::task_book::Book) remembers which
+//! grant's calls created which tasks; the call itself stays open until its task ends
+//! (`task_call.rs`).
 //!
-//! Invariant: a task is reached, listed and heard of by the grant whose call created it, and by no
-//! other, also where agents share a server.
+//! Invariant: only the grant whose call created a task can reach it, list it and receive its
+//! notifications, even if agents share a server.
 //!
 //! Start at [`own_id`] and `tasks/show.rs`.
 
 use serde_json::json;
 use toolgate_json::{peek, quote, text};
-use toolgate_mcp::{Refusal, Request, code, method};
+use toolgate_mcp::{Refusal, code, method};
 
+use toolgate_admission::call_request::{CallRequest, Subject};
 use toolgate_admission::caller::Caller;
 use toolgate_admission::sealed_token::{Seal, TASKS};
 use toolgate_admission::task_book::Whose;
 
+mod creation;
 mod show;
 
-pub(crate) use show::{Answer, Named, may_name};
+pub(crate) use creation::CallResult;
+pub(crate) use show::{NotShown, TaskAnswer, TaskMessage, WhyNot, may_be_about_task};
 
 /// Where a message names the task it belongs to.
 const RELATED: [&str; 3] = ["_meta", "io.modelcontextprotocol/related-task", "taskId"];
-/// The same id comes out each time; the cipher allows for it.
+/// The same id results each time; the cipher allows a fixed nonce for that.
 const ALWAYS: [u8; 10] = [0; 10];
 
-/// What the answer to a request may say of tasks.
+/// How the answer to a request may refer to tasks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Role {
     /// It may create a task.
@@ -36,7 +40,7 @@ pub(crate) enum Role {
     Task {
         /// The server's own id.
         own: Box<str>,
-        /// Whether the result of its call was asked for.
+        /// Whether the request asks for the result of the task's call.
         result: bool,
     },
     /// It lists tasks.
@@ -62,46 +66,46 @@ pub type Part<'a> = (&'a str, String);
 /// The task that a `tasks/*` request is about: its server, the part of the request, its own id.
 pub fn subject<'a>(
     session: &dyn Caller,
-    request: &Request<'a>,
+    request: &CallRequest<'a>,
 ) -> Result<(String, Part<'a>), Refusal> {
-    let part = request.params.map(|params| peek(params, &["taskId"])).transpose()?.flatten();
-    let part = part.filter(|raw| raw.starts_with('"'));
-    let part = part.ok_or_else(|| refusal("`params.taskId` must be a string"))?;
-    let found = text(part).and_then(|shown| own_id(session, &shown));
+    let part = match &request.subject {
+        Subject::Task(Some(part)) if part.raw.starts_with('"') => part,
+        _ => return Err(refusal("`params.taskId` must be a string")),
+    };
+    let found = part.text.as_deref().and_then(|shown| own_id(session, shown));
     let (server, own) = found.ok_or_else(no_such_task)?;
-    Ok((server, (part, own)))
+    Ok((server, (part.raw, own)))
 }
 
-/// The task of `server` that a request says it belongs to. One that this grant does not know is
+/// The task of `server` that a request belongs to; `part` is where it names the task. One that this grant does not know is
 /// refused: the server could take the request for a part of another grant's task.
 pub fn related<'a>(
     session: &dyn Caller,
     server: &str,
-    params: Option<&'a str>,
+    part: Option<&'a str>,
 ) -> Result<Option<Part<'a>>, Refusal> {
-    let Some(params) = params else { return Ok(None) };
-    let Some(part) = peek(params, &RELATED)? else { return Ok(None) };
+    let Some(part) = part else { return Ok(None) };
     let found = text(part).and_then(|shown| own_id(session, &shown));
     let own = found.filter(|(of, _)| of == server).ok_or_else(no_such_task)?.1;
     Ok(Some((part, own)))
 }
 
-/// The same of an agent's answer or notification, which may also belong to a task of its own: such
-/// an id passes as it is.
+/// The same for an agent's answer or notification. These may also refer to a task of the agent
+/// itself, whose id passes unchanged.
 pub fn related_if_known<'a>(session: &dyn Caller, server: &str, json: &'a str) -> Option<Part<'a>> {
-    related(session, server, Some(json)).ok().flatten()
+    related(session, server, peek(json, &RELATED).ok()?).ok().flatten()
 }
 
-/// The answer to whoever names a task that its grant does not have.
+/// The answer for a task that the grant does not own.
 pub fn no_such_task() -> Refusal {
-    refusal("there is no such task")
+    refusal("no such task")
 }
 
 fn refusal(message: &str) -> Refusal {
     Refusal { code: code::INVALID_PARAMS, message: message.to_owned(), id: None }
 }
 
-/// The server of a task, and the id it has there; none if it was not shown to this grant.
+/// The server of a task and its id there; `None` if the id was not issued to this grant.
 pub fn own_id(session: &dyn Caller, shown: &str) -> Option<(String, String)> {
     let opened = Seal::new(&session.admission().secret(), TASKS)?.open(shown)?;
     let [grant, server, own] = serde_json::from_str::<[String; 3]>(&opened).ok()?;
@@ -113,7 +117,7 @@ pub fn own_id(session: &dyn Caller, shown: &str) -> Option<(String, String)> {
     is_own.then_some((server, own))
 }
 
-/// The id under which this grant knows a task whose own id is `raw`, both raw JSON; none if the
+/// The id under which this grant knows the task with the own id `raw`, both raw JSON; `None` if the
 /// task is not this grant's.
 pub(crate) fn shown_if_own(session: &dyn Caller, server: &str, raw: &str) -> Option<String> {
     let own = text(raw)?;

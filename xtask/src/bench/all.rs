@@ -1,7 +1,7 @@
-//! What `/mcp` costs: many servers behind one endpoint, and badly behaved ones beside a good one.
+//! The cost of `/mcp`: many servers behind one endpoint, and faulty servers beside a healthy one.
 //!
 //! Each figure is a ratio between two toolgates in the same run, measured in turn: one with few
-//! servers and one with many, one without the zoo and one with it.
+//! servers and one with many, one without faulty servers and one with them.
 
 use std::time::Duration;
 
@@ -10,24 +10,24 @@ use anyhow::Result;
 use super::arena::{Arena, Running};
 use super::places::{Place, ratio_row, turns};
 use super::table::{Row, say};
-use super::{ALL, Extent, ZOO};
+use super::{ALL, Extent, FAULTY};
 
-/// How many servers stand behind one endpoint.
+/// The numbers of servers behind one endpoint.
 const SERVERS: [usize; 3] = [1, 10, 100];
-/// Tools of each of them.
+/// Tools of each server.
 const TOOLS: usize = 100;
-/// Tools that toolgate has itself.
+/// Built-in tools of toolgate.
 const BUILT_IN: usize = 3;
-/// A call may cost so much more with many servers.
+/// The maximum cost ratio of a call with many servers.
 const CALL_AIM: f64 = 1.1;
-/// A listed tool may cost so much more in a long list.
+/// The maximum cost ratio of a listed tool in a long list.
 const LIST_AIM: f64 = 1.5;
-/// The slowest calls may take so much longer beside the zoo.
-const ZOO_AIM: f64 = 1.5;
-/// The first surveys need so long; what is measured is what comes after them.
+/// The maximum ratio of the slowest calls beside faulty servers.
+const FAULTY_AIM: f64 = 1.5;
+/// How long the first list refreshes take; measurements start after them.
 const SETTLING: Duration = Duration::from_secs(5);
 
-/// Both measurements, as far as they are wanted.
+/// Both measurements, if selected.
 pub(super) fn rows(arena: &Arena, extent: &Extent, wants: &dyn Fn(&str) -> bool) -> Vec<Row> {
     let mut rows = Vec::new();
     if wants(ALL) {
@@ -37,10 +37,12 @@ pub(super) fn rows(arena: &Arena, extent: &Extent, wants: &dyn Fn(&str) -> bool)
             Err(why) => rows.push(Row::invalid("many servers on one endpoint", &why)),
         }
     }
-    if wants(ZOO) {
-        say(&format!("measuring {ZOO} ..."));
-        let measured = beside_the_zoo(arena, extent);
-        rows.push(measured.unwrap_or_else(|why| Row::invalid("a server beside the zoo", &why)));
+    if wants(FAULTY) {
+        say(&format!("measuring {FAULTY} ..."));
+        let measured = beside_faulty_servers(arena, extent);
+        rows.push(
+            measured.unwrap_or_else(|why| Row::invalid("a server beside faulty servers", &why)),
+        );
     }
     rows
 }
@@ -79,32 +81,32 @@ fn many_servers(arena: &Arena, extent: &Extent) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-fn beside_the_zoo(arena: &Arena, extent: &Extent) -> Result<Row> {
+fn beside_faulty_servers(arena: &Arena, extent: &Extent) -> Result<Row> {
     let echo = arena.start_peer("echo", &[])?;
-    let endless = arena.start_peer("toolgate-zoo", &["endless-sse"])?;
+    let endless = arena.start_peer("toolgate-faulty", &["endless-sse"])?;
     let healthy = format!("  s0: {{ url: {} }}\n", echo.url("url")?);
-    let mut zoo = vec![healthy.clone()];
+    let mut all = vec![healthy.clone()];
     let limits = "timeout: 2s, start_timeout: 2s, instances: shared";
-    for animal in ANIMALS {
-        let program = arena.binary("toolgate-zoo").display().to_string();
-        let words = format!("command: {program}, args: [{animal}], {limits}");
-        zoo.push(format!("  {animal}: {{ {words} }}\n"));
+    for server in FAULTY_SERVERS {
+        let program = arena.binary("toolgate-faulty").display().to_string();
+        let words = format!("command: {program}, args: [{server}], {limits}");
+        all.push(format!("  {server}: {{ {words} }}\n"));
     }
-    zoo.push(format!("  endless-sse: {{ url: {}, timeout: 2s }}\n", endless.url("url")?));
-    let gates = [arena.start_toolgate_with(&healthy)?, arena.start_toolgate_with(&zoo.concat())?];
+    all.push(format!("  endless-sse: {{ url: {}, timeout: 2s }}\n", endless.url("url")?));
+    let gates = [arena.start_toolgate_with(&healthy)?, arena.start_toolgate_with(&all.concat())?];
     let places = [Place::of(&gates[0], "mcp")?, Place::of(&gates[1], "mcp")?];
     std::thread::sleep(SETTLING);
     let load = ["--mode", "echo", "--prefix", "s0__", "--clients", "4"].map(str::to_owned);
     let rounds = turns(arena, &places, extent, "p99_us", |_| load.to_vec());
-    // Asked to stop, not killed: a toolgate that is killed cannot end the animals that ignore it.
+    // Stopped, not killed: a killed toolgate cannot end the servers that ignore it.
     gates.into_iter().try_for_each(Running::stop)?;
     let rounds = rounds?;
-    let what = "call beside the whole zoo, p99, 4 clients, to the same without it".to_owned();
-    Ok(ratio_row(what, ZOO_AIM, &rounds, 0, 1, 1.0))
+    let what = "call beside all faulty servers, p99, 4 clients, to the same without it".to_owned();
+    Ok(ratio_row(what, FAULTY_AIM, &rounds, 0, 1, 1.0))
 }
 
-/// Everything that speaks over stdio and misbehaves.
-const ANIMALS: [&str; 17] = [
+/// All faulty servers over stdio.
+const FAULTY_SERVERS: [&str; 17] = [
     "shuffling",
     "slow",
     "dripping",

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::{MANY_TOOLS, PROFILE, Safety, Scenario, Server, TOKEN};
 
-/// Where the binaries are, and a folder for what they write.
+/// The folder of the binaries, and a folder for their files.
 pub(super) struct Arena {
     binaries: PathBuf,
     toolgate: PathBuf,
@@ -24,38 +24,38 @@ pub(super) struct Arena {
     started: Cell<u32>,
 }
 
-/// A started process that has said that it is ready.
+/// A started process that has reported readiness.
 pub(super) struct Running {
     child: Child,
-    /// Kept open, so that the process may go on writing.
+    /// Kept open, so that the process can continue to write.
     _stdout: BufReader<ChildStdout>,
-    /// What it said.
+    /// Its ready line.
     pub(super) ready: Value,
-    /// From spawning to that line.
+    /// The time from spawning to that line.
     pub(super) took: Duration,
 }
 
-/// The three arrangements, for each of the two servers.
+/// The three setups, for each of the two servers.
 pub(super) struct Setup {
     small: Ways,
     many: Ways,
     pub(super) toolgate: Running,
-    /// With grants, by how safe they are.
+    /// With grants, by durability.
     granted: Vec<(Safety, Way)>,
     _peers: Vec<Running>,
 }
 
-/// The same server by three ways.
+/// The same server on three paths.
 pub(super) struct Ways {
     pub(super) direct: Way,
     pub(super) bare: Way,
     pub(super) toolgate: Way,
 }
 
-/// One way to a server.
+/// One path to a server.
 pub(super) struct Way {
     pub(super) url: String,
-    /// The process in between; of the direct way the server itself.
+    /// The process in between; for the direct path the server itself.
     pub(super) pid: u32,
 }
 
@@ -137,7 +137,7 @@ impl Arena {
         Running::start(command, &home.join("stderr"))
     }
 
-    /// `toolgate`, to be given its words.
+    /// A `toolgate` command without arguments.
     pub(super) fn toolgate(&self) -> Command {
         Command::new(&self.toolgate)
     }
@@ -156,7 +156,7 @@ impl Arena {
         self.start_toolgate_with(&entries.concat())
     }
 
-    /// The same with entries of any kind, as they stand under `servers:`.
+    /// The same with any entries under `servers:`.
     pub(super) fn start_toolgate_with(&self, entries: &str) -> Result<Running> {
         let home = self.new_home()?;
         let config = home.join("toolgate.yaml");
@@ -164,7 +164,7 @@ impl Arena {
         Running::start(self.serve(&home, &config), &home.join("stderr"))
     }
 
-    /// Starts toolgate in `home` as people do, with an audit and without servers, on free ports.
+    /// Starts toolgate in `home` with an audit and without servers, on free ports.
     pub(super) fn start_audited(&self, home: &Path) -> Result<Running> {
         let config = home.join("toolgate.yaml");
         fs::write(&config, format!("version: 1\n{LISTEN}"))?;
@@ -183,7 +183,7 @@ impl Arena {
         self.load_with(url, arguments, &["--seconds", &times[0], "--warm-up", &times[1]])
     }
 
-    /// The same, for as long as `length` says.
+    /// The same with an explicit length.
     pub(super) fn load_with(
         &self,
         url: &str,
@@ -211,7 +211,7 @@ impl Arena {
 
 impl Drop for Arena {
     fn drop(&mut self) {
-        // A folder that stays behind in the temporary folder harms nobody.
+        // A leftover in the temporary folder is harmless.
         drop(fs::remove_dir_all(&self.folder));
     }
 }
@@ -231,7 +231,7 @@ impl Running {
         let mut running = Self { child, _stdout: stdout, ready: Value::Null, took };
         let Ok(ready) = serde_json::from_str(&line) else {
             let said = fs::read_to_string(stderr).unwrap_or_default();
-            bail!("{command:?} did not become ready; it said:\n{said}");
+            bail!("{command:?} did not become ready; its output:\n{said}");
         };
         running.ready = ready;
         Ok(running)
@@ -247,7 +247,7 @@ impl Running {
         Ok(Way { url: self.url("url")?, pid: self.pid() })
     }
 
-    /// The way through a toolgate that was started with a grant.
+    /// The path through a toolgate that was started with a grant.
     pub(super) fn granted_way(&self) -> Result<Way> {
         Ok(Way { url: format!("{}/mcp/echo", self.url("mcp")?), pid: self.pid() })
     }
@@ -256,7 +256,7 @@ impl Running {
         self.child.id()
     }
 
-    /// Stops it as an operator does, and waits for its end.
+    /// Stops it as an operator does, and waits until it has exited.
     pub(super) fn stop(mut self) -> Result<()> {
         kill_process(Pid::from_child(&self.child), Signal::TERM)?;
         let status = self.child.wait()?;
@@ -267,7 +267,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It may have ended by itself; either way nothing is left to do.
+        // It may have exited already; either way nothing is left to do.
         drop(self.child.kill());
         drop(self.child.wait());
     }
@@ -276,7 +276,7 @@ impl Drop for Running {
 // === impl Setup ===
 
 impl Setup {
-    /// Direct, bare, and through the toolgate that the scenario wants.
+    /// Direct, bare, and through the toolgate of the scenario.
     pub(super) fn ways(&self, scenario: &Scenario) -> [&Way; 3] {
         let Ways { direct, bare, toolgate } = match scenario.server {
             Server::Small => &self.small,

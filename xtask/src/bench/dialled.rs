@@ -1,7 +1,7 @@
-//! What programs that dial in cost: a call through one of them, a thousand that are connected, and
-//! a thousand that come back at once.
+//! The cost of sessions: a call through one of them, a thousand connected ones, and a thousand that
+//! reconnect at once.
 //!
-//! They are a crowd of `testkit`, in one process of its own.
+//! They are a fleet of `testkit`, in its own process.
 
 use std::path::Path;
 use std::time::Instant;
@@ -12,25 +12,25 @@ use super::arena::{Arena, Running};
 use super::measure::{Memory, median, spread};
 use super::places::{Place, ratio_row, turns};
 use super::table::{Row, Verdict, say};
-use super::{CROWD, Extent, SESSION_CALL, STORM};
+use super::{Extent, FLEET, SESSION_CALL, STORM};
 
-/// Members of the crowd, and tools of each.
+/// Members of the fleet, and tools of each.
 const SESSIONS: usize = 1_000;
 const TOOLS: usize = 20;
-/// Tools that toolgate has itself.
+/// Built-in tools of toolgate.
 const BUILT_IN: usize = 3;
-/// A call through a session may take so much longer than one to an HTTP server.
+/// The maximum ratio of a call through a session to one to an HTTP server.
 const CALL_AIM: f64 = 1.5;
 const MEMORY_AIM_KIB: f64 = 25.0;
 const LIST_AIM_MS: f64 = 2.0;
 const STORM_AIM_S: f64 = 2.0;
 
-/// What is measured, as far as it is wanted.
+/// The selected measurements.
 pub(super) fn rows(arena: &Arena, extent: &Extent, wants: &dyn Fn(&str) -> bool) -> Vec<Row> {
     type Measure = fn(&Arena, &Extent) -> Result<Vec<Row>>;
     let all: [(&str, &str, Measure); 3] = [
         (SESSION_CALL, "a call through a session", call),
-        (CROWD, "a thousand sessions", crowd),
+        (FLEET, "a thousand sessions", fleet),
         (STORM, "a storm of registers", storm),
     ];
     let mut rows = Vec::new();
@@ -44,7 +44,7 @@ pub(super) fn rows(arena: &Arena, extent: &Extent, wants: &dyn Fn(&str) -> bool)
     rows
 }
 
-/// The same echo by two ways through one toolgate: an HTTP server, and a program that dialled in.
+/// The same echo on two paths through one toolgate: to an HTTP server, and to a session.
 fn call(arena: &Arena, extent: &Extent) -> Result<Vec<Row>> {
     let echo = arena.start_echo()?;
     let toolgate = arena.start_toolgate(&[("echo", &echo.url("url")?)])?;
@@ -56,23 +56,23 @@ fn call(arena: &Arena, extent: &Extent) -> Result<Vec<Row>> {
         let rounds = turns(arena, &places, extent, "p50_us", |_| load.to_vec())?;
         let what = format!("call through a session, p50, {who}, to an HTTP server");
         let row = ratio_row(what, CALL_AIM, &rounds, 0, 1, 1.0);
-        // A session takes one call at a time, so many clients wait for each other: no aim.
+        // A session runs one call at a time, so many clients wait for each other: no aim.
         let alone = clients == "1";
         rows.push(if alone { row } else { row.without_aim() });
     }
     Ok(rows)
 }
 
-/// A thousand sessions that are connected and silent: their memory, and the list of their tools.
-fn crowd(arena: &Arena, extent: &Extent) -> Result<Vec<Row>> {
+/// A thousand connected, silent sessions: their memory, and the list of their tools.
+fn fleet(arena: &Arena, extent: &Extent) -> Result<Vec<Row>> {
     let toolgate = arena.start_toolgate(&[])?;
     let place = Place::of(&toolgate, "mcp/sessions")?;
-    // What the first agent and the first session bring with them is no session's price.
+    // The cost of the first agent and the first session is excluded.
     let first = gather(arena, &toolgate, 1)?;
     list(arena, extent, &place, 1)?;
     drop(first);
     let idle = Memory::of(&toolgate)?;
-    let _crowd = gather(arena, &toolgate, SESSIONS)?;
+    let _fleet = gather(arena, &toolgate, SESSIONS)?;
     std::thread::sleep(extent.idle);
     let full = Memory::of(&toolgate)?;
     let kib = |full: f64, idle: f64| (full - idle) * 1024.0 / as_number(SESSIONS);
@@ -100,21 +100,21 @@ fn crowd(arena: &Arena, extent: &Extent) -> Result<Vec<Row>> {
     Ok(vec![memory, listing])
 }
 
-/// Toolgate is started again, and everybody who was connected comes at once.
+/// Toolgate restarts, and all sessions reconnect at once.
 fn storm(arena: &Arena, extent: &Extent) -> Result<Vec<Row>> {
     let home = arena.new_home()?;
     let mut seconds = Vec::with_capacity(extent.storms);
     for _ in 0..=extent.storms {
         let toolgate = arena.start_audited(&home)?;
         let from = Instant::now();
-        let crowd = gather(arena, &toolgate, SESSIONS)?;
+        let fleet = gather(arena, &toolgate, SESSIONS)?;
         let listed = listed(arena, &home)?;
         seconds.push(from.elapsed().as_secs_f64());
         ensure!(listed == SESSIONS, "{listed} sessions are listed");
         toolgate.stop()?;
-        drop(crowd);
+        drop(fleet);
     }
-    // The first start was no restart.
+    // The first start is not a restart.
     seconds.remove(0);
     let middle = median(&seconds);
     Ok(vec![Row {
@@ -131,10 +131,10 @@ fn storm(arena: &Arena, extent: &Extent) -> Result<Vec<Row>> {
 fn gather(arena: &Arena, toolgate: &Running, sessions: usize) -> Result<Running> {
     let url = toolgate.url("sessions")?;
     let [sessions, tools] = [sessions, TOOLS].map(|number| number.to_string());
-    arena.start_peer("crowd", &[&url, "--sessions", &sessions, "--tools", &tools])
+    arena.start_peer("fleet", &[&url, "--sessions", &sessions, "--tools", &tools])
 }
 
-/// Lists the tools for so many rounds; the p50 of each, in milliseconds.
+/// Lists the tools in several rounds; returns the p50 of each, in milliseconds.
 fn list(arena: &Arena, extent: &Extent, place: &Place, rounds: usize) -> Result<Vec<f64>> {
     let tools = (TOOLS + BUILT_IN).to_string();
     let load = ["--mode", "list", "--tools", &tools].map(str::to_owned);
@@ -148,7 +148,7 @@ fn list(arena: &Arena, extent: &Extent, place: &Place, rounds: usize) -> Result<
     Ok(millis)
 }
 
-/// How many sessions people see.
+/// The number of sessions that people see.
 fn listed(arena: &Arena, home: &Path) -> Result<usize> {
     let mut command = arena.toolgate();
     command.args(["session", "list", "-o", "jsonl", "--data"]).arg(home.join("data"));

@@ -38,7 +38,7 @@ pub(super) fn gate() -> Result<()> {
     Ok(())
 }
 
-/// Writes the counts down.
+/// Stores the counts.
 pub(super) fn bless() -> Result<()> {
     let counts = count()?;
     let lines = counts.iter().map(|(name, count)| format!("{name} {count}\n"));
@@ -120,7 +120,7 @@ fn summary(line: &str) -> Result<(String, u64)> {
     let name = format!("{}/{}", word("function_name"), word("id"));
     let count = summary.pointer("/profiles/0/data/total/metrics/Ir/values/new");
     let count = count.and_then(Value::as_u64);
-    Ok((name.clone(), count.with_context(|| format!("gungraun says no `Ir` for `{name}`"))?))
+    Ok((name.clone(), count.with_context(|| format!("gungraun reports no `Ir` for `{name}`"))?))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use super::arena::{Arena, Running, Setup};
 use super::table::{Row, Verdict};
 use super::{Compare, Extent, MEMORY_AIM_MIB, START_AIM_MS, Scenario};
 
-/// Compares the three arrangements; where one cannot be measured, the row says why.
+/// Compares the three setups; if one cannot be measured, the row contains the reason.
 pub(super) fn compare(arena: &Arena, setup: &Setup, scenario: &Scenario, extent: &Extent) -> Row {
     match rounds(arena, setup, scenario, extent) {
         Ok(rounds) => row(scenario, &rounds),
@@ -19,8 +19,7 @@ pub(super) fn compare(arena: &Arena, setup: &Setup, scenario: &Scenario, extent:
     }
 }
 
-/// Measures the three ways in turn, so many rounds: what disturbs the machine for a while disturbs
-/// all three.
+/// Measures the three paths in turn: a temporary disturbance affects all three.
 fn rounds(
     arena: &Arena,
     setup: &Setup,
@@ -54,7 +53,7 @@ fn rounds(
     Ok(rounds)
 }
 
-/// Starts toolgate again and again on an empty data folder.
+/// Starts toolgate repeatedly on an empty data folder.
 pub(super) fn start(arena: &Arena, starts: usize) -> Result<Row> {
     let mut millis = Vec::with_capacity(starts);
     for _ in 0..starts {
@@ -73,7 +72,7 @@ pub(super) fn start(arena: &Arena, starts: usize) -> Result<Row> {
     })
 }
 
-/// The memory of a toolgate that nobody has used, at once and after a while.
+/// The memory of an unused toolgate, at once and after a while.
 pub(super) fn idle_memory(arena: &Arena, idle: Duration) -> Result<Vec<Row>> {
     let running = arena.start_toolgate(&[("echo", NOBODY)])?;
     let fresh = Memory::of(&running)?;
@@ -95,10 +94,10 @@ pub(super) fn memory_after_load(setup: &Setup) -> Result<Row> {
     Ok(Memory::of(&setup.toolgate)?.row("after all of the above"))
 }
 
-/// A server that is configured and never asked.
+/// A configured server that is never used.
 const NOBODY: &str = "http://127.0.0.1:9/mcp";
 
-/// What each way took, right after one another.
+/// The measurements of one round.
 #[derive(Debug, Clone, Copy, Default)]
 struct Round {
     direct: Taken,
@@ -108,10 +107,10 @@ struct Round {
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Taken {
-    /// What is compared: a time in microseconds, or calls per second.
+    /// The compared figure: a time in microseconds, or calls per second.
     figure: f64,
-    /// Processor time of the process in between for each call, in microseconds. It hardly depends
-    /// on what else the machine does.
+    /// Processor time of the process in between per call, in microseconds. It hardly depends on
+    /// other load.
     processor: f64,
 }
 
@@ -202,14 +201,14 @@ pub(super) fn processor_time(pid: u32) -> Result<Duration> {
     let threads = fs::read_dir(&folder).with_context(|| format!("reading {folder}"))?;
     let mut nanos = 0;
     for thread in threads {
-        // A thread that ended meanwhile has nothing to say.
+        // The thread has ended meanwhile.
         let text = fs::read_to_string(thread?.path().join("schedstat")).unwrap_or_default();
         nanos += text.split_whitespace().next().and_then(|n| n.parse().ok()).unwrap_or(0);
     }
     Ok(Duration::from_nanos(nanos))
 }
 
-/// What the kernel says of a process's memory, in MiB.
+/// The memory of a process as reported by the kernel, in MiB.
 pub(super) struct Memory {
     pub(super) resident: f64,
     proportional: f64,

@@ -1,5 +1,5 @@
-//! Figures of several places, taken in turn and compared: whatever disturbs the machine for a while
-//! disturbs all of them.
+//! Figures of several endpoints, taken in turn and compared: a temporary disturbance affects all of
+//! them.
 
 use std::time::Duration;
 
@@ -17,14 +17,14 @@ pub(super) struct Place {
     pid: u32,
 }
 
-/// Figures of one place in one round.
+/// Figures of one endpoint in one round.
 #[derive(Default, Clone, Copy)]
 pub(super) struct Taken {
     pub(super) micros: f64,
     processor: f64,
 }
 
-/// One load after another on every place, so many rounds.
+/// Loads every endpoint in turn, for several rounds.
 pub(super) fn turns(
     arena: &Arena,
     places: &[Place],
@@ -49,7 +49,7 @@ pub(super) fn turns(
     Ok(rounds)
 }
 
-/// The figure of one place over that of another, where the work differs by `more`.
+/// The ratio of two endpoints, where the work differs by `more`.
 pub(super) fn ratio_row(
     what: String,
     aim: f64,

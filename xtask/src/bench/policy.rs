@@ -1,10 +1,9 @@
-//! `cargo xtask bench policy`: how fast the policy engine decides, by itself and beside others.
+//! `cargo xtask bench policy`: the speed of the policy engine, alone and beside others.
 //!
-//! The programs that take the times are in `benches/policy`, a workspace of its own, so that the
-//! engines we compare with stay out of the product's lock file. Instruction counts are in
-//! [`instructions`].
+//! The measuring programs are in `benches/policy`, a separate workspace, so that the compared
+//! engines stay out of the product's lock file. Instruction counts are in [`instructions`].
 //!
-//! Invariant: like all times, a missed aim is shown and fails nothing.
+//! Invariant: a missed aim is shown and fails nothing.
 
 use std::process::Command;
 
@@ -27,7 +26,7 @@ pub(super) const FOLDER: &str = "benches/policy";
 const BEGIN: &str = "<!-- policy figures: written by `cargo xtask bench policy`, do not edit -->\n";
 const END: &str = "<!-- end of policy figures -->";
 
-/// What the program `alone` prints.
+/// The output of the program `alone`.
 #[derive(Debug, Deserialize)]
 struct Alone {
     sizes: Sizes,
@@ -72,7 +71,7 @@ pub(super) fn run(words: &[&str]) -> Result<()> {
         _ => bail!("`bench policy` does not take `{}`\n\n{USAGE}", words.join(" ")),
     };
     let machine = machine::describe();
-    // Apart, so that the features the others switch on do not change what is measured alone.
+    // Separate, so that features enabled by the others do not change this measurement.
     let alone: Alone = take(&["--bin", "alone"], quick)?;
     let engines: Engines = take(&["--bin", "beside", "--features", "rivals"], quick)?;
     let text = table::padded(&HEADS.map(str::to_owned), &rows(&engines, &alone));

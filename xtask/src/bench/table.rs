@@ -15,7 +15,7 @@ pub(super) struct Row {
     pub(super) spread: String,
     /// The figures themselves: direct, bare proxy, toolgate.
     pub(super) ways: [String; 3],
-    /// Processor time a call, bare and toolgate.
+    /// Processor time per call, bare and toolgate.
     pub(super) processor: String,
     pub(super) verdict: Verdict,
 }
@@ -25,7 +25,7 @@ pub(super) enum Verdict {
     Met,
     Missed,
     NoAim,
-    /// It could not be measured, for this reason; wrong answers are one.
+    /// It could not be measured, with the reason.
     Invalid(String),
 }
 
@@ -112,7 +112,7 @@ impl Row {
         }
     }
 
-    /// The same as a figure that is only shown.
+    /// The same as a figure without an aim.
     pub(super) fn without_aim(self) -> Self {
         Self { aim: String::new(), verdict: Verdict::NoAim, ..self }
     }
@@ -124,12 +124,12 @@ impl Row {
     }
 }
 
-/// Replaces what stands between the markers of a page.
+/// Replaces the text between the markers of a page.
 pub(super) fn write_into(page: &Path, machine: &str, table: &Table) -> Result<()> {
     write_between(page, BEGIN, END, &format!("\n{machine}\n\n{}\n", table.text()))
 }
 
-/// Replaces what stands between two lines of a page.
+/// Replaces the text between two lines of a page.
 pub(super) fn write_between(page: &Path, begin: &str, end: &str, new: &str) -> Result<()> {
     let name = page.display();
     let text = fs::read_to_string(page).with_context(|| format!("reading {name}"))?;
@@ -140,7 +140,7 @@ pub(super) fn write_between(page: &Path, begin: &str, end: &str, new: &str) -> R
     Ok(())
 }
 
-/// Prints a line; a terminal that has gone away is no reason to stop measuring.
+/// Prints a line; a closed terminal does not stop the measurement.
 pub(super) fn say(text: &str) {
     drop(writeln!(stdout(), "{text}"));
 }

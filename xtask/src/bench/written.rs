@@ -1,5 +1,5 @@
-//! Figures about what is written down: the disk that a call takes, and what many rows cost at the
-//! next start and to verify.
+//! The cost of recording: disk space per call, and the cost of many rows at the next start and for
+//! verification.
 
 use std::fs;
 use std::path::Path;
@@ -12,8 +12,8 @@ use super::arena::{Arena, Running};
 use super::table::{Row, Verdict};
 use super::{DISK_AIM_BYTES, READY_AIM_S, Safety, TOKEN, VERIFY_AIM_S};
 
-/// By how much the database grows for each call, indexes and all. Its log is left out: that is of
-/// one size whatever is written, and up to 4 MiB of it are not in the database yet.
+/// The growth of the database per call, including indexes. The WAL is excluded: its size is
+/// constant, and up to 4 MiB of it are not in the database yet.
 pub(super) fn disk(arena: &Arena, calls: u64) -> Result<Row> {
     let (echo, home) = (arena.start_echo()?, arena.new_home()?);
     let running = arena.start_granted(&home, Safety::Process, &echo.url("url")?)?;
@@ -29,7 +29,7 @@ pub(super) fn disk(arena: &Arena, calls: u64) -> Result<Row> {
     ))
 }
 
-/// kill -9 with so many rows: how long the next start takes, and `audit verify` after it.
+/// kill -9 with many rows: the duration of the next start, and of `audit verify` after it.
 pub(super) fn many_rows(arena: &Arena, rows: u64) -> Result<[Row; 2]> {
     let (echo, home) = (arena.start_echo()?, arena.new_home()?);
     let url = echo.url("url")?;
@@ -66,7 +66,7 @@ pub(super) fn many_rows(arena: &Arena, rows: u64) -> Result<[Row; 2]> {
     ])
 }
 
-/// Calls `echo` so often; how many answers came, all of them right.
+/// Calls `echo` repeatedly; returns the number of answers, all of which are correct.
 fn load(arena: &Arena, running: &Running, calls: u64) -> Result<f64> {
     let clients = 32;
     let each = calls.div_ceil(clients).to_string();

@@ -54,7 +54,7 @@ fn equal_but_for_what_the_table_names() {
     check(Link::Stdio, &transcript(RESULT, NOTES), &right, &[]);
 }
 
-/// One change each, and what the comparison must say of it.
+/// One change each, and the expected difference.
 #[test]
 fn every_kind_of_difference_is_found() {
     for (from, to, said) in [

@@ -1,4 +1,4 @@
-//! A tour as the comparison sees it: which steps expect an answer, and what may vary and why.
+//! A tour as used by the comparison: which steps expect an answer, and what may vary and why.
 
 use std::fmt;
 
@@ -19,10 +19,10 @@ pub(crate) enum Link {
 #[derive(Debug, Deserialize)]
 pub(crate) struct Tour {
     steps: Vec<Step>,
-    /// Why this server, asked directly to resume a stream, repeats what it sent before. Through
-    /// toolgate nothing is repeated, whatever the server does.
+    /// Why this server, when asked directly to resume a stream, repeats earlier messages. Through
+    /// toolgate nothing is repeated.
     pub(super) repeats: Option<String>,
-    /// The only differences that are not differences.
+    /// The only allowed differences.
     varying: Vec<Rule>,
 }
 
@@ -59,9 +59,9 @@ pub(super) enum Mask {
     Value,
     /// Every UUID in a text.
     Uuid,
-    /// The rest of a text after these words.
+    /// The rest of a text after this prefix.
     After(String),
-    /// How often the message came, if at all; those that came on both sides are compared.
+    /// How often the message was sent, if at all; those on both sides are compared.
     Count,
 }
 
@@ -105,7 +105,7 @@ impl Rule {
         }
     }
 
-    /// Masks what the rule names; whether there was anything.
+    /// Masks what the rule names; returns whether it matched.
     pub(super) fn apply(&self, message: &mut Tree) -> bool {
         if self.mask == Mask::Count {
             return false;

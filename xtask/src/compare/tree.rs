@@ -1,5 +1,5 @@
-//! A JSON value that keeps what it was spelled like: the order of members, repeated members, the
-//! digits of numbers, the escapes of strings.
+//! A JSON value that preserves its spelling: the order of members, repeated members, the digits of
+//! numbers, the escapes of strings.
 //!
 //! Invariant: two trees are equal only if their texts differ in nothing but white space.
 
@@ -20,7 +20,8 @@ pub(super) enum Tree {
 }
 
 impl Tree {
-    /// A JSON-RPC message without its id, its members by name: their order is the sender's affair.
+    /// A JSON-RPC message without its id, its members sorted by name: their order is up to the
+    /// sender.
     pub(super) fn message(raw: &str) -> Self {
         match Self::parse(raw) {
             Self::Object(mut members) => {
@@ -96,7 +97,7 @@ impl Tree {
         }
     }
 
-    /// The text, cut to the surroundings of the first character that differs.
+    /// The text around the first character that differs.
     fn shown(&self, other: &Self) -> String {
         let (text, other) = (self.to_string(), other.to_string());
         let same = text.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();

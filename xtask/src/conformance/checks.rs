@@ -1,4 +1,4 @@
-//! What a run of the suite found: how often each check of each scenario had which status.
+//! The results of a run of the suite: how often each check of each scenario had which status.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,8 +17,7 @@ pub(super) struct Check {
 /// How often a check had each status.
 pub(super) type Statuses = BTreeMap<String, usize>;
 
-/// All checks of a run. Those of status INFO tell what was seen on the wire and judge nothing:
-/// they are left out.
+/// All checks of a run. Those of status INFO are omitted: they only describe messages.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Checks {
     found: BTreeMap<Check, Statuses>,
@@ -32,7 +31,7 @@ struct Entry {
 }
 
 impl Checks {
-    /// Adds what the suite wrote: a folder with a `checks.json` for each scenario.
+    /// Adds the output of the suite: a folder with a `checks.json` for each scenario.
     pub(super) fn read(&mut self, folder: &Path) -> Result<()> {
         let mut empty = true;
         for entry in fs::read_dir(folder)? {
@@ -60,7 +59,7 @@ impl Checks {
         Ok(())
     }
 
-    /// The checks whose statuses are not the same in both, with what they are here and there.
+    /// The checks with different statuses in the two runs.
     pub(super) fn differing<'a>(
         &'a self,
         other: &'a Self,

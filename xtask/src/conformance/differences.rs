@@ -1,7 +1,7 @@
-//! The differences that are known, each with its reason: `differences.json`.
+//! The known differences, each with its reason: `differences.json`.
 //!
-//! Invariant: a difference that is not in the list fails, and so does an entry of the list that is
-//! no difference any more.
+//! Invariant: a difference that is not in the list fails, and so does an entry that is no longer a
+//! difference.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -32,7 +32,7 @@ pub(super) struct Known {
     /// Which of its checks; `*` is any.
     pub(super) checks: Vec<String>,
     pub(super) reason: String,
-    /// It may differ or not, as the time that something takes has it.
+    /// It may or may not differ, depending on timing.
     #[serde(default)]
     pub(super) sometimes: bool,
 }

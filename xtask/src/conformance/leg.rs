@@ -1,8 +1,8 @@
-//! The suite's client leg: toolgate as the client of the suite's servers.
+//! The suite's client part: toolgate as the client of the suite's servers.
 //!
-//! A client that passes by itself (`tests/peers/node22/leg.mjs`) is tried directly, then through a
-//! toolgate whose only server is the suite's. Scenarios of OAuth are not run: toolgate sends a
-//! server what `headers:` says and asks no authorization server for a token.
+//! A client that passes on its own (`tests/peers/node22/leg.mjs`) is tested directly, then through
+//! a toolgate whose only server is the suite's. OAuth scenarios are not run: toolgate sends the
+//! configured `headers:` to a server and requests no token from an authorization server.
 
 use anyhow::{Result, ensure};
 

@@ -24,10 +24,10 @@ pub(super) struct Suite {
     work: PathBuf,
 }
 
-/// What a run of the suite gave.
+/// The result of a run of the suite.
 pub(super) struct Run {
     pub(super) checks: Checks,
-    /// Whether the suite is content.
+    /// Whether the suite succeeded.
     pub(super) succeeded: Result<()>,
 }
 
@@ -64,11 +64,11 @@ impl Suite {
         command.args(["--scenario", scenario, "--spec-version", revision, "-o"]).arg(&out);
         let log = self.work.join(name).with_extension("log");
         let ended = run_logged(&mut command, &log, LIMIT);
-        // Whether the suite is content is in the checks; only without any does it matter.
+        // The checks contain the result; the exit code matters only without any.
         checks.read(&out).with_context(|| format!("{ended:?}\n{}", tail(&log)))
     }
 
-    /// A folder of this name without anything in it.
+    /// An empty folder of this name.
     pub(super) fn clean(&self, name: &str) -> Result<PathBuf> {
         let folder = self.work.join(name);
         if folder.exists() {
@@ -107,7 +107,7 @@ impl Fixture {
     }
 }
 
-/// What stands between the suite and toolgate and adds the token.
+/// The proxy between the suite and toolgate that adds the token.
 pub(super) struct Front {
     _group: Group,
     url: String,
@@ -130,11 +130,12 @@ impl Front {
     }
 }
 
-/// The `url` that a process says in its first line.
+/// The `url` in the first line of a process.
 fn url(group: &mut Group) -> Result<String> {
     let line = first_line(group)?;
-    let said: Value = serde_json::from_str(&line).with_context(|| format!("it said `{line}`"))?;
+    let said: Value =
+        serde_json::from_str(&line).with_context(|| format!("its first line is `{line}`"))?;
     let url = said.get("url").and_then(Value::as_str).unwrap_or_default();
-    ensure!(!url.is_empty(), "it said `{line}`, which has no `url`");
+    ensure!(!url.is_empty(), "its first line is `{line}`, which has no `url`");
     Ok(url.to_owned())
 }

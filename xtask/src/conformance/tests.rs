@@ -1,4 +1,4 @@
-//! The comparison can fail in each way, and says which check it is about.
+//! The comparison can fail in each way, and names the check.
 
 use super::checks::{Checks, scenario};
 use super::differences::Differences;
@@ -21,7 +21,7 @@ fn checks(of_s: &str) -> Checks {
     checks
 }
 
-/// What is wrong with a run that found these checks, of which `direct` had others.
+/// The complaint about a run with these checks, compared to `direct`.
 fn complaint(run: &str, direct: &str, found: &str) -> String {
     let list = Differences::parse(LIST).unwrap();
     let judged = list.judge(run, &checks(direct), &checks(found));

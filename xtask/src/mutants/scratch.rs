@@ -24,7 +24,7 @@ pub(super) struct Scratch {
     log: PathBuf,
 }
 
-/// What came of a test that compiled and ran.
+/// The result of a test that compiled and ran.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Outcome {
     Passed,
@@ -91,7 +91,7 @@ impl Scratch {
             (false, Err(_)) if log.contains("test result: FAILED. 0 passed; 1 failed") => {
                 Ok(Outcome::Failed { why: reason(&log).to_owned() })
             }
-            (_, Ok(())) => bail!("there is no test {test}"),
+            (_, Ok(())) => bail!("test {test} does not exist"),
             (_, Err(why)) => bail!("{test} neither passed nor failed: {why:#}"),
         }
     }

@@ -1,7 +1,7 @@
-//! The real servers: how each is started and what it finds on disk.
+//! The real servers: how each is started and which files it has.
 //!
-//! Invariant: a server works only in its case's folder, made anew before each run, and listens on
-//! the loopback interface alone.
+//! Invariant: a server works only in its case's folder, recreated before each run, and listens only
+//! on the loopback interface.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -56,7 +56,7 @@ impl Server {
         }
     }
 
-    /// The file name of the tour: a server has one, however it is reached.
+    /// The file name of the tour: a server has one, for all transports.
     pub(super) fn tour(self) -> &'static str {
         self.name().trim_end_matches("-http")
     }
@@ -102,8 +102,8 @@ impl Server {
         json!({"command": command, "args": args, "env": env, "cwd": path(work.to_owned())})
     }
 
-    /// How a client that is to reach it directly is told of it: unlike toolgate, clients do not
-    /// find out by themselves that a server speaks the older transport.
+    /// The entry for a client that connects directly: unlike toolgate, clients do not detect that a
+    /// server speaks the older transport.
     pub(super) fn direct_entry(self, work: &Path, listening: &Listening) -> Value {
         match self {
             Self::Older => json!({"url": listening.older, "type": "sse"}),
@@ -162,7 +162,7 @@ pub(crate) struct Started {
 /// Starts server-everything over HTTP, its log in `work`.
 pub(crate) fn start_everything(work: &Path) -> Result<Started> {
     let mut node = Command::new("node");
-    // It offers no way to choose the interface, hence the preload.
+    // It cannot choose the interface, hence the preload.
     node.arg("--import").arg(folder("node").join("loopback.mjs"));
     node.args([script("everything").as_str(), "streamableHttp"]).env("PORT", "0");
     let log = work.join("everything-http.log");
@@ -177,7 +177,7 @@ impl Started {
     }
 }
 
-/// What uvicorn says when it listens, before it says where.
+/// What uvicorn prints before its address.
 const UVICORN: &str = "Uvicorn running on ";
 
 /// zulipchat-mcp over HTTP, with so many open sessions `s0`, `s1` … in its database.
@@ -187,13 +187,13 @@ pub(crate) fn start_zulip_with(work: &Path, sessions: usize) -> Result<(Group, S
     seed.env("PYTHONDONTWRITEBYTECODE", "1").current_dir(work);
     set_zulip_environment(&mut seed, work);
     output(&mut seed).context("cannot make sessions for zulipchat-mcp")?;
-    // Whose they are it has to be told, because it did not make that database itself.
+    // It needs their owner, because it did not create that database itself.
     let (mut group, url) = spawn_zulip(work, &["--associate-existing-db"])?;
     said(&mut group, &work.join("zulip-http.log"), UVICORN)?;
     Ok((group, url))
 }
 
-/// The scripted server of the other closing tools; what it carries out stands in `record`.
+/// The scripted server of the other closing tools; it records executed calls in `record`.
 pub(crate) fn start_desk(work: &Path, record: &Path) -> Result<(Group, String)> {
     File::create(record)?;
     let mut command = Command::new(python("client", "python"));
@@ -212,7 +212,7 @@ fn set_zulip_environment(command: &mut Command, work: &Path) {
 }
 
 fn spawn_zulip(work: &Path, more: &[&str]) -> Result<(Group, String)> {
-    // It takes no port 0.
+    // It does not accept port 0.
     let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();
     let mut command = Command::new(python("zulip", "zulipchat-mcp"));
     command.args(["--extended-tools", "--transport", "http", "--host", "127.0.0.1"]);
@@ -238,7 +238,7 @@ fn logged(name: &str, command: &mut Command, log: &Path) -> Result<Group> {
     Group::start(name, command)
 }
 
-/// The word that follows `words` in a log, once it is there.
+/// The text after `words` in a log, once it is there.
 fn said(group: &mut Group, log: &Path, words: &str) -> Result<String> {
     let end = Instant::now() + START;
     while Instant::now() < end {
@@ -253,7 +253,7 @@ fn said(group: &mut Group, log: &Path, words: &str) -> Result<String> {
         }
         std::thread::sleep(Duration::from_millis(50));
     }
-    bail!("did not say `{words}` within {} s\n{}", START.as_secs(), tail(log))
+    bail!("did not print `{words}` within {} s\n{}", START.as_secs(), tail(log))
 }
 
 /// The main file of a server from npm.
@@ -262,7 +262,7 @@ pub(crate) fn script(name: &str) -> String {
     folder("node").join(package).display().to_string()
 }
 
-/// Invented credentials: it starts with them, and no Zulip is there to refuse them.
+/// Invented credentials: it starts with them, and no Zulip server rejects them.
 fn zulip_environment(work: &Path) -> Value {
     json!({
         "ZULIP_EMAIL": "bot@example.test",
@@ -274,7 +274,7 @@ fn zulip_environment(work: &Path) -> Value {
     })
 }
 
-/// A repository whose commits have the same names in every run.
+/// A repository with the same commit ids in every run.
 fn repository(folder: &Path) -> Result<()> {
     fs::create_dir(folder)?;
     let git = |args: &[&str]| {

@@ -1,7 +1,7 @@
-//! All real servers on one endpoint: every call of every tour gives there what it gave directly.
+//! All real servers on one endpoint: every call of every tour must give the direct result there.
 //!
-//! One toolgate has all of them attached at once; each client sees all their tools at `/mcp` and
-//! walks the tour of one of them there.
+//! One toolgate has all of them attached; each client sees all their tools at `/mcp` and walks the
+//! tour of one of them.
 
 use std::fs;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,7 +16,8 @@ use crate::gate::Gate;
 use crate::peers::copy_scripts;
 use crate::report::{each, say};
 
-/// zulipchat-mcp only over HTTP: over stdio every client would start it anew, for ten seconds and more.
+/// zulipchat-mcp only over HTTP: over stdio every client would start it again, for ten seconds and
+/// more.
 const TOGETHER: &[Server] = &[
     Server::Everything,
     Server::EverythingHttp,
@@ -35,7 +36,7 @@ pub(crate) fn together() -> Result<()> {
         || TOGETHER.iter().map(|server| Case { server: *server, driver: Driver::TypeScript });
     let mut entries = Map::new();
     for case in cases() {
-        // Made once: children of every client work in them at the same time.
+        // Created once: children of every client use them concurrently.
         case.server.prepare(&case.work())?;
         entries.insert(case.name(), case.server.entry(&case.work(), &listening));
     }

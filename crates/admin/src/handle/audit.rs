@@ -5,24 +5,24 @@ use std::sync::Arc;
 use axum::http::header;
 use axum::response::IntoResponse as _;
 use jiff::Timestamp;
-use toolgate_audit::{Decision, Kind, Row};
-use toolgate_store::Page;
+use toolgate_audit::{Decision, Row, RowKind};
+use toolgate_store::RowQuery;
 
 use crate::api::Ask;
 use crate::fault::Fault;
 use crate::query::Query;
 use crate::reply::Answer;
 
-/// At most so many rows at a time.
+/// The most rows of one page.
 const MOST: usize = 1_000;
 const USUAL: usize = 100;
-/// How many times so many rows are looked through for one answer.
+/// How many pages of rows are scanned for one answer, at most.
 const LOOKS: u32 = 20;
 
-/// Which rows are wanted, beyond what the store itself looks for.
+/// Filters beyond those of the store.
 #[derive(Default, PartialEq)]
 struct Wanted {
-    kind: Option<Kind>,
+    kind: Option<RowKind>,
     person: Option<String>,
     server: Option<String>,
     session: Option<String>,
@@ -36,10 +36,10 @@ impl Wanted {
         let text = |name: &str| query.text(name).map(str::to_owned);
         let time = |name: &str| {
             let given = query.text(name).map(str::parse::<Timestamp>).transpose();
-            given.map_err(|_| Fault::bad_request(format!("`{name}` must be a time of RFC 3339")))
+            given.map_err(|_| Fault::bad_request(format!("`{name}` must be an RFC 3339 time")))
         };
-        let kind = query.text("kind").map(Kind::parse).transpose().map_err(|_| {
-            let words: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
+        let kind = query.text("kind").map(RowKind::parse).transpose().map_err(|_| {
+            let words: Vec<&str> = RowKind::ALL.iter().map(|kind| kind.as_str()).collect();
             Fault::bad_request(format!("`kind` must be one of {}", words.join(", ")))
         })?;
         Ok(Self {
@@ -84,14 +84,14 @@ pub(crate) async fn list(ask: Ask) -> Answer {
         Fault::bad_request(format!("`decision` must be one of {}", words.join(", ")))
     })?;
     let wanted = Wanted::read(query)?;
-    let mut page = Page {
+    let mut page = RowQuery {
         after: query.number("after")?.unwrap_or(0),
         limit: if wanted.is_all() { limit } else { MOST },
         grant: query.text("grant").map(str::to_owned),
         tool: query.text("tool").map(str::to_owned),
         decision,
     };
-    let store = &ask.admin.given.store;
+    let store = &ask.admin.store();
     let (mut rows, mut next) = (Vec::new(), None);
     for looked in 1.. {
         let part = store.rows(page.clone()).await?;
@@ -107,12 +107,12 @@ pub(crate) async fn list(ask: Ask) -> Answer {
             break;
         }
         if looked == LOOKS {
-            // So that no question takes long; whoever asks goes on from here.
+            // Bounds the time of one request; the client continues from here.
             next = Some(page.after);
             break;
         }
     }
-    // Rows are answered in their canonical form, as they are hashed.
+    // Rows are returned in their canonical form, as they are hashed.
     let items: Vec<String> = rows.iter().map(Row::to_json).collect();
     let next = next.map_or_else(|| "null".to_owned(), |next| format!("\"{next}\""));
     let body = format!("{{\"items\":[{}],\"next\":{next}}}", items.join(","));

@@ -1,4 +1,4 @@
-//! The clock: believed again after it was far ahead.
+//! Accepting the clock again after it was far ahead.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,19 +7,19 @@ use toolgate_store::Change;
 use crate::api::Ask;
 use crate::reply::{Answer, ok};
 
-/// Nothing to say.
+/// An empty object.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "AcceptClock")]
 pub(crate) struct Wish {}
 
-/// The time that counts.
+/// The effective time.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "Clock")]
 pub(crate) struct Accepted {
-    /// Before.
+    /// The time before.
     before: String,
-    /// From now on.
+    /// The time from now on.
     now: String,
 }
 
@@ -27,17 +27,16 @@ pub(crate) async fn accept(ask: Ask) -> Answer {
     if !ask.body.is_empty() {
         let Wish {} = ask.json()?;
     }
-    let given = &ask.admin.given;
-    let before = given.store.status().await?.mark;
+    let before = ask.admin.store().status().await?.mark;
     let now = ask.admin.now();
     if before <= now {
-        // Windows that are over must not come back.
+        // Expired windows must not become active again.
         let row = ask.row(&format!("accepted the clock: {now:.0}; it was not behind"));
-        given.store.record(row).await?;
+        ask.admin.store().record(row).await?;
     } else {
         let why = format!("accepted the clock: {now:.0} is the time, and not {before:.0}");
         ask.change(Change::AcceptClock, ask.row(&why)).await?;
     }
-    given.gateway.admission().strangers().flush();
+    ask.admin.gateway().admission().strangers().flush();
     ok(&Accepted { before: before.to_string(), now: now.to_string() })
 }

@@ -3,13 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use toolgate_store::{Change, Freeze, Frozen};
+use toolgate_control::FreezeItem;
+use toolgate_store::{Change, Freeze, FreezeTarget};
 
 use super::grants::{self, id};
 use crate::api::Ask;
 use crate::fault::Fault;
 use crate::reply::{Answer, created, done, ok, page};
-use crate::view::FreezeItem;
 
 /// The grant of calls without a token.
 const LOCAL: &str = "local";
@@ -19,7 +19,7 @@ const SESSIONS: &str = "sessions";
 /// The longest reason, in bytes.
 const REASON: usize = 512;
 
-/// What to stop: exactly one of these.
+/// What to freeze: exactly one of these.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewFreeze")]
@@ -33,11 +33,11 @@ pub(crate) struct What {
     /// Everything.
     #[serde(default)]
     all: bool,
-    /// Why, for the audit.
+    /// The reason, for the audit.
     reason: Option<String>,
 }
 
-/// A freeze that was made.
+/// A new freeze.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "FreezeMade")]
 pub(crate) struct Made {
@@ -55,7 +55,7 @@ pub(crate) async fn create(ask: Ask) -> Answer {
     if reason.as_ref().is_some_and(|reason| reason.len() > REASON) {
         return Err(Fault::bad_request(format!("`reason` must have at most {REASON} bytes")));
     }
-    // Not the turn of other changes: a freeze never waits for them.
+    // Not the lock of other changes: a freeze never waits for them.
     let _turn = ask.admin.freezing.lock().await;
     let (frozen, words) = target(&ask, what)?;
     let view = ask.admin.view();
@@ -66,10 +66,10 @@ pub(crate) async fn create(ask: Ask) -> Answer {
     let why = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     let mut row = ask.row(&format!("froze {words}{why}"));
     match &frozen {
-        Frozen::Grant(label) => row.grant = Some(label.clone()),
-        Frozen::Server(name) => row.server = Some(name.clone()),
-        Frozen::Session(id) => row.session_id = Some(id.clone()),
-        Frozen::All => {}
+        FreezeTarget::Grant(label) => row.grant = Some(label.clone()),
+        FreezeTarget::Server(name) => row.server = Some(name.clone()),
+        FreezeTarget::Session(id) => row.session_id = Some(id.clone()),
+        FreezeTarget::All => {}
     }
     let made = Made { id: id.to_string() };
     let freeze = Freeze { id, what: frozen, created: ask.admin.now() };
@@ -77,8 +77,8 @@ pub(crate) async fn create(ask: Ask) -> Answer {
     created(&made)
 }
 
-/// What is meant, and the words for it.
-fn target(ask: &Ask, what: What) -> Result<(Frozen, String), Fault> {
+/// The target of a freeze, and its description.
+fn target(ask: &Ask, what: What) -> Result<(FreezeTarget, String), Fault> {
     let view = ask.admin.view();
     match (what.grant, what.server, what.session, what.all) {
         (Some(grant), None, None, false) => {
@@ -87,13 +87,13 @@ fn target(ask: &Ask, what: What) -> Result<(Frozen, String), Fault> {
                 Err(_) if view.local && grant == LOCAL => LOCAL,
                 Err(fault) => return Err(fault),
             };
-            Ok((Frozen::Grant(label.into()), format!("the grant `{label}`")))
+            Ok((FreezeTarget::Grant(label.into()), format!("the grant `{label}`")))
         }
         (None, Some(server), None, false) => {
             if server != SESSIONS && !view.servers.iter().any(|known| known.name == server) {
                 return Err(Fault::not_found(format!("there is no server `{server}`")));
             }
-            Ok((Frozen::Server(server.as_str().into()), format!("the server `{server}`")))
+            Ok((FreezeTarget::Server(server.as_str().into()), format!("the server `{server}`")))
         }
         (None, None, Some(session), false) => {
             let known = ask.admin.given.sessions.as_ref().map(|sessions| sessions());
@@ -105,9 +105,9 @@ fn target(ask: &Ask, what: What) -> Result<(Frozen, String), Fault> {
                 );
                 return Err(Fault::not_found(why));
             }
-            Ok((Frozen::Session(session.as_str().into()), format!("the session `{session}`")))
+            Ok((FreezeTarget::Session(session.as_str().into()), format!("the session `{session}`")))
         }
-        (None, None, None, true) => Ok((Frozen::All, "everything".to_owned())),
+        (None, None, None, true) => Ok((FreezeTarget::All, "everything".to_owned())),
         _ => {
             let why = "give exactly one of `grant`, `server`, `session` and `\"all\": true`";
             Err(Fault::bad_request(why))
@@ -115,13 +115,13 @@ fn target(ask: &Ask, what: What) -> Result<(Frozen, String), Fault> {
     }
 }
 
-/// Whether this freeze stops exactly that.
-fn is_of(freeze: &FreezeItem, what: &Frozen) -> bool {
+/// Whether this freeze has exactly this target.
+fn is_of(freeze: &FreezeItem, what: &FreezeTarget) -> bool {
     match what {
-        Frozen::All => freeze.all,
-        Frozen::Grant(label) => freeze.grant.as_deref() == Some(label),
-        Frozen::Server(name) => freeze.server.as_deref() == Some(name),
-        Frozen::Session(id) => freeze.session.as_deref() == Some(id),
+        FreezeTarget::All => freeze.all,
+        FreezeTarget::Grant(label) => freeze.grant.as_deref() == Some(label),
+        FreezeTarget::Server(name) => freeze.server.as_deref() == Some(name),
+        FreezeTarget::Session(id) => freeze.session.as_deref() == Some(id),
     }
 }
 

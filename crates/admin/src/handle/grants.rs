@@ -1,6 +1,7 @@
-//! Grants: made, changed, given new tokens, revoked.
+//! Grants: create, change, rotate, revoke.
 //!
-//! Those of the file are read-only here, but for a revocation, which the store keeps and which wins.
+//! Grants of the file are read-only here, except for a revocation, which is kept in the store and
+//! overrides the file.
 
 use std::sync::Arc;
 
@@ -8,22 +9,22 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_audit::{Draft, Hash};
-use toolgate_store::{Change, Grant};
+use toolgate_control::Role;
+use toolgate_control::{GrantItem, Origin, View};
+use toolgate_store::{Change, StoredGrant};
 
 use super::input::{check_name, expires, given, shown};
 use crate::api::Ask;
 use crate::fault::Fault;
-use crate::people::Role;
 use crate::reply::{Answer, created, done, ok, page};
 use crate::secret::token;
-use crate::view::{GrantItem, Place, View};
 
-/// A grant to be made.
+/// A new grant.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewGrant")]
 pub(crate) struct New {
-    /// Unique; `local` is taken.
+    /// Unique; `local` is reserved.
     label: String,
     /// Its policy; without one every call is denied.
     policy: Option<String>,
@@ -31,20 +32,20 @@ pub(crate) struct New {
     servers: Option<Vec<String>>,
     /// Sessions it may reach; all if absent.
     sessions: Option<Reach>,
-    /// Whom it stands for.
+    /// The identity on whose behalf the agent acts.
     identity: Option<String>,
     /// Groups of that identity.
     #[serde(default)]
     groups: Vec<String>,
-    /// A day (00:00 UTC) or a time.
+    /// A date (00:00 UTC) or a time.
     expires: Option<String>,
 }
 
-/// Changes of a grant: what is absent stays, what is null is taken away.
+/// Changes of a grant: an absent key keeps its value, null removes it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "GrantChanges")]
-#[expect(clippy::option_option, reason = "absent, and to be removed, are two things")]
+#[expect(clippy::option_option, reason = "absent and null are different")]
 pub(crate) struct Changes {
     /// Its policy; without one every call is denied.
     #[serde(default, deserialize_with = "given")]
@@ -55,7 +56,7 @@ pub(crate) struct Changes {
     /// Sessions it may reach; null is all.
     #[serde(default, deserialize_with = "given")]
     sessions: Option<Option<Reach>>,
-    /// A day (00:00 UTC) or a time; null is never.
+    /// A date (00:00 UTC) or a time; null means never.
     #[serde(default, deserialize_with = "given")]
     expires: Option<Option<String>>,
 }
@@ -89,7 +90,7 @@ pub(crate) struct Made {
 
 pub(crate) async fn list(ask: Ask) -> Answer {
     let mut items = ask.admin.view().grants.clone();
-    let kept = ask.admin.given.store.snapshot().await?.grants;
+    let kept = ask.admin.store().snapshot().await?.grants;
     for item in &mut items {
         let used = kept.iter().find(|grant| *grant.id == *item.id).and_then(|grant| grant.last_use);
         item.last_use = used.map(shown);
@@ -108,7 +109,7 @@ pub(crate) async fn create(ask: Ask) -> Answer {
     check_known(&view, new.policy.as_deref(), new.servers.as_deref())?;
     let bits = ask.admin.random()?;
     let token = token(&bits);
-    let grant = Grant {
+    let grant = StoredGrant {
         id: id("g-", &ask.admin.random()?),
         label: new.label.as_str().into(),
         token: Hash::of(token.as_bytes()),
@@ -123,9 +124,9 @@ pub(crate) async fn create(ask: Ask) -> Answer {
         revoked: None,
     };
     let made = Made { id: grant.id.to_string(), label: new.label, token };
-    let row = about(&ask, &grant, "made the grant");
+    let row = about(&ask, &grant, "created the grant");
     let _turn = ask.admin.turn.lock().await;
-    super::local::end(&ask, "a grant was made").await?;
+    super::local::end(&ask, "a grant was created").await?;
     ask.change(Change::PutGrant(Box::new(grant)), row).await?;
     created(&made)
 }
@@ -136,7 +137,7 @@ pub(crate) async fn rotate(ask: Ask) -> Answer {
     let token = token(&ask.admin.random()?);
     grant.token = Hash::of(token.as_bytes());
     let made = Made { id: grant.id.to_string(), label: grant.label.to_string(), token };
-    let row = about(&ask, &grant, "gave a new token to the grant");
+    let row = about(&ask, &grant, "rotated the token of the grant");
     ask.change(Change::PutGrant(Box::new(grant)), row).await?;
     ok(&made)
 }
@@ -198,16 +199,16 @@ pub(crate) async fn revoke(ask: Ask) -> Answer {
     let mut row = ask.row(&format!("revoked the grant `{}`", item.label));
     row.grant = Some(item.label.as_str().into());
     let change = match item.source {
-        Place::File => Change::PutGrant(Box::new(tombstone(item, ask.admin.now()))),
+        Origin::File => Change::PutGrant(Box::new(tombstone(item, ask.admin.now()))),
         _ => Change::RevokeGrant(item.id.as_str().into()),
     };
     ask.change(change, row).await?;
     done()
 }
 
-/// What keeps a grant of the file from coming back.
-fn tombstone(item: &GrantItem, now: Timestamp) -> Grant {
-    Grant {
+/// The revocation that overrides a grant of the file.
+fn tombstone(item: &GrantItem, now: Timestamp) -> StoredGrant {
+    StoredGrant {
         id: item.id.as_str().into(),
         label: item.label.as_str().into(),
         token: Hash::default(),
@@ -223,29 +224,29 @@ fn tombstone(item: &GrantItem, now: Timestamp) -> Grant {
     }
 }
 
-/// The grant that the path names, if it can be changed here.
-async fn stored(ask: &Ask) -> Result<Grant, Fault> {
+/// The grant in the path, if it can be changed here.
+async fn stored(ask: &Ask) -> Result<StoredGrant, Fault> {
     let view = ask.admin.view();
     let item = find(&view, ask.param("id"))?;
     if item.revoked.is_some() {
         return Err(Fault::conflict(format!("the grant `{}` was revoked", item.label)));
     }
-    if item.source == Place::File {
+    if item.source == Origin::File {
         let why = "comes from toolgate.yaml; change it there";
         return Err(Fault::conflict(format!("the grant `{}` {why}", item.label)));
     }
-    let kept = ask.admin.given.store.snapshot().await?.grants;
+    let kept = ask.admin.store().snapshot().await?.grants;
     let grant = kept.into_iter().find(|grant| *grant.id == *item.id);
     grant.ok_or_else(|| Fault::not_found("the grant is gone"))
 }
 
-/// By id or by label.
+/// A grant by id or label.
 pub(crate) fn find<'v>(view: &'v View, named: &str) -> Result<&'v GrantItem, Fault> {
     let found = view.grants.iter().find(|grant| grant.id == named || grant.label == named);
     found.ok_or_else(|| Fault::not_found(format!("there is no grant `{named}`")))
 }
 
-/// A slip in a name would deny everything, or reach nothing, without a word.
+/// Rejects unknown names: a typo would silently deny everything.
 fn check_known(view: &View, policy: Option<&str>, servers: Option<&[String]>) -> Result<(), Fault> {
     let is_policy = |name: &str| view.policies.iter().any(|policy| policy.item.name == name);
     if let Some(name) = policy.filter(|name| !is_policy(name)) {
@@ -264,7 +265,7 @@ fn check_known(view: &View, policy: Option<&str>, servers: Option<&[String]>) ->
     }
 }
 
-fn about(ask: &Ask, grant: &Grant, did: &str) -> Draft {
+fn about(ask: &Ask, grant: &StoredGrant, did: &str) -> Draft {
     let mut row = ask.row(&format!("{did} `{}`", grant.label));
     row.grant = Some(Arc::clone(&grant.label));
     row.identity.clone_from(&grant.identity);

@@ -1,4 +1,4 @@
-//! What several handlers ask of what they are given.
+//! Checks of input that several handlers share.
 
 use jiff::Timestamp;
 use jiff::civil::{Date, Time};
@@ -7,10 +7,10 @@ use serde::{Deserialize, Deserializer};
 
 use crate::fault::Fault;
 
-/// A label of a grant or a name of a person: short, printable, and not toolgate's own.
+/// A label of a grant or a name of a person: short, printable, and not reserved.
 pub(crate) fn check_name(what: &str, name: &str, taken: &str) -> Result<(), Fault> {
     if name == taken {
-        return Err(Fault::conflict(format!("`{name}` is taken by toolgate itself")));
+        return Err(Fault::conflict(format!("`{name}` is reserved")));
     }
     let good = !name.is_empty()
         && name.chars().count() <= 64
@@ -19,11 +19,11 @@ pub(crate) fn check_name(what: &str, name: &str, taken: &str) -> Result<(), Faul
     if good {
         return Ok(());
     }
-    let why = "must have 1 to 64 characters, no control characters, no space around it";
+    let why = "must have 1 to 64 characters, no control characters, no leading or trailing space";
     Err(Fault::bad_request(format!("`{what}` {why}")))
 }
 
-/// A day (00:00 UTC of it) or a time, in the future.
+/// A date (00:00 UTC) or a time, in the future.
 pub(crate) fn expires(text: &str, now: Timestamp) -> Result<Timestamp, Fault> {
     let day = text.parse::<Date>().ok().filter(|_| !text.contains(['T', ' ']));
     let end = match day {
@@ -33,21 +33,21 @@ pub(crate) fn expires(text: &str, now: Timestamp) -> Result<Timestamp, Fault> {
         }
         None => text.parse::<Timestamp>().ok(),
     };
-    let wrong = "`expires` must be a day (2027-01-01) or a time (2027-01-01T12:00:00Z)";
+    let wrong = "`expires` must be a date (2027-01-01) or a time (2027-01-01T12:00:00Z)";
     let end = end.ok_or_else(|| Fault::bad_request(wrong))?;
     if end <= now {
-        return Err(Fault::bad_request("`expires` is over already"));
+        return Err(Fault::bad_request("`expires` is in the past"));
     }
     Ok(end)
 }
 
-/// A time as it is answered: RFC 3339, UTC.
+/// A time in responses: RFC 3339, UTC.
 pub(crate) fn shown(time: Timestamp) -> String {
     time.to_string()
 }
 
-/// Tells an absent key from one that is null.
-#[expect(clippy::option_option, reason = "absent, and to be removed, are two things")]
+/// Distinguishes an absent key from null.
+#[expect(clippy::option_option, reason = "absent and null are different")]
 pub(crate) fn given<'de, D, T>(from: D) -> Result<Option<Option<T>>, D::Error>
 where
     D: Deserializer<'de>,

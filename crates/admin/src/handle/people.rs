@@ -1,34 +1,34 @@
-//! People: made, given new tokens, revoked.
+//! People: create, rotate, revoke.
 
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toolgate_audit::Hash;
-use toolgate_store::{Change, Person};
+use toolgate_control::Role;
+use toolgate_control::{Origin, PersonItem, View};
+use toolgate_store::{Change, StoredPerson};
 
 use super::grants::id;
 use super::input::{check_name, expires};
 use crate::api::Ask;
 use crate::fault::Fault;
-use crate::people::Role;
 use crate::reply::{Answer, created, done, ok, page};
 use crate::secret::token;
-use crate::view::{PersonItem, Place, View};
 
-/// A person to be made.
+/// A new person.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "NewPerson")]
 pub(crate) struct New {
-    /// Unique; `admin` is taken.
+    /// Unique; `admin` is reserved.
     name: String,
-    /// What they may do; at least one.
+    /// Roles; at least one.
     roles: Vec<Role>,
     /// Groups they are in, for policies that name approvers.
     #[serde(default)]
     groups: Vec<String>,
-    /// A day (00:00 UTC) or a time.
+    /// A date (00:00 UTC) or a time.
     expires: Option<String>,
 }
 
@@ -61,8 +61,8 @@ pub(crate) async fn create(ask: Ask) -> Answer {
     }
     let token = token(&ask.admin.random()?);
     let roles: Vec<String> = new.roles.iter().map(|role| role.as_str().to_owned()).collect();
-    let row = ask.row(&format!("made the person `{}` ({})", new.name, roles.join(", ")));
-    let person = Person {
+    let row = ask.row(&format!("created the person `{}` ({})", new.name, roles.join(", ")));
+    let person = StoredPerson {
         id: id("p-", &ask.admin.random()?),
         name: new.name.as_str().into(),
         token: Hash::of(token.as_bytes()),
@@ -85,13 +85,13 @@ pub(crate) async fn rotate(ask: Ask) -> Answer {
         return Err(Fault::conflict(format!("the token of `{}` was revoked", item.name)));
     }
     refuse_others(item)?;
-    let kept = ask.admin.given.store.snapshot().await?.people;
+    let kept = ask.admin.store().snapshot().await?.people;
     let person = kept.into_iter().find(|person| *person.id == *item.id);
     let mut person = person.ok_or_else(|| Fault::not_found("the person is gone"))?;
     let token = token(&ask.admin.random()?);
     person.token = Hash::of(token.as_bytes());
     let made = Made { id: item.id.clone(), name: item.name.clone(), token };
-    let row = ask.row(&format!("gave a new token to the person `{}`", item.name));
+    let row = ask.row(&format!("rotated the token of the person `{}`", item.name));
     ask.change(Change::PutPerson(Box::new(person)), row).await?;
     ok(&made)
 }
@@ -105,9 +105,9 @@ pub(crate) async fn revoke(ask: Ask) -> Answer {
     }
     let row = ask.row(&format!("revoked the token of the person `{}`", item.name));
     let change = match item.source {
-        Place::Store => Change::RevokePerson(item.id.as_str().into()),
-        Place::File => Change::PutPerson(Box::new(tombstone(item, &ask))),
-        Place::Data | Place::BuiltIn => {
+        Origin::Store => Change::RevokePerson(item.id.as_str().into()),
+        Origin::File => Change::PutPerson(Box::new(tombstone(item, &ask))),
+        Origin::Data | Origin::BuiltIn => {
             refuse_others(item)?;
             return done();
         }
@@ -116,10 +116,10 @@ pub(crate) async fn revoke(ask: Ask) -> Answer {
     done()
 }
 
-/// What keeps a person of the file from coming back.
-fn tombstone(item: &PersonItem, ask: &Ask) -> Person {
+/// The revocation that overrides a person of the file.
+fn tombstone(item: &PersonItem, ask: &Ask) -> StoredPerson {
     let now = ask.admin.now();
-    Person {
+    StoredPerson {
         id: item.id.as_str().into(),
         name: Arc::from(item.name.as_str()),
         token: Hash::default(),
@@ -131,7 +131,7 @@ fn tombstone(item: &PersonItem, ask: &Ask) -> Person {
     }
 }
 
-/// By id or by name.
+/// A person by id or name.
 fn find<'v>(view: &'v View, named: &str) -> Result<&'v PersonItem, Fault> {
     let found = view.people.iter().find(|person| person.id == named || person.name == named);
     found.ok_or_else(|| Fault::not_found(format!("there is no person `{named}`")))
@@ -139,9 +139,9 @@ fn find<'v>(view: &'v View, named: &str) -> Result<&'v PersonItem, Fault> {
 
 fn refuse_others(item: &PersonItem) -> Result<(), Fault> {
     let why = match item.source {
-        Place::Store => return Ok(()),
-        Place::File => "comes from toolgate.yaml; change the token there",
-        Place::Data | Place::BuiltIn => {
+        Origin::Store => return Ok(()),
+        Origin::File => "comes from toolgate.yaml; change the token there",
+        Origin::Data | Origin::BuiltIn => {
             "has the token in the file `admin.token` of the data folder; to replace it, stop \
              toolgate, remove the file and start again"
         }

@@ -1,6 +1,6 @@
-//! Policies: looked at, put, taken away, explained.
+//! Policies: list, put, remove, explain.
 //!
-//! Invariant: a document with a problem or a failing test of its own is never kept.
+//! Invariant: a document with a problem or a failing test of its own is never stored.
 
 use std::sync::Arc;
 
@@ -9,21 +9,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
-use toolgate_audit::Kind;
+use toolgate_audit::RowKind;
+use toolgate_control::{Origin, PolicyText, View};
 use toolgate_gateway::InForce;
 use toolgate_policy::{
-    Call, Class, Explanation, Identity, Known, LimitState, Policy, Problem, SessionFacts, Severity,
-    explain, limits,
+    Call, Class, Explanation, Identity, LimitState, SessionFacts, explain, limits,
 };
 use toolgate_store::Change;
 
 use super::grants;
 use crate::api::Ask;
-use crate::fault::{Fault, Flaw};
+use crate::fault::Fault;
 use crate::reply::{Answer, done, ok, page};
-use crate::view::{Place, PolicyText, View};
 
-/// The call that is asked about.
+/// The call to explain.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ExplainRequest")]
@@ -37,18 +36,18 @@ pub(crate) struct Asked {
     /// Its arguments, an object.
     #[schemars(with = "Option<serde_json::Map<String, serde_json::Value>>")]
     arguments: Option<Box<RawValue>>,
-    /// A time; now if absent.
+    /// A time; default: now.
     at: Option<String>,
-    /// The tool's risk class; as it is known, or by its name, if absent.
+    /// The tool's risk class; default: the known one, or that implied by its name.
     class: Option<String>,
-    /// What the client calls itself.
+    /// The name of the client.
     client: Option<String>,
     /// The session called.
     #[serde(default)]
     session: AskedSession,
 }
 
-/// A session, as far as conditions can ask for it.
+/// A session, as far as conditions refer to it.
 #[derive(Deserialize, Default, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "ExplainSession")]
@@ -80,12 +79,12 @@ pub(crate) async fn put(ask: Ask) -> Answer {
     refuse_fixed(&ask.admin.view(), name)?;
     let text = std::str::from_utf8(&ask.body)
         .map_err(|_| Fault::bad_request("the document is not UTF-8"))?;
-    // Its own tests may take seconds, so nobody waits for their end but who puts it.
-    let policy = check_aside(&ask, name, text).await?;
+    // Its own tests may take seconds, so no other change waits for them.
+    let policy = ask.admin.given.control.check_policy(name, text).await?;
     let _turn = ask.admin.turn.lock().await;
     refuse_fixed(&ask.admin.view(), name)?;
     let mut row = ask.row(&format!("put the policy `{name}`"));
-    row.kind = Kind::Policy;
+    row.kind = RowKind::Policy;
     row.policy = Some(name.into());
     row.policy_hash = toolgate_audit::Hash::parse(policy.hash()).ok();
     let change = Change::PutPolicy { name: name.into(), document: text.into() };
@@ -102,11 +101,11 @@ pub(crate) async fn remove(ask: Ask) -> Answer {
     let names = |policy: &Option<String>| policy.as_deref() == Some(name);
     let user = view.grants.iter().find(|grant| grant.revoked.is_none() && names(&grant.policy));
     if let Some(grant) = user {
-        let why = format!("the grant `{}` names it; attach another policy first", grant.label);
+        let why = format!("the grant `{}` uses it; attach another policy first", grant.label);
         return Err(Fault::conflict(why));
     }
-    let mut row = ask.row(&format!("took the policy `{name}` away"));
-    row.kind = Kind::Policy;
+    let mut row = ask.row(&format!("removed the policy `{name}`"));
+    row.kind = RowKind::Policy;
     row.policy = Some(name.into());
     ask.change(Change::RemovePolicy(name.into()), row).await?;
     done()
@@ -117,7 +116,7 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
     let (view, now) = (ask.admin.view(), ask.admin.now());
     let name = ask.param("name");
     find(&view, name)?;
-    let broken = || Fault::conflict(format!("the policy `{name}` is not in force"));
+    let broken = || Fault::conflict(format!("the policy `{name}` is not active"));
     let policy = Arc::clone(view.in_force.get(name).ok_or_else(broken)?);
     let arguments = asked.arguments.as_ref().map_or("{}", |raw| raw.get());
     if !arguments.trim_start().starts_with('{') {
@@ -128,10 +127,10 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
     let grant =
         asked.grant.as_deref().map(|grant| grants::find(&view, grant).cloned()).transpose()?;
     let label = grant.as_ref().map(|grant| &*grant.label);
-    let named = ask.admin.given.gateway.named(asked.server.as_deref(), &asked.tool, label);
+    let named = ask.admin.gateway().named(asked.server.as_deref(), &asked.tool, label);
     let class = match asked.class.as_deref() {
         Some(word) => Class::parse(word)
-            .ok_or_else(|| Fault::bad_request(format!("`{word}` is no risk class")))?,
+            .ok_or_else(|| Fault::bad_request(format!("`{word}` is not a risk class")))?,
         None => named.class,
     };
     let call = move |policy: &InForce, usage: &dyn toolgate_policy::Usage, now: Timestamp| {
@@ -157,70 +156,11 @@ pub(crate) async fn explained(ask: Ask) -> Answer {
     };
     let (tell, told) = oneshot::channel();
     let look = Box::new(move |usage: &dyn toolgate_policy::Usage, now: Timestamp| {
-        // Whoever asked may be gone.
+        // The client may be gone.
         drop(tell.send(call(&policy, usage, at.unwrap_or(now))));
     });
-    ask.admin.given.store.look(now, look).await?;
-    ok(&told.await.map_err(|_| Fault::unavailable("the store gave no answer"))?)
-}
-
-/// Checks a document on a thread of its own, and remembers that it passed.
-async fn check_aside(ask: &Ask, name: &str, text: &str) -> Result<Arc<Policy>, Fault> {
-    let stopped = || Fault::unavailable("the document could not be checked; retry");
-    let turn = Arc::clone(&ask.admin.checks).acquire_owned().await.map_err(|_| stopped())?;
-    let servers: Vec<String> =
-        ask.admin.view().servers.iter().map(|server| server.name.clone()).collect();
-    let known = Known { servers: servers.clone(), tools: None };
-    let (of, document) = (name.to_owned(), text.to_owned());
-    let check = move || {
-        let _turn = turn;
-        checked(&of, &document, &known)
-    };
-    let policy = tokio::task::spawn_blocking(check).await.map_err(|_| stopped())?;
-    let policy = Arc::new(policy?);
-    ask.admin.given.tried.remember(name, text, &servers, &policy);
-    Ok(policy)
-}
-
-/// A policy that was read without an error and has passed its own tests.
-fn checked(name: &str, text: &str, known: &Known) -> Result<Policy, Fault> {
-    let loaded = Policy::load(name, text, known);
-    let Some(policy) = loaded.policy else {
-        let flaws: Vec<Flaw> = loaded.problems.iter().map(flaw).collect();
-        return Err(Fault::unprocessable("the document is not valid", flaws));
-    };
-    let failed: Vec<Flaw> = policy
-        .run_tests_while(&crate::tried::two_seconds())
-        .results
-        .iter()
-        .filter_map(|result| {
-            let failure = result.failure.as_ref()?;
-            Some(Flaw {
-                file: None,
-                line: result.line,
-                column: 1,
-                code: "test_failed".to_owned(),
-                message: format!("test `{}`: {failure}", result.name),
-                hint: "mend the rule, or the test".to_owned(),
-            })
-        })
-        .collect();
-    if failed.is_empty() {
-        return Ok(policy);
-    }
-    Err(Fault::unprocessable("the document fails its own tests", failed))
-}
-
-fn flaw(problem: &Problem) -> Flaw {
-    let kind = if problem.severity == Severity::Warning { "warning: " } else { "" };
-    Flaw {
-        file: None,
-        line: problem.line,
-        column: problem.column,
-        code: problem.code.as_str().to_owned(),
-        message: format!("{kind}{}", problem.message),
-        hint: problem.hint.clone(),
-    }
+    ask.admin.store().read_usage(now, look).await?;
+    ok(&told.await.map_err(|_| Fault::unavailable("the store did not answer"))?)
 }
 
 fn find<'v>(view: &'v View, name: &str) -> Result<&'v PolicyText, Fault> {
@@ -231,9 +171,9 @@ fn find<'v>(view: &'v View, name: &str) -> Result<&'v PolicyText, Fault> {
 fn refuse_fixed(view: &View, name: &str) -> Result<(), Fault> {
     let found = view.policies.iter().find(|policy| policy.item.name == name);
     let why = match found.map(|policy| policy.item.source) {
-        Some(Place::File) => "comes from toolgate.yaml; change it there",
-        Some(Place::BuiltIn) => "is built in; choose another name for yours",
-        Some(Place::Store | Place::Data) | None => return Ok(()),
+        Some(Origin::File) => "comes from toolgate.yaml; change it there",
+        Some(Origin::BuiltIn) => "is built in; choose another name for yours",
+        Some(Origin::Store | Origin::Data) | None => return Ok(()),
     };
     Err(Fault::conflict(format!("the policy `{name}` {why}")))
 }

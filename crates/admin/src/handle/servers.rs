@@ -1,21 +1,19 @@
-//! Servers: listed, added, removed, tried out.
+//! Servers: list, add, remove, test.
 //!
-//! Only an admin may add one: whoever can write a server's entry can run a program.
+//! Only an admin may add one: a server's entry can run any program.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use toolgate_store::{Change, Kept};
+use toolgate_control::{Finding, SERVERS};
+use toolgate_control::{Origin, ServerItem, View};
+use toolgate_store::{Change, Document};
 
 use crate::api::Ask;
-use crate::fault::Fault;
+use crate::fault::{Fault, Flaw};
 use crate::reply::{Answer, created, done, ok, page};
-use crate::view::{Place, ServerItem, View};
 
-/// Where added servers are kept.
-pub const SPACE: &str = "servers";
-
-/// What came of trying a server.
+/// The result of testing a server.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Tested {
     /// Whether it answered.
@@ -24,12 +22,12 @@ pub(crate) struct Tested {
     tools: Vec<String>,
     /// How long it took, in milliseconds.
     ms: u64,
-    /// What went wrong.
+    /// The error.
     message: Option<String>,
 }
 
 pub(crate) async fn list(ask: Ask) -> Answer {
-    let known = ask.admin.given.gateway.known_servers();
+    let known = ask.admin.gateway().known_servers();
     let mut items = ask.admin.view().servers.clone();
     for item in &mut items {
         item.tools = known.iter().find(|server| server.name == item.name).and_then(|s| s.tools);
@@ -48,13 +46,16 @@ pub(crate) async fn add(ask: Ask) -> Answer {
         return Err(Fault::conflict(format!("there is a server `{name}` already")));
     }
     let entry = Value::Object(entry).to_string();
-    let wrong = |flaws| Fault::unprocessable("the server's entry is not valid", flaws);
-    ask.admin.given.entries.check(&name, &entry).map_err(wrong)?;
+    let wrong = |findings: Vec<Finding>| {
+        let flaws = findings.iter().map(Flaw::of).collect();
+        Fault::unprocessable("the server's entry is not valid", flaws)
+    };
+    ask.admin.given.control.added_servers().check(&name, &entry).map_err(wrong)?;
     let mut row = ask.row(&format!("added the server `{name}`"));
     row.server = Some(name.as_str().into());
     let key = name.as_str().into();
-    let kept = Kept { space: SPACE.into(), key, json: entry.as_str().into() };
-    ask.change(Change::Keep(kept), row).await?;
+    let kept = Document { space: SERVERS.into(), key, json: entry.as_str().into() };
+    ask.change(Change::PutDocument(kept), row).await?;
     created(find(&ask.admin.view(), &name)?)
 }
 
@@ -62,13 +63,13 @@ pub(crate) async fn remove(ask: Ask) -> Answer {
     let name = ask.param("name");
     let _turn = ask.admin.turn.lock().await;
     let view = ask.admin.view();
-    if find(&view, name)?.source == Place::File {
+    if find(&view, name)?.source == Origin::File {
         let why = "comes from toolgate.yaml; remove it there";
         return Err(Fault::conflict(format!("the server `{name}` {why}")));
     }
     let mut row = ask.row(&format!("removed the server `{name}`"));
     row.server = Some(name.into());
-    ask.change(Change::Forget(SPACE.into(), name.into()), row).await?;
+    ask.change(Change::RemoveDocument(SERVERS.into(), name.into()), row).await?;
     done()
 }
 
@@ -76,7 +77,7 @@ pub(crate) async fn test(ask: Ask) -> Answer {
     let name = ask.param("name");
     find(&ask.admin.view(), name)?;
     let began = tokio::time::Instant::now();
-    let tried = ask.admin.given.gateway.try_server(name).await;
+    let tried = ask.admin.gateway().try_server(name).await;
     let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     ok(&match tried {
         Ok(tools) => Tested { ok: true, tools, ms, message: None },

@@ -13,7 +13,7 @@ use crate::reply::{Answer, page};
 pub(crate) struct ToolItem {
     /// The server.
     server: String,
-    /// The server's own name of it.
+    /// The server's own name of the tool.
     name: String,
     /// Risk class.
     class: &'static str,
@@ -26,7 +26,7 @@ pub(crate) struct ToolItem {
 }
 
 pub(crate) async fn list(ask: Ask) -> Answer {
-    let gateway = &ask.admin.given.gateway;
+    let gateway = &ask.admin.gateway();
     gateway.hear_servers().await;
     let tools = gateway.known_tools().into_iter().map(|tool| ToolItem {
         server: tool.server,

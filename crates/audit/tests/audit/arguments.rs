@@ -1,19 +1,20 @@
-//! What of the arguments is written, mode by mode.
+//! What is recorded of arguments in each mode.
 
 use toolgate_audit::{
-    ArgumentMode, Arguments, Draft, FactPath, Hash, Head, Kind, Secret, record_arguments,
+    ArgumentHashKey, ArgumentMode, ChainHead, Draft, FactPath, Hash, RecordedArguments, RowKind,
+    record_arguments,
 };
 use toolgate_dice::Dice;
 
-const SECRET: Secret = Secret([9; 32]);
+const SECRET: ArgumentHashKey = ArgumentHashKey([9; 32]);
 
-fn record(mode: ArgumentMode, arguments: &str, paths: &[&str]) -> Arguments {
+fn record(mode: ArgumentMode, arguments: &str, paths: &[&str]) -> RecordedArguments {
     let paths: Vec<FactPath> = paths.iter().map(|path| FactPath::parse(path).unwrap()).collect();
     record_arguments(mode, arguments, &paths, &SECRET)
 }
 
 #[test]
-fn each_mode_writes_what_it_says() {
+fn each_mode_records_what_it_promises() {
     let arguments = r#"{ "b": {"x": 1.0}, "a": [ {"n":"m"}, {"n":2} ], "c.d": "v" }"#;
     for (mode, paths, expected) in [
         (ArgumentMode::Keys, vec!["args.b"], None),
@@ -32,7 +33,7 @@ fn each_mode_writes_what_it_says() {
         assert_eq!(written.values.as_deref(), expected, "{mode:?} {paths:?}");
     }
     for bad in ["", "[1]", "null", "{"] {
-        assert_eq!(record(ArgumentMode::Full, bad, &[]), Arguments::default(), "{bad}");
+        assert_eq!(record(ArgumentMode::Full, bad, &[]), RecordedArguments::default(), "{bad}");
     }
     for bad in ["args", "arg.x", "args..x", "args[x]", "args.x[", "tool", "argsx"] {
         assert_eq!(FactPath::parse(bad), None, "{bad}");
@@ -40,7 +41,7 @@ fn each_mode_writes_what_it_says() {
 }
 
 #[test]
-fn a_hashed_value_can_be_looked_for_but_not_read() {
+fn a_hashed_value_can_be_searched_but_not_read() {
     let written = record(ArgumentMode::Hashed, r#"{"inn":{"b":"7707","a":1}}"#, &[]);
     let again = record(ArgumentMode::Hashed, r#"{"inn": {"a":1, "b":"7707"} }"#, &[]);
     assert_eq!(written, again);
@@ -48,7 +49,8 @@ fn a_hashed_value_can_be_looked_for_but_not_read() {
     assert!(!values.contains("7707"));
     let hex = Hash(SECRET.digest("inn", r#"{"a":1,"b":"7707"}"#));
     assert_eq!(&*values, format!(r#"{{"inn":"{hex}"}}"#));
-    let other = record_arguments(ArgumentMode::Hashed, r#"{"inn":1}"#, &[], &Secret([8; 32]));
+    let other =
+        record_arguments(ArgumentMode::Hashed, r#"{"inn":1}"#, &[], &ArgumentHashKey([8; 32]));
     assert_ne!(other.values, record(ArgumentMode::Hashed, r#"{"inn":1}"#, &[]).values);
 }
 
@@ -62,16 +64,16 @@ fn names_are_bounded() {
     assert!(record(ArgumentMode::Keys, &long, &[]).keys.unwrap().len() < 200);
 }
 
-/// Every value is a mark; none may be in the row.
+/// Every value is a marker; none may be in the row.
 #[test]
 fn in_keys_mode_no_value_is_in_the_row() {
     let mut dice = Dice::new(41);
     for _ in 0..500 {
         let arguments = format!(r#"{{"k":{},"l":{}}}"#, value(&mut dice, 4), value(&mut dice, 4));
         let written = record(ArgumentMode::Keys, &arguments, &["args.k"]);
-        let mut draft = Draft::new(Kind::Intent, crate::support::time(0));
+        let mut draft = Draft::new(RowKind::Intent, crate::support::time(0));
         (draft.argument_keys, draft.arguments) = (written.keys, written.values);
-        let json = Head::default().seal(draft).to_json();
+        let json = ChainHead::default().seal(draft).to_json();
         assert!(!json.contains("MARK") && !json.contains("777"), "{arguments} {json}");
     }
 }

@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 
 use crate::support::{intent, outcome, rest, time};
-use toolgate_audit::{Draft, Head, Kind, PublicKey, Signer};
+use toolgate_audit::{ChainHead, Draft, PublicKey, RowKind, Signer};
 
 #[test]
 fn rows_and_hashes_are_the_golden_ones() {
-    let mut head = Head::default();
+    let mut head = ChainHead::default();
     let mut text = String::new();
-    for draft in [intent(0), outcome(1), rest(1_763_250_000), Draft::new(Kind::Drift, time(2))] {
+    for draft in [intent(0), outcome(1), rest(1_763_250_000), Draft::new(RowKind::Drift, time(2))] {
         writeln!(text, "{}", head.seal(draft).to_json()).unwrap();
     }
     let checkpoint = Signer::new(&[1; 32]).sign(head, time(3));
@@ -23,7 +23,7 @@ fn rows_and_hashes_are_the_golden_ones() {
 
 #[test]
 fn the_json_of_a_row_is_json_with_sorted_members() {
-    let row = Head::default().seal(intent(5));
+    let row = ChainHead::default().seal(intent(5));
     let value: serde_json::Value = serde_json::from_str(&row.to_json()).unwrap();
     assert_eq!(serde_json::to_string(&value).unwrap(), row.to_json());
     assert_eq!(value["hash"], row.hash.to_string());
@@ -49,7 +49,7 @@ fn counters_come_back_from_their_own_spelling_only() {
 #[test]
 fn a_checkpoint_is_bound_to_key_place_hash_and_time() {
     let signer = Signer::new(&[1; 32]);
-    let mut head = Head::default();
+    let mut head = ChainHead::default();
     head.seal(intent(0));
     let good = signer.sign(head, time(9));
     let key = signer.public_key();

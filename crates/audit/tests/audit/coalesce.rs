@@ -1,11 +1,11 @@
-//! Denials: the first ten a minute are rows, the rest one.
+//! Denials: the first ten per minute are rows, further ones are counted.
 
 use crate::support::time;
-use toolgate_audit::{CallId, Coalesced, Coalescer, Draft, Hash, Kind};
+use toolgate_audit::{CallId, Coalesced, Coalescer, Draft, Hash, RowKind};
 use toolgate_dice::Dice;
 
 fn denial(grant: &str, tool: &str, rule: &str) -> Draft {
-    let mut draft = Draft::new(Kind::Denied, time(0));
+    let mut draft = Draft::new(RowKind::Denied, time(0));
     draft.grant = Some(grant.into());
     draft.tool = Some(tool.into());
     draft.rule = Some(rule.into());
@@ -27,7 +27,7 @@ fn ten_rows_then_one_with_the_count() {
     assert!(!coalescer.is_waiting());
     assert_eq!(rows(&mut coalescer, &draft, 25), 0);
     assert!(coalescer.is_waiting());
-    // Another grant, tool or rule has its own ten.
+    // Another grant, tool or rule has its own ten rows.
     for other in [denial("b", "close", "/x"), denial("a", "open", "/x"), denial("a", "close", "/y")]
     {
         assert_eq!(rows(&mut coalescer, &other, 11), 10);
@@ -37,7 +37,7 @@ fn ten_rows_then_one_with_the_count() {
     let counts: Vec<_> = due.iter().map(|row| row.count).collect();
     assert_eq!(counts, [Some(25), Some(1), Some(1), Some(1)]);
     assert!(due.iter().all(|row| row.call_id.is_none() && row.time == time(60)));
-    // A new minute, and a clock that steps back does not begin one.
+    // A new minute; a backward clock step does not start one.
     assert_eq!(rows(&mut coalescer, &draft, 12), 10);
     assert!(coalescer.due(time(30)).is_empty());
     assert_eq!(rows(&mut coalescer, &draft, 1), 0);
@@ -46,7 +46,7 @@ fn ten_rows_then_one_with_the_count() {
 }
 
 #[test]
-fn made_up_tool_names_do_not_swell_the_audit() {
+fn invented_tool_names_do_not_bloat_the_audit() {
     let mut coalescer = Coalescer::default();
     let mut written = 0;
     for n in 0..20_000 {
@@ -79,21 +79,21 @@ fn rows_and_counts_of_a_grant_sum_up_and_stay_few() {
     }
 }
 
-/// What a thousand denials of names of megabytes hold in memory is what their rows hold.
+/// A thousand denials with names of megabytes hold no more memory than their rows.
 #[test]
-fn a_row_holds_little_of_a_long_text() {
+fn a_row_truncates_long_texts() {
     let long = "имя".repeat(1_300_000);
     let mut draft = denial("a", &long, "(default deny)");
     draft.client = Some(long.as_str().into());
     draft.message = Some(format!("the tool `{long}` is not permitted").into());
-    let cut = draft.cut();
+    let short = draft.truncate();
     let digest = Hash::of(long.as_bytes()).to_string();
-    let tool = cut.tool.as_deref().unwrap();
+    let tool = short.tool.as_deref().unwrap();
     assert!(tool.starts_with("имяимя") && tool.ends_with(&format!("…sha256:{digest}")), "{tool}");
     assert_eq!(tool.split('…').next().unwrap().len(), 512);
-    assert_eq!(cut.client, cut.tool);
-    assert!(cut.message.as_deref().unwrap().len() < 600);
-    let odd = toolgate_audit::cut(&format!("a{}", "ж".repeat(400))).unwrap();
+    assert_eq!(short.client, short.tool);
+    assert!(short.message.as_deref().unwrap().len() < 600);
+    let odd = toolgate_audit::truncate(&format!("a{}", "ж".repeat(400))).unwrap();
     assert_eq!(odd.split('…').next().unwrap().len(), 511);
-    assert_eq!(toolgate_audit::cut(&"x".repeat(512)), None);
+    assert_eq!(toolgate_audit::truncate(&"x".repeat(512)), None);
 }

@@ -1,7 +1,7 @@
-//! Rows for the tests, and numbers from a seed.
+//! Rows for the tests, and a seeded random number generator.
 
 use jiff::Timestamp;
-use toolgate_audit::{CallId, CounterChange, Decision, Draft, Effect, Hash, Kind, Outcome};
+use toolgate_audit::{CallId, CounterChange, Decision, Draft, Effect, Hash, Outcome, RowKind};
 use toolgate_policy::Amount;
 
 pub(crate) fn time(second: i64) -> Timestamp {
@@ -10,7 +10,7 @@ pub(crate) fn time(second: i64) -> Timestamp {
 
 /// An intent with every field that an intent can have.
 pub(crate) fn intent(second: i64) -> Draft {
-    let mut draft = Draft::new(Kind::Intent, time(second));
+    let mut draft = Draft::new(RowKind::Intent, time(second));
     draft.call_id = Some(CallId::new(u64::try_from(second).unwrap() * 1000, [7; 10]));
     draft.grant = Some("laptop".into());
     draft.identity = Some("sales-desk".into());
@@ -36,7 +36,7 @@ pub(crate) fn intent(second: i64) -> Draft {
 }
 
 pub(crate) fn outcome(second: i64) -> Draft {
-    let mut draft = Draft::new(Kind::Outcome, time(second));
+    let mut draft = Draft::new(RowKind::Outcome, time(second));
     draft.call_id = Some(CallId::new(u64::try_from(second).unwrap() * 1000, [7; 10]));
     draft.grant = Some("laptop".into());
     draft.outcome = Some(Outcome::Ok);
@@ -46,9 +46,9 @@ pub(crate) fn outcome(second: i64) -> Draft {
     draft
 }
 
-/// A row with everything that is left, and text that must be escaped.
+/// A row with all other fields, and text that must be escaped.
 pub(crate) fn rest(second: i64) -> Draft {
-    let mut draft = Draft::new(Kind::Approval, time(second));
+    let mut draft = Draft::new(RowKind::Approval, time(second));
     draft.method = Some("resources/read".into());
     draft.person = Some("дежурный \"ops\"\n\u{1}".into());
     draft.session_id = Some("s-1".into());

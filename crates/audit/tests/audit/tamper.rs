@@ -1,15 +1,15 @@
-//! Whatever is done to the rows before a checkpoint, the verifier finds it and names the first bad
-//! row. `TOOLGATE_SEED` repeats a run.
+//! The verifier detects any change of rows before a checkpoint and reports the first bad row.
+//! `TOOLGATE_SEED` repeats a run.
 
 use crate::support::{intent, outcome, rest, time};
 use jiff::SignedDuration;
 use toolgate_audit::{
-    Bad, Checkpoint, Decision, Draft, Effect, Found, Hash, Head, Kind, Outcome, Report, Row,
-    Signer, Verifier,
+    BadRow, ChainHead, Checkpoint, Decision, Defect, Draft, Effect, Hash, Outcome, Row, RowKind,
+    Signer, Verifier, VerifyReport,
 };
 use toolgate_dice::Dice;
 
-/// A row as it is stored: the columns `seq` and `hash`, and the rest.
+/// A row as stored: the columns `seq` and `hash`, and the rest.
 #[derive(Clone, PartialEq, Debug)]
 struct Stored {
     seq: i64,
@@ -25,7 +25,7 @@ struct Log {
 const SECRET: [u8; 32] = [3; 32];
 
 fn log(length: usize, every: usize) -> Log {
-    let (mut head, mut rows, mut checkpoints) = (Head::default(), Vec::new(), Vec::new());
+    let (mut head, mut rows, mut checkpoints) = (ChainHead::default(), Vec::new(), Vec::new());
     for n in 0..length {
         let second = i64::try_from(n).unwrap();
         let draft = [intent, outcome, rest][n % 3](second);
@@ -38,7 +38,7 @@ fn log(length: usize, every: usize) -> Log {
     Log { rows, checkpoints }
 }
 
-fn verify(rows: &[Stored], checkpoints: &[Checkpoint]) -> Report {
+fn verify(rows: &[Stored], checkpoints: &[Checkpoint]) -> VerifyReport {
     let key = Signer::new(&SECRET).public_key();
     let mut verifier = Verifier::new(&key, checkpoints.iter().cloned());
     for row in rows {
@@ -58,7 +58,7 @@ fn an_untouched_log_is_good() {
 }
 
 #[test]
-fn a_thousand_tamperings_are_found() {
+fn a_thousand_tamperings_are_detected() {
     let given = std::env::var("TOOLGATE_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = given.unwrap_or(0x5eed_a0d1);
     println!("TOOLGATE_SEED={seed} cargo test -p toolgate-audit --test audit");
@@ -79,7 +79,7 @@ fn a_thousand_tamperings_are_found() {
         let bad = verify(&rows, &checkpoints).first_bad;
         let mut seq = u64::try_from(first).unwrap() + 1;
         if what == REWRITTEN {
-            // The chain fits itself again: the next checkpoint tells.
+            // The chain is consistent again: the next checkpoint reveals the change.
             seq =
                 checkpoints.iter().map(|checkpoint| checkpoint.seq).find(|at| *at >= seq).unwrap();
         }
@@ -104,7 +104,7 @@ fn tamper(what: usize, rows: &mut Vec<Stored>, dice: &mut Dice) {
         }
         5 => rows.truncate(place),
         6 => {
-            // A swap that also mends the places.
+            // A swap that also corrects the sequence numbers.
             let other = dice.below(rows.len());
             rows.swap(place, other);
             let seq = rows[place].seq;
@@ -112,10 +112,10 @@ fn tamper(what: usize, rows: &mut Vec<Stored>, dice: &mut Dice) {
             rows[other].seq = seq;
         }
         _ => {
-            // REWRITTEN: the rest of the chain written anew, by somebody without the key.
+            // REWRITTEN: the rest of the chain recomputed by an attacker without the key.
             rows[place].draft.grant = Some("somebody-else".into());
             let before = place.checked_sub(1).map(|place| rows[place].clone());
-            let mut head = before.map_or_else(Head::default, |row| Head {
+            let mut head = before.map_or_else(ChainHead::default, |row| ChainHead {
                 seq: u64::try_from(row.seq).unwrap(),
                 hash: Hash(row.hash.try_into().unwrap()),
             });
@@ -130,7 +130,7 @@ fn edit(row: &mut Stored, dice: &mut Dice) {
     let draft = &mut row.draft;
     match dice.below(14) {
         0 => draft.time += SignedDuration::from_micros(1),
-        1 => draft.kind = Kind::Admin,
+        1 => draft.kind = RowKind::Admin,
         2 => draft.call_id = None,
         3 => draft.grant = Some("x".into()),
         4 => draft.tool = Some("".into()),
@@ -147,15 +147,15 @@ fn edit(row: &mut Stored, dice: &mut Dice) {
 }
 
 #[test]
-fn a_chain_written_anew_is_found_at_the_checkpoint() {
+fn a_rewritten_chain_is_detected_at_the_checkpoint() {
     let Log { mut rows, checkpoints } = log(20, 5);
     rows[6].draft.grant = Some("x".into());
-    let mut head = Head::default();
+    let mut head = ChainHead::default();
     for row in &mut rows {
         row.hash = head.seal(row.draft.clone()).hash.0.to_vec();
     }
     let bad = verify(&rows, &checkpoints).first_bad;
-    assert_eq!(bad, Some(Bad { seq: 10, found: Found::Checkpoint }));
+    assert_eq!(bad, Some(BadRow { seq: 10, found: Defect::Checkpoint }));
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn a_forged_checkpoint_is_found() {
     let Log { rows, mut checkpoints } = log(20, 5);
     checkpoints[1].signature[5] ^= 1;
     let bad = verify(&rows, &checkpoints).first_bad;
-    assert_eq!(bad, Some(Bad { seq: 10, found: Found::Signature }));
+    assert_eq!(bad, Some(BadRow { seq: 10, found: Defect::Signature }));
 }
 
 #[test]
@@ -172,6 +172,6 @@ fn text_that_is_not_json_is_undecodable() {
     for text in [r#"{},"tool":"x""#, "", "{} ", "{"] {
         rows[2].draft.arguments = Some(text.into());
         let bad = verify(&rows, &checkpoints).first_bad;
-        assert_eq!(bad, Some(Bad { seq: 3, found: Found::Undecodable }), "{text}");
+        assert_eq!(bad, Some(BadRow { seq: 3, found: Defect::Undecodable }), "{text}");
     }
 }

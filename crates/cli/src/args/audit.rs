@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Subcommand, ValueEnum};
-use toolgate_audit::{Decision, UnknownWord};
+use toolgate_audit::{Decision, UnknownValue};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct AuditArgs {
@@ -126,5 +126,5 @@ pub(crate) enum RowsOutput {
 fn decision() -> impl clap::builder::TypedValueParser<Value = Decision> {
     let words = Decision::ALL.iter().map(|decision| decision.as_str());
     PossibleValuesParser::new(words)
-        .try_map(|word| Decision::parse(&word).map_err(|UnknownWord| std::fmt::Error))
+        .try_map(|word| Decision::parse(&word).map_err(|UnknownValue| std::fmt::Error))
 }

@@ -1,7 +1,7 @@
 //! What can be typed after `demo`.
 
 use clap::Subcommand;
-use toolgate_onec::Profile;
+use toolgate_onec::ClientProfile;
 
 use super::DataArgs;
 
@@ -30,7 +30,7 @@ pub(crate) struct OneCArgs {
     pub(crate) uid: String,
     /// Which program to play
     #[arg(long, default_value = "thin")]
-    pub(crate) profile: Profile,
+    pub(crate) profile: ClientProfile,
     /// Its kind [default: that of the profile]
     #[arg(long)]
     pub(crate) kind: Option<String>,

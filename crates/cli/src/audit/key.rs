@@ -5,9 +5,9 @@ use std::path::Path;
 use anyhow::Context as _;
 use data_encoding::BASE64_NOPAD;
 use toolgate_audit::{Hash, PublicKey};
+use toolgate_control::trusted;
 
 use crate::exit::Usage;
-use crate::trusted;
 
 /// What `--key` names.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub(super) fn read(text: &str) -> anyhow::Result<Given> {
         let why = "`--key` takes 64 hex digits, base64, a fingerprint `sha256:…`, or a file";
         return Err(Usage(why.to_owned()).into());
     }
-    let held = trusted::read_text(path).with_context(|| format!("cannot read `{text}`"))?;
+    let held = trusted::read_named(path).with_context(|| format!("cannot read `{text}`"))?;
     parse(&held).with_context(|| format!("`{text}` holds no public key"))
 }
 

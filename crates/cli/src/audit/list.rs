@@ -1,7 +1,7 @@
 //! `toolgate audit list`.
 
 use toolgate_audit::Row;
-use toolgate_store::Page;
+use toolgate_store::RowQuery;
 
 use super::table;
 use crate::args::{ListArgs, RowsOutput};
@@ -10,7 +10,7 @@ use crate::print;
 
 pub(super) fn run(args: &ListArgs) -> anyhow::Result<Done> {
     let (_, mut audit) = super::open(&args.data)?;
-    let mut page = Page {
+    let mut page = RowQuery {
         after: args.after,
         limit: usize::from(args.limit),
         grant: args.grant.clone(),

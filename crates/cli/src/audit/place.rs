@@ -11,11 +11,11 @@ use std::path::Path;
 use toolgate_audit::Draft;
 use toolgate_config::PolicySource;
 use toolgate_policy::{Known, Policy, RECOMMENDED};
-use toolgate_store_sqlite::Outside;
+use toolgate_store_sqlite::ReadOnlyStore;
 
 use crate::args::ShowArgs;
+use crate::config_source::Source as ConfigSource;
 use crate::policy::{Source, place};
-use crate::serve::{config_file, file_side};
 
 const CHANGED: &str = "; that policy has changed since, so where it stood is not known";
 
@@ -38,20 +38,21 @@ impl Documents {
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
             all.add(&name, source, None);
         }
-        let config = args.data.config.as_deref();
-        let configured = file_side(config).map(|side| side.config.policies).unwrap_or_default();
-        for policy in configured {
+        let config = ConfigSource::find(args.data.config.as_deref());
+        let configured = config.load_without_secrets().map(|config| config.policies);
+        for policy in configured.unwrap_or_default() {
             let source = match &policy.source {
                 PolicySource::File(path) => Source::read(path).ok(),
                 // Its lines are those of the configuration.
-                PolicySource::Inline(text) => config_file(config)
+                PolicySource::Inline(text) => config
+                    .file()
                     .map(|file| Source { file: file.display().to_string(), text: text.clone() }),
             };
             if let Some(source) = source {
                 all.add(&policy.name, source, None);
             }
         }
-        let kept = Outside::open(folder).ok().flatten().and_then(|mut it| it.snapshot().ok());
+        let kept = ReadOnlyStore::open(folder).ok().flatten().and_then(|mut it| it.snapshot().ok());
         for kept in kept.iter().flat_map(|snapshot| &snapshot.policies) {
             let file = format!("policy {} version {}", kept.name, kept.version);
             all.add(&kept.name, Source { file, text: kept.document.to_string() }, None);

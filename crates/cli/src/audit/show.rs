@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use toolgate_audit::{CallId, Draft, Effect, Kind, Row};
-use toolgate_store_sqlite::Audit;
+use toolgate_audit::{CallId, Draft, Effect, Row, RowKind};
+use toolgate_control::visible;
+use toolgate_store_sqlite::AuditReader;
 
 use super::place::Documents;
 use crate::args::{OneOutput, ShowArgs};
 use crate::exit::{Done, Usage};
-use crate::policy::visible;
 use crate::print;
 
 pub(super) fn run(args: &ShowArgs) -> anyhow::Result<Done> {
@@ -25,7 +25,7 @@ pub(super) fn run(args: &ShowArgs) -> anyhow::Result<Done> {
         ));
         return Ok(Done::Finding);
     };
-    let rows = audit.story(call)?;
+    let rows = audit.call_rows(call)?;
     match args.output {
         OneOutput::Json => {
             let rows: Vec<String> = rows.iter().map(Row::to_json).collect();
@@ -41,7 +41,7 @@ pub(super) fn run(args: &ShowArgs) -> anyhow::Result<Done> {
 }
 
 /// The calls that the beginning of an id may mean; at most two.
-fn find(audit: &Audit, text: &str) -> anyhow::Result<Vec<CallId>> {
+fn find(audit: &AuditReader, text: &str) -> anyhow::Result<Vec<CallId>> {
     let hex = text.replace('-', "").to_ascii_lowercase();
     let is_id = (1..=32).contains(&hex.len()) && hex.bytes().all(|b| b.is_ascii_hexdigit());
     if !is_id {
@@ -58,9 +58,9 @@ fn fill_up(hex: &str, fill: char) -> String {
 fn tell(row: &Row, documents: &Documents) -> String {
     let d = &row.draft;
     let said = match d.kind {
-        Kind::Intent => asked(d, "was admitted", documents),
-        Kind::Denied => asked(d, "was refused; nothing was sent", documents),
-        Kind::Outcome => ended(d),
+        RowKind::Intent => asked(d, "was admitted", documents),
+        RowKind::Denied => asked(d, "was refused; nothing was sent", documents),
+        RowKind::Outcome => ended(d),
         other => vec![format!("A row of kind {other} was written.")],
     };
     let message = d.message.iter().map(|message| format!("It says: {message}"));

@@ -1,8 +1,7 @@
 //! Rows as people read them, within 100 columns.
 
 use toolgate_audit::Row;
-
-use crate::policy::visible;
+use toolgate_control::visible;
 
 /// Time, kind, grant, server, tool, decision, outcome; the rule takes what is left.
 const WIDTHS: [usize; 7] = [14, 8, 8, 8, 13, 11, 14];

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use toolgate_store::Page;
-use toolgate_store_sqlite::Audit;
+use toolgate_store::RowQuery;
+use toolgate_store_sqlite::AuditReader;
 
 use super::{list, table};
 use crate::args::{RowsOutput, TailArgs};
@@ -20,7 +20,7 @@ pub(super) fn run(args: &TailArgs) -> anyhow::Result<Done> {
     }
     let (_, mut audit) = super::open(&args.data)?;
     let after = audit.last()?.saturating_sub(LAST);
-    let rows = audit.rows(&Page { after, limit: 1_000, ..Page::default() })?;
+    let rows = audit.rows(&RowQuery { after, limit: 1_000, ..RowQuery::default() })?;
     let last = rows.last().map_or(after, |row| row.seq);
     if !print::out_if_read(&list::text(args.output, &rows, None)) || !args.follow {
         return Ok(Done::Ok);
@@ -30,7 +30,11 @@ pub(super) fn run(args: &TailArgs) -> anyhow::Result<Done> {
 }
 
 /// Ends when interrupted, or with the first row that nobody reads.
-async fn follow(audit: &mut Audit, mut last: u64, output: RowsOutput) -> anyhow::Result<Done> {
+async fn follow(
+    audit: &mut AuditReader,
+    mut last: u64,
+    output: RowsOutput,
+) -> anyhow::Result<Done> {
     let mut poll = tokio::time::interval(POLL);
     let interrupted = tokio::signal::ctrl_c();
     tokio::pin!(interrupted);
@@ -39,7 +43,7 @@ async fn follow(audit: &mut Audit, mut last: u64, output: RowsOutput) -> anyhow:
             done = &mut interrupted => return Ok(done.map(|()| Done::Ok)?),
             _ = poll.tick() => {}
         }
-        let rows = audit.rows(&Page { after: last, limit: 1_000, ..Page::default() })?;
+        let rows = audit.rows(&RowQuery { after: last, limit: 1_000, ..RowQuery::default() })?;
         last = rows.last().map_or(last, |row| row.seq);
         let text = match output {
             RowsOutput::Table => rows.iter().map(table::row).collect(),

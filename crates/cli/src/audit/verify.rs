@@ -1,7 +1,7 @@
 //! `toolgate audit verify`.
 
 use anyhow::Context as _;
-use toolgate_audit::{Bad, Found};
+use toolgate_audit::{BadRow, Defect};
 
 use super::key::{self, Given};
 use crate::args::{OneOutput, VerifyArgs};
@@ -30,7 +30,7 @@ pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Done> {
             let report = toolgate_store_sqlite::verify_by(&own, &folder, elsewhere);
             let mut report = report.with_context(unreadable)?;
             if own.fingerprint() != wanted {
-                report.first_bad = Some(Bad { seq: 1, found: Found::Signature });
+                report.first_bad = Some(BadRow { seq: 1, found: Defect::Signature });
             }
             (report, wanted)
         }
@@ -58,13 +58,13 @@ pub(super) fn run(args: &VerifyArgs) -> anyhow::Result<Done> {
     Ok(Done::Finding)
 }
 
-fn words(bad: Bad) -> &'static str {
+fn words(bad: BadRow) -> &'static str {
     match bad.found {
-        Found::Gap => "it is missing; another row stands in its place",
-        Found::Undecodable => "it cannot be read as a row",
-        Found::Hash => "its hash does not fit its content or the rows before it",
-        Found::Checkpoint => "a signed checkpoint says that another row stood here",
-        Found::Signature => "its checkpoint is not signed by this key",
-        Found::Truncated => "the audit ends before it, and a checkpoint says that it went on",
+        Defect::Gap => "it is missing; another row stands in its place",
+        Defect::Undecodable => "it cannot be read as a row",
+        Defect::Hash => "its hash does not fit its content or the rows before it",
+        Defect::Checkpoint => "a signed checkpoint says that another row stood here",
+        Defect::Signature => "its checkpoint is not signed by this key",
+        Defect::Truncated => "the audit ends before it, and a checkpoint says that it went on",
     }
 }

@@ -141,7 +141,7 @@ impl<'a> Asked<'a> {
             lines.push("\nlimits that count it\n".into());
             lines.extend_from_slice(limits);
         }
-        problems::visible(&lines.concat())
+        toolgate_control::visible(&lines.concat())
     }
 }
 

@@ -11,18 +11,20 @@ use jiff::Timestamp;
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use toolgate_admin::SERVERS;
+use toolgate_control::session_settings::configured_class;
+use toolgate_control::{SERVERS, offline};
 use toolgate_gateway::Records;
 use toolgate_policy::{
     Amount, Call, Class, Effect, ExplainedRule, Explanation, Identity, Known, LimitState, Policy,
     SessionFacts, UNUSED, Usage, Verdict, explain, limits,
 };
-use toolgate_store_sqlite::Outside;
+use toolgate_store_sqlite::ReadOnlyStore;
 
 use super::source::Source;
 use crate::admin_client::{AdminClient, part};
 use crate::args::ExplainArgs;
-use crate::serve::{self, find_data};
+use crate::config_source;
+use crate::data::{find_data, is_announced};
 
 /// The word for sessions where servers have their name.
 const SESSIONS: &str = "sessions";
@@ -68,7 +70,7 @@ impl Asked<'_> {
     pub(super) fn explain(&self) -> anyhow::Result<Granted> {
         let admin = &self.args.admin;
         let folder = find_data(admin.data.data.as_deref(), admin.data.config.as_deref())?;
-        if admin.admin.is_some() || serve::is_announced(&folder) {
+        if admin.admin.is_some() || is_announced(&folder) {
             self.of_gateway(&AdminClient::new(admin)?)
         } else {
             self.of_folder(&folder)
@@ -120,20 +122,21 @@ impl Asked<'_> {
     fn of_folder(&self, folder: &Path) -> anyhow::Result<Granted> {
         let shown = folder.display();
         let unreadable = || format!("the data folder `{shown}` cannot be read");
-        let mut outside = Outside::open(folder).with_context(unreadable)?;
+        let mut outside = ReadOnlyStore::open(folder).with_context(unreadable)?;
         let mut snapshot = toolgate_store::Snapshot::default();
         let (mut kept, mut showcase) = (Vec::new(), Vec::new());
         if let Some(outside) = &mut outside {
             snapshot = outside.snapshot().with_context(unreadable)?;
-            kept = outside.kept(SERVERS).with_context(unreadable)?;
-            showcase = outside.kept(Records::SPACE).with_context(unreadable)?;
+            kept = outside.documents(SERVERS).with_context(unreadable)?;
+            showcase = outside.documents(Records::SPACE).with_context(unreadable)?;
         }
-        let file = serve::file_side(self.args.admin.data.config.as_deref())?;
+        let file =
+            config_source::Source::find(self.args.admin.data.config.as_deref()).file_state()?;
         let servers = file.config.servers.iter().map(|server| server.name.clone());
         let servers: Vec<String> =
             servers.chain(kept.iter().map(|kept| kept.key.to_string())).collect();
-        let known = serve::grant_of_folder(&file, &snapshot, &servers, self.grant);
-        let known = known.map_err(|why| anyhow!(why))?.ok_or_else(|| self.unknown())?;
+        let known = offline::grant(&file, &snapshot, &servers, self.grant);
+        let known = known?.ok_or_else(|| self.unknown())?;
         if known.revoked {
             return Err(self.revoked());
         }
@@ -146,12 +149,12 @@ impl Asked<'_> {
         let of_sessions = self.server == Some(SESSIONS);
         let session_tool = (of_sessions || self.server.is_none()).then(|| {
             let tool = (self.tool, of_sessions);
-            serve::session_tool((&file.config, &servers), &showcase, &known.sessions, tool)
+            offline::session_tool((&file.config, &servers), &showcase, &known.sessions, tool)
         });
         let session_tool = session_tool.flatten();
         let mut configured = file.config.servers.iter();
         let server = configured.find(|one| Some(&*one.name) == self.server);
-        let said = server.and_then(|one| serve::said_class(one, self.tool));
+        let said = server.and_then(|one| configured_class(one, self.tool));
         let of_session = session_tool.as_ref().map(|(_, class)| *class);
         let class = self.args.class.or(said).or(of_session);
         let class = class.unwrap_or_else(|| Class::by_name(self.tool));
@@ -175,7 +178,7 @@ impl Asked<'_> {
             (explanation, limits(policy, &call, usage, now), policy.is_shadow(now))
         };
         let (explanation, limits, shadow) = match &mut outside {
-            Some(outside) => outside.look(self.now(), told).with_context(unreadable)?,
+            Some(outside) => outside.read_usage(self.now(), told).with_context(unreadable)?,
             None => told(&UNUSED, self.now()),
         };
         let source = Source { file: policy.name().to_owned(), text: document };

@@ -33,6 +33,6 @@ pub(super) fn run(args: &PolicyImportArgs) -> anyhow::Result<Done> {
     if let Some(path) = &args.write {
         told.push(format!("written to {}\n", path.display()));
     }
-    print::err(&problems::visible(&told.concat()));
+    print::err(&toolgate_control::visible(&told.concat()));
     Ok(Done::Ok)
 }

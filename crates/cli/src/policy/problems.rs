@@ -1,6 +1,7 @@
 //! Problems of documents, as people and programs read them.
 
 use serde::Serialize;
+use toolgate_control::visible;
 use toolgate_policy::{Problem, Severity};
 
 use super::source::Source;
@@ -54,24 +55,4 @@ impl<'a> Judgement<'a> {
 /// `1 test`, `2 tests`.
 pub(crate) fn number(count: usize, what: &str) -> String {
     if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
-}
-
-/// What a document says must not speak to the terminal: control characters are spelled out.
-pub(crate) fn visible(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if (c.is_control() && c != '\n') || turns_or_hides(c) {
-            shown.extend(c.escape_default());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
-}
-
-/// Characters that a terminal does not show, or that turn the order of others around.
-fn turns_or_hides(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }

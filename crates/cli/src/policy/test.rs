@@ -1,7 +1,7 @@
 //! `toolgate policy test`: a document's own tests, and the rules that none of them reached.
 
 use serde_json::{Value, json};
-use toolgate_admin::two_seconds;
+use toolgate_control::policy_check;
 use toolgate_policy::{Known, Problem, Severity, TestReport, locate};
 
 use super::problems::number;
@@ -13,12 +13,8 @@ use crate::print;
 
 pub(super) fn run(args: &TestArgs) -> anyhow::Result<Done> {
     let source = Source::read(&args.file)?;
-    let loaded = source.load(&Known::default());
-    let run = Run {
-        report: loaded.policy.as_ref().map(|policy| policy.run_tests_while(&two_seconds())),
-        problems: loaded.problems,
-        source,
-    };
+    let checked = policy_check::check(source.shown(), &source.text, &Known::default());
+    let run = Run { report: checked.report, problems: checked.problems, source };
     if run.report.is_none() {
         problems::refuse(&run.source, &run.problems);
     }
@@ -74,7 +70,7 @@ impl Run {
             let rules = report.unreached.iter();
             lines.extend(rules.map(|rule| format!("  {rule}{}\n", self.place(rule))));
         }
-        problems::visible(&lines.concat())
+        toolgate_control::visible(&lines.concat())
     }
 
     fn json(&self) -> Value {

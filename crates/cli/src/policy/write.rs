@@ -6,8 +6,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-
-use crate::trusted;
+use toolgate_control::trusted;
 
 /// Replaces the file in one step; it keeps its permissions, and a link to it stays a link.
 pub(crate) fn replace(path: &Path, text: &str) -> anyhow::Result<()> {

@@ -1,39 +1,38 @@
-//! Makes the gateway and the admin API, and what puts the file and the store in force in them.
+//! Wires the gateway, its control and the admin API.
 
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolgate_admin::{Admin, Given, Tried};
-use toolgate_audit::{Hash, Secret};
+use toolgate_admin::{Admin, Given};
+use toolgate_audit::{ArgumentHashKey, Hash};
 use toolgate_config::Config;
+use toolgate_control::{AddedServers, Control, agent_sessions};
 use toolgate_gateway::{Admission, Gateway, Metrics};
 use toolgate_store::Store;
 
-use super::data::DataFolder;
-use super::entries::KeptServers;
 use super::listeners::Bound;
-use super::setup::Setup;
-use super::wire::{self, Wiring};
+use super::wire::Wiring;
 use super::{random, sessions, store};
+use crate::data::DataFolder;
 
 /// What they are made of.
 pub(crate) struct Parts<'a> {
     pub(crate) store: &'a Arc<dyn Store>,
-    pub(crate) secret: &'a Secret,
+    pub(crate) secret: &'a ArgumentHashKey,
     pub(crate) data: &'a DataFolder,
     pub(crate) bound: &'a Bound,
     pub(crate) stop: &'a CancellationToken,
 }
 
-/// A gateway without servers that knows nobody, and what will change that. To be made inside a tokio
+/// A gateway without servers or grants, its control and the admin API. To be called inside a tokio
 /// runtime.
-pub(crate) fn setup(
+pub(crate) fn control(
     parts: &Parts<'_>,
     config: &Config,
     children: &TaskTracker,
-) -> anyhow::Result<Arc<Setup>> {
+) -> anyhow::Result<(Arc<Control>, Arc<Admin>)> {
     let store = Arc::clone(parts.store);
     let (ids, clock) = (Arc::new(random::SystemIds::default()), Arc::new(store::SystemClock));
     let writing = store::writing(&config.audit, parts.secret);
@@ -42,37 +41,24 @@ pub(crate) fn setup(
         Arc::new(Admission::new(Arc::clone(&store), Arc::clone(&clock) as _, id_source, writing));
     let metrics = Metrics::default();
     let wiring = Wiring::new(metrics.clone(), children.clone());
-    let limits = wire::agent_sessions(config);
-    let gateway = Gateway::new(ids, metrics, limits, admission);
-    let entries = Arc::new(KeptServers::new(parts.data.path()));
-    let tried = Arc::new(Tried::default());
-    let admin = Admin::new(Given {
-        store: Arc::clone(&store),
+    let gateway = Gateway::new(ids, metrics, agent_sessions(config), admission);
+    let control = Control::new(toolgate_control::Parts {
+        store,
         gateway: Arc::clone(&gateway),
+        wiring: Box::new(wiring),
+        added_servers: AddedServers::new(parts.data.path()),
+        bound: parts.bound.listen.clone(),
+        admin_token: Hash::of(parts.data.read_admin_token()?.as_bytes()),
+    });
+    let admin = Admin::new(Given {
+        control: Arc::clone(&control),
         clock,
         random: random::bits,
-        entries: Arc::clone(&entries) as _,
         sessions: Some(session_items(&gateway)),
         facts: facts(parts.bound, config),
-        tried: Arc::clone(&tried),
         stop: parts.stop.clone(),
     });
-    let admin_token = Hash::of(parts.data.read_admin_token()?.as_bytes());
-    let state = tokio::sync::Mutex::default();
-    let bound = parts.bound.listen.clone();
-    let setup = Setup { store, gateway, admin, wiring, entries, bound, admin_token, tried, state };
-    let setup = Arc::new(setup);
-    let known = Arc::downgrade(&setup);
-    setup.gateway.admission().set_refresh(Box::new(move || {
-        let known = known.clone();
-        Box::pin(async move {
-            match known.upgrade() {
-                Some(setup) => setup.refresh().await,
-                None => Err("toolgate is stopping".to_owned()),
-            }
-        })
-    }));
-    Ok(setup)
+    Ok((control, admin))
 }
 
 /// The items of the list of sessions, as soon as there can be any.

@@ -7,14 +7,13 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 
+use toolgate_control::trusted;
 use toolgate_gateway::SessionDriver;
-use toolgate_session::{Entry, Room, import, new_to};
-
-use crate::trusted;
+use toolgate_session::{ShowcaseEntry, ShowcaseLimits, import, new_to};
 
 /// The file while sessions are served.
 pub(crate) struct CacheFile {
-    entries: Vec<Entry>,
+    entries: Vec<ShowcaseEntry>,
     path: PathBuf,
     driver: Arc<OnceLock<Weak<SessionDriver>>>,
 }
@@ -42,8 +41,8 @@ impl CacheFile {
 
     /// What it has of kinds and configurations that the showcase knows nothing of, as far as there
     /// is room.
-    pub(crate) fn new_to(&self, showcase: &[Entry]) -> Vec<Entry> {
-        let (new, left_out) = new_to(showcase, &self.entries, Room::default());
+    pub(crate) fn new_to(&self, showcase: &[ShowcaseEntry]) -> Vec<ShowcaseEntry> {
+        let (new, left_out) = new_to(showcase, &self.entries, ShowcaseLimits::default());
         if left_out > 0 {
             let path = self.path.display();
             tracing::error!(%path, left_out, "the showcase has no room for all of the tools cache");

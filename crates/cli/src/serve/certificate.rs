@@ -1,37 +1,11 @@
-//! The certificate of the listeners: read from its files, checked where the configuration is read,
-//! and read again when the files change.
+//! The certificate of the listeners, read from the files that `tls` names.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
-use toolgate_audit::Hash;
-use toolgate_config::{Config, Process, Surroundings, Tls, TlsFault};
-use toolgate_edge::tls::{Certificate, Unusable};
-
-use crate::trusted;
-
-/// This process, its files as far as no other user can write to them, and what it knows of
-/// certificates.
-pub(crate) struct Here;
-
-impl Surroundings for Here {
-    fn env(&self, name: &str) -> Option<String> {
-        Process.env(name)
-    }
-
-    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
-        trusted::read(path)
-    }
-
-    fn check_tls(&self, cert: &[u8], key: &[u8]) -> Result<(), TlsFault> {
-        let Err(fault) = Certificate::from_pem(cert, key) else { return Ok(()) };
-        let why = fault.to_string();
-        Err(match fault {
-            Unusable::Certificate(_) => TlsFault::Cert(why),
-            Unusable::Key(_) | Unusable::NotAPair => TlsFault::Key(why),
-        })
-    }
-}
+use toolgate_config::{Config, Tls};
+use toolgate_control::trusted;
+use toolgate_edge::tls::Certificate;
 
 /// The certificate that `tls` names, if there is one.
 pub(crate) fn load(config: &Config) -> anyhow::Result<Option<Certificate>> {
@@ -42,24 +16,4 @@ pub(crate) fn load(config: &Config) -> anyhow::Result<Option<Certificate>> {
     let certificate = Certificate::from_pem(&read(cert)?, &read(key)?);
     let certificate = certificate.map_err(|why| anyhow!("`tls` cannot be used: {why}"))?;
     Ok(Some(certificate))
-}
-
-/// What the files hold, as far as it takes to notice a change.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Held(Vec<Option<Hash>>);
-
-impl Held {
-    pub(crate) fn read(config: &Config) -> Self {
-        let held = |file: &PathBuf| trusted::read(file).ok().map(|bytes| Hash::of(&bytes));
-        Self(files(config).map(held).collect())
-    }
-}
-
-/// The folders to watch for a change.
-pub(crate) fn folders(config: &Config) -> impl Iterator<Item = PathBuf> {
-    files(config).filter_map(|file| Some(file.parent()?.to_owned()))
-}
-
-fn files(config: &Config) -> impl Iterator<Item = &PathBuf> {
-    config.tls.iter().flat_map(|tls| [&tls.cert, &tls.key])
 }

@@ -13,9 +13,8 @@ use std::thread::{self, JoinHandle};
 use anyhow::Context as _;
 use toolgate_audit::Checkpoint;
 use toolgate_config::{AuditConfig, Syslog};
-use toolgate_store::Tell;
-
-use crate::trusted;
+use toolgate_control::trusted;
+use toolgate_store::OnCheckpoint;
 
 /// How many may wait for a slow disk; more are not written there, and the log says so.
 const WAITING: usize = 1_024;
@@ -32,7 +31,7 @@ struct Elsewhere {
 type Write = dyn FnMut(&Checkpoint) -> io::Result<()> + Send;
 
 /// Tells every place that is configured of every checkpoint; none if no place is.
-pub(crate) fn elsewhere(audit: &AuditConfig) -> anyhow::Result<Option<Box<Tell>>> {
+pub(crate) fn elsewhere(audit: &AuditConfig) -> anyhow::Result<Option<Box<OnCheckpoint>>> {
     let mut places = Vec::new();
     if let Some(file) = &audit.checkpoint_file {
         places.push(Elsewhere::start(&file.display().to_string(), to_file(file))?);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context as _;
 use rustix::process::{Signal, getpid, kill_process};
-use toolgate_store::failpoint::{self, Point};
+use toolgate_store::failpoint::{self, Failpoint};
 
 const VARIABLE: &str = "TOOLGATE_FAILPOINT";
 
@@ -25,7 +25,7 @@ pub(super) fn arm() -> anyhow::Result<()> {
         return Ok(());
     }
     let (fatal, left) = parse(&text).with_context(|| {
-        let points = Point::ALL.map(Point::as_str).join(", ");
+        let points = Failpoint::ALL.map(Failpoint::as_str).join(", ");
         format!("`{VARIABLE}` is `{text}`: it must be POINT:N, and a point is one of {points}")
     })?;
     tracing::warn!(point = %fatal, left, "this process is going to kill itself");
@@ -39,11 +39,11 @@ pub(super) fn arm() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn point(name: &str) -> Option<Point> {
-    Point::ALL.into_iter().find(|point| point.as_str() == name)
+fn point(name: &str) -> Option<Failpoint> {
+    Failpoint::ALL.into_iter().find(|point| point.as_str() == name)
 }
 
-fn parse(text: &str) -> Option<(Point, u64)> {
+fn parse(text: &str) -> Option<(Failpoint, u64)> {
     let (name, count) = text.split_once(':')?;
     Some((point(name)?, count.parse().ok().filter(|count| *count > 0)?))
 }

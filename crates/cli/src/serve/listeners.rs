@@ -15,13 +15,13 @@ use tokio_util::task::TaskTracker;
 use toolgate_admin::Admin;
 use toolgate_audit::Hash;
 use toolgate_config::{Config, Listen};
+use toolgate_edge::admin_listener::{Metrics, Service, SharedGuard};
 use toolgate_edge::agents::Agents;
 use toolgate_edge::guard::Browsers;
-use toolgate_edge::listen::{Entrance, Front, Peers};
-use toolgate_edge::people::{Metrics, Service, SharedGuard};
+use toolgate_edge::listen::{Front, ListenerOptions, Peers};
 use toolgate_edge::sessions::{SessionListener, SessionListenerBounds};
 use toolgate_edge::tls::{Certificate, Tls};
-use toolgate_edge::{listen, people};
+use toolgate_edge::{admin_listener, listen};
 use toolgate_gateway::{Gateway, SessionDriver};
 
 use super::{session_metrics, sessions, wire};
@@ -107,8 +107,8 @@ impl Listeners {
     ) -> Served {
         let Behind { gateway, admin, api, sessions, front } = *behind;
         let driver = sessions.map(|sessions| &sessions.driver);
-        let entrance =
-            Entrance { tls: bound.tls.clone(), only_from: None, front: Some(front.clone()) };
+        let options =
+            ListenerOptions { tls: bound.tls.clone(), only_from: None, front: Some(front.clone()) };
         let limits = wire::connection_limits(config);
         let text = metrics_text(gateway, driver);
         let watch = watch(gateway);
@@ -118,7 +118,7 @@ impl Listeners {
             let agents = Agents::new(Arc::clone(gateway), rules, Arc::clone(ready));
             serving.spawn(listen::serve(
                 listener,
-                entrance.clone(),
+                options.clone(),
                 agents.clone(),
                 limits.clone(),
                 stop.clone(),
@@ -126,22 +126,29 @@ impl Listeners {
             (agents, bound_to)
         });
         let mut guards = Vec::new();
-        let mut serve = |listener, entrance, service: &dyn Fn(SharedGuard, Metrics) -> Service| {
+        let mut serve = |listener, options, service: &dyn Fn(SharedGuard, Metrics) -> Service| {
             let Some(listener) = listener else { return };
             let bound_to = ip_of(&listener);
             let guard = wire::guard(config, bound_to, Browsers::OwnPages, bound.tls.is_some());
             let guard = SharedGuard::new(Arc::new(guard).into());
             guards.push(Arc::clone(&guard));
-            let metrics = Metrics { text: Arc::clone(&text), asks: asks(bound_to, admin) };
+            let metrics =
+                Metrics { text: Arc::clone(&text), access: metrics_access(bound_to, admin) };
             let service = service(guard, metrics);
-            serving.spawn(listen::serve(listener, entrance, service, limits.clone(), stop.clone()));
+            serving.spawn(listen::serve(listener, options, service, limits.clone(), stop.clone()));
         };
         let only_from = self.admin.as_ref().and_then(|listener| proxies(config, ip_of(listener)));
-        serve(self.admin, Entrance { only_from, ..entrance.clone() }, &|guard, metrics| {
-            people::everything(guard, Arc::clone(ready), metrics, api.clone(), Arc::clone(&watch))
+        serve(self.admin, ListenerOptions { only_from, ..options.clone() }, &|guard, metrics| {
+            admin_listener::admin_service(
+                guard,
+                Arc::clone(ready),
+                metrics,
+                api.clone(),
+                Arc::clone(&watch),
+            )
         });
-        serve(self.metrics, entrance.clone(), &|guard, metrics| {
-            people::metrics_alone(guard, metrics, Arc::clone(&watch))
+        serve(self.metrics, options.clone(), &|guard, metrics| {
+            admin_listener::metrics_service(guard, metrics, Arc::clone(&watch))
         });
         let dial_in = self.sessions.zip(sessions).map(|(listener, sessions)| {
             let bound_to = ip_of(&listener);
@@ -154,7 +161,7 @@ impl Listeners {
             let tracker = serving.clone();
             let accepts = SessionListener::new(Arc::clone(&driver), rules, bounds, tracker, watch);
             let (service, limits, stop) = (accepts.clone(), limits.clone(), stop.clone());
-            serving.spawn(listen::serve(listener, entrance.clone(), service, limits, stop));
+            serving.spawn(listen::serve(listener, options.clone(), service, limits, stop));
             (accepts, driver, bound_to)
         });
         Served { agents, guards, dial_in, tls: bound.tls.clone() }
@@ -197,7 +204,7 @@ impl Served {
         }
         if let Some((listener, driver, bound_to)) = &self.dial_in {
             listener.set_rules(sessions::rules(config, *bound_to, https));
-            driver.reconfigure(sessions::settings(config));
+            driver.reconfigure(toolgate_control::session_settings::settings(config));
         }
         for guard in &self.guards {
             let old = guard.load();
@@ -248,7 +255,7 @@ fn ip_of(listener: &TcpListener) -> IpAddr {
 }
 
 /// Who must show a token to read the metrics: whoever comes to a listener that is not on loopback.
-fn asks(bound_to: IpAddr, admin: &Arc<Admin>) -> Option<people::MayLook> {
+fn metrics_access(bound_to: IpAddr, admin: &Arc<Admin>) -> Option<admin_listener::MetricsAccess> {
     let admin = Arc::clone(admin);
     (!bound_to.is_loopback()).then(|| Arc::new(move |headers: &_| admin.may_look(headers)) as _)
 }
@@ -262,14 +269,14 @@ fn proxies(config: &Config, bound_to: IpAddr) -> Option<Peers> {
 }
 
 /// Tells of those who were not let in.
-fn watch(gateway: &Arc<Gateway>) -> people::Watch {
+fn watch(gateway: &Arc<Gateway>) -> admin_listener::AccessObserver {
     let gateway = Arc::clone(gateway);
     Arc::new(move |listener, why, peer| {
         gateway.admission().strangers().refused(listener, why, peer);
     })
 }
 
-fn metrics_text(gateway: &Gateway, driver: Option<&Arc<SessionDriver>>) -> people::Text {
+fn metrics_text(gateway: &Gateway, driver: Option<&Arc<SessionDriver>>) -> admin_listener::Text {
     let mut registry = Registry::with_prefix("toolgate");
     gateway.metrics().register(&mut registry);
     gateway.admission().strangers().register(&mut registry);

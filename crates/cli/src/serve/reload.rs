@@ -1,55 +1,56 @@
 //! Reload: a changed configuration becomes active, an invalid one never does.
 //!
-//! The file is read again when it changes and on SIGHUP. Servers, limits, hosts and origins change
-//! at once; listeners and the data folder need a restart, and the log says so.
+//! Every file that the configuration is read from is watched: itself, policies, secrets, the
+//! certificate. All are read again when one of them changes, and on SIGHUP. Servers, limits, hosts
+//! and origins change at once; listeners and the data folder need a restart, and the log says so.
+//!
+//! Invariant: a configuration that was rejected is tried again as soon as any of its files changes,
+//! in content, owner or mode.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use notify::{RecommendedWatcher, RecursiveMode, Watcher, recommended_watcher};
-use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep_until};
-use toolgate_audit::Secret;
-use toolgate_config::{Config, render};
+use toolgate_audit::ArgumentHashKey;
+use toolgate_config::{Config, Problem, render};
+use toolgate_control::session_settings::classes;
+use toolgate_control::unsafe_start::{self, Unsafe};
+use toolgate_control::{Control, FileState, Inputs, NotActive, PolicyFiles, Recording, trusted};
 
-use super::access::{FileSide, PolicyFiles};
 use super::listeners::Served;
-use super::setup::Setup;
-use super::source::Source;
-use super::{certificate, sessions, store, unsafe_start, wire};
-
-/// Editors write a file in several steps; the last one counts.
-const SETTLE: Duration = Duration::from_millis(100);
+use super::watch::Watch;
+use super::{certificate, store, wire};
+use crate::config_source::{Here, Source};
 
 /// Watches the configuration and applies it.
 pub(crate) struct Reload {
     source: Source,
     active: Active,
-    setup: Arc<Setup>,
+    control: Arc<Control>,
     served: Served,
-    changes: Changes,
-    /// Watches as long as it lives.
-    _watcher: Option<RecommendedWatcher>,
+    watch: Watch,
 }
 
-/// What is active, and what it was read from.
+/// The active configuration.
 pub(crate) struct Active {
-    /// The configuration, and what the policy files held when they were read last, valid or not.
-    pub(crate) file: FileSide,
-    /// What the configuration file held when it was read last, valid or not.
-    pub(crate) text: Option<Vec<u8>>,
-    /// What the files of the certificate held when they were read last, usable or not.
-    pub(crate) certificate: certificate::Held,
+    /// The configuration and its policies.
+    pub(crate) file: FileState,
+    /// The files of the last attempt, successful or not.
+    pub(crate) inputs: Inputs,
     /// The key of hashed arguments.
-    pub(crate) secret: Secret,
+    pub(crate) secret: ArgumentHashKey,
 }
 
-/// Tells when something happened near the file and has settled.
-struct Changes {
-    told: mpsc::Receiver<()>,
-    /// When the first thing happened that nobody has been told of.
-    since: Option<Instant>,
+/// Why a configuration did not become active.
+#[derive(Debug, thiserror::Error)]
+enum NotApplied {
+    #[error("{}", render(.0))]
+    Invalid(Vec<Problem>),
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Unsafe(Vec<Unsafe>),
+    #[error("{0:#}")]
+    Certificate(anyhow::Error),
+    #[error(transparent)]
+    NotActive(#[from] NotActive),
 }
 
 impl Reload {
@@ -57,48 +58,42 @@ impl Reload {
     pub(crate) async fn new(
         source: Source,
         active: Active,
-        setup: Arc<Setup>,
+        control: Arc<Control>,
         served: Served,
     ) -> Self {
-        let (tell, told) = mpsc::channel(1);
-        let mut folders = active.file.policies.folders();
-        folders.extend(certificate::folders(&active.file.config));
-        let watcher = watch(source.file(), &folders, tell);
-        let changes = Changes { told, since: None };
-        let mut reload = Self { source, active, setup, served, changes, _watcher: watcher };
+        let mut reload = Self { source, active, control, served, watch: Watch::new() };
         reload.if_changed().await;
         reload
     }
 
-    /// Waits until something happened near the file. Safe to cancel.
+    /// Waits until something happened near the files. Safe to cancel.
     pub(crate) async fn changed(&mut self) {
-        self.changes.next().await;
+        self.watch.changed().await;
     }
 
-    /// Reads the file again if its text is another.
+    /// Reads the configuration again if one of its files has changed.
     pub(crate) async fn if_changed(&mut self) {
-        let text = self.source.text();
-        // A file that is gone for a moment is being replaced.
-        let changed = text.is_some() && text != self.active.text;
-        let certificate = certificate::Held::read(&self.active.file.config);
-        let changed = changed || certificate != self.active.certificate;
-        if changed || self.read_policies() != self.active.file.policies {
+        // A folder may be new, or another one by now. Watched first, so that no change is missed.
+        self.watch.set(self.active.inputs.folders());
+        if self.active.inputs.have_changed(trusted::read) {
             self.now().await;
         }
     }
 
-    /// Reads the file again; also what it refers to may have changed.
+    /// Reads the configuration and everything that it refers to again.
     pub(crate) async fn now(&mut self) {
         let file = self.source.file().map(Path::to_owned);
-        self.active.certificate = certificate::Held::read(&self.active.file.config);
-        let applied = if let Some(file) = &file {
-            self.active.text = std::fs::read(file).ok();
-            self.try_apply(file).await
-        } else {
-            self.active.file.policies = self.read_policies();
-            self.setup.replace_file(self.active.file.clone()).await
+        let mut inputs = Inputs::default();
+        let applied = match &file {
+            Some(file) => self.try_apply(file, &mut inputs).await,
+            None => self.try_apply_policies(&mut inputs).await,
         };
-        let metrics = self.setup.gateway.metrics();
+        self.active.inputs = inputs;
+        self.watch.set(self.active.inputs.folders());
+        if self.active.inputs.have_changed(trusted::read) {
+            self.watch.look_again();
+        }
+        let metrics = self.control.gateway().metrics();
         match applied {
             Ok(()) => {
                 metrics.reloaded(true);
@@ -113,35 +108,40 @@ impl Reload {
         }
     }
 
-    fn read_policies(&self) -> PolicyFiles {
-        let file = &self.active.file;
-        PolicyFiles::read(&file.config, file.local_policy.as_deref())
+    /// Without a configuration file, only the policy of the command line can change.
+    async fn try_apply_policies(&mut self, inputs: &mut Inputs) -> Result<(), NotApplied> {
+        let mut file = self.active.file.clone();
+        file.policies = PolicyFiles::read(&file.config, file.local_policy.as_deref(), inputs);
+        self.control.replace_file(file.clone()).await?;
+        self.active.file = file;
+        Ok(())
     }
 
-    async fn try_apply(&mut self, file: &Path) -> Result<(), String> {
-        let loaded =
-            Config::load(file, &certificate::Here).map_err(|problems| render(&problems))?;
+    async fn try_apply(&mut self, file: &Path, inputs: &mut Inputs) -> Result<(), NotApplied> {
+        let recording = Recording::new(&Here);
+        let loaded = Config::load(file, &recording);
+        *inputs = recording.into_inputs();
+        let loaded = loaded.map_err(NotApplied::Invalid)?;
         for warning in &loaded.warnings {
             tracing::warn!("{warning}");
         }
         let config = loaded.config;
-        let kept_grants = self.setup.has_kept_grants().await;
+        let stored_grants = self.control.summary().await.has_stored_grants;
         // Where toolgate listens now, and where it would after a restart.
-        for listen in [&self.setup.bound, &config.listen] {
-            let reasons = unsafe_start::reasons(&config, listen, kept_grants);
+        for listen in [self.control.bound(), &config.listen] {
+            let reasons = unsafe_start::reasons(&config, listen, stored_grants);
             if !reasons.is_empty() {
-                return Err(reasons.join("\n"));
+                return Err(NotApplied::Unsafe(reasons));
             }
         }
-        let certificate = certificate::load(&config).map_err(|error| format!("{error:#}"))?;
+        let certificate = certificate::load(&config).map_err(NotApplied::Certificate)?;
         let local_policy = self.active.file.local_policy.clone();
-        self.active.file.policies = PolicyFiles::read(&config, local_policy.as_deref());
-        let policies = self.active.file.policies.clone();
-        let new = FileSide { config, policies, local_policy };
-        self.setup.replace_file(new.clone()).await?;
-        let admission = self.setup.gateway.admission();
+        let policies = PolicyFiles::read(&config, local_policy.as_deref(), inputs);
+        let new = FileState { config, policies, local_policy };
+        self.control.replace_file(new.clone()).await?;
+        let admission = self.control.gateway().admission();
         admission.set_writing(store::writing(&new.config.audit, &self.active.secret));
-        self.setup.gateway.set_session_classes(sessions::classes(&new.config));
+        self.control.gateway().set_session_classes(classes(&new.config));
         self.served.set_rules(&new.config);
         self.served.set_certificate(certificate);
         self.say_what_needs_a_restart(&new.config);
@@ -169,76 +169,5 @@ impl Reload {
         for (_, what) in changed.iter().filter(|(changed, _)| *changed) {
             tracing::warn!("`{what}` has changed; that needs a restart");
         }
-    }
-}
-
-// === impl Changes ===
-
-impl Changes {
-    /// Safe to cancel: what was heard and not told yet is told next time.
-    async fn next(&mut self) {
-        let since = match self.since {
-            Some(since) => since,
-            None if self.told.recv().await.is_some() => *self.since.insert(Instant::now()),
-            None => std::future::pending().await,
-        };
-        sleep_until(since + SETTLE).await;
-        self.since = None;
-    }
-}
-
-/// Watches folders, since editors and orchestrators replace files instead of writing to them.
-fn watch(
-    file: Option<&Path>,
-    others: &[PathBuf],
-    tell: mpsc::Sender<()>,
-) -> Option<RecommendedWatcher> {
-    let folder = |file: &Path| match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder.to_owned(),
-        _ => PathBuf::from("."),
-    };
-    let mut folders: Vec<PathBuf> = file.map(folder).into_iter().chain(others.to_vec()).collect();
-    folders.sort();
-    folders.dedup();
-    if folders.is_empty() {
-        return None;
-    }
-    let watcher = recommended_watcher(move |event: notify::Result<notify::Event>| {
-        // Reading the file is an event too, and ours.
-        let is_change = event.is_ok_and(|event| !event.kind.is_access());
-        // A full channel means that somebody is about to look anyway.
-        if is_change && tell.try_send(()).is_err() {
-            tracing::trace!("the configuration changes faster than it is read");
-        }
-    });
-    let watching = watcher.and_then(|mut watcher| {
-        for folder in &folders {
-            watcher.watch(folder, RecursiveMode::NonRecursive)?;
-        }
-        Ok(watcher)
-    });
-    match watching {
-        Ok(watcher) => Some(watcher),
-        Err(error) => {
-            tracing::warn!(%error, "the configuration is not watched; send SIGHUP after a change");
-            None
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use tokio::time::timeout;
-
-    use super::*;
-
-    #[tokio::test]
-    async fn a_change_is_not_lost_when_something_else_comes_between() {
-        let (tell, told) = mpsc::channel(1);
-        let mut changes = Changes { told, since: None };
-        tell.send(()).await.unwrap();
-        assert!(timeout(SETTLE / 10, changes.next()).await.is_err(), "not settled yet");
-        changes.next().await;
-        assert!(timeout(SETTLE * 2, changes.next()).await.is_err(), "told once");
     }
 }

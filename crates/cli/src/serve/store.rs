@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
-use toolgate_audit::{ArgumentMode, Secret};
+use toolgate_audit::{ArgumentHashKey, ArgumentMode};
 use toolgate_config::{AuditArguments, AuditConfig, Durability};
 use toolgate_gateway::{Clock, Writing};
-use toolgate_store::{Due, Engine, Memory, Settings, Store};
-use toolgate_store_sqlite::{Options, Randomness};
+use toolgate_store::{CheckpointSchedule, Engine, EngineSettings, MemoryBackend, Store};
+use toolgate_store_sqlite::{OpenOptions, Randomness};
 
 use super::{checkpoints, random};
 
@@ -22,7 +22,10 @@ impl Clock for SystemClock {
 }
 
 /// Opens the store; with it comes the key of hashed arguments.
-pub(crate) fn open(folder: &Path, audit: &AuditConfig) -> anyhow::Result<(Arc<dyn Store>, Secret)> {
+pub(crate) fn open(
+    folder: &Path,
+    audit: &AuditConfig,
+) -> anyhow::Result<(Arc<dyn Store>, ArgumentHashKey)> {
     let now = Timestamp::now();
     let durability = match audit.durability {
         Durability::Process => toolgate_store_sqlite::Durability::Process,
@@ -32,8 +35,9 @@ pub(crate) fn open(folder: &Path, audit: &AuditConfig) -> anyhow::Result<(Arc<dy
                 "`audit.durability` is off: NOTHING is written down, and limits are forgotten at \
                  a restart"
             );
-            let engine = Engine::on_the_spot(Memory::without_rows(), Settings::default(), now)?;
-            return Ok((Arc::new(engine), Secret(random::bytes()?)));
+            let engine =
+                Engine::inline(MemoryBackend::without_rows(), EngineSettings::default(), now)?;
+            return Ok((Arc::new(engine), ArgumentHashKey(random::bytes()?)));
         }
     };
     let randomness = Randomness {
@@ -42,15 +46,15 @@ pub(crate) fn open(folder: &Path, audit: &AuditConfig) -> anyhow::Result<(Arc<dy
         hashing: random::bytes()?,
     };
     let every = SignedDuration::try_from(audit.checkpoint_every)?;
-    let mut options = Options::new(durability, randomness);
-    options.due = Due { rows: audit.checkpoint_rows, every };
+    let mut options = OpenOptions::new(durability, randomness);
+    options.due = CheckpointSchedule { rows: audit.checkpoint_rows, every };
     options.on_checkpoint = checkpoints::elsewhere(audit)?;
     let opened = toolgate_store_sqlite::open(folder, options, now)?;
     Ok((Arc::new(opened.store), opened.secret))
 }
 
 /// What of arguments is written down.
-pub(crate) fn writing(audit: &AuditConfig, secret: &Secret) -> Writing {
+pub(crate) fn writing(audit: &AuditConfig, secret: &ArgumentHashKey) -> Writing {
     let mode = match audit.arguments {
         AuditArguments::Keys => ArgumentMode::Keys,
         AuditArguments::Facts => ArgumentMode::Facts,

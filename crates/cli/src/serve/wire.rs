@@ -9,16 +9,17 @@ use anyhow::Context;
 use http::{HeaderName, HeaderValue, Uri};
 use tokio_util::task::TaskTracker;
 use toolgate_config::{
-    Config, Http, HttpFlavour, Instances, Limits, Names, RiskClass, ServerConfig, Stdio, Transport,
+    Config, Http, HttpFlavour, Instances, Limits, Names, ServerConfig, Stdio, Transport,
 };
+use toolgate_control::WiringError;
+use toolgate_control::session_settings::class;
 use toolgate_edge::agents::{AgentLimits, Rules};
 use toolgate_edge::child::{ChildConnector, ChildSpec, inheritable};
 use toolgate_edge::guard::{Browsers, Guard};
 use toolgate_edge::listen::ConnectionLimits;
-use toolgate_edge::remote::{Client, RemoteConnector, RemoteSpec, Speaks};
+use toolgate_edge::remote::{Client, HttpTransport, RemoteConnector, RemoteSpec};
 use toolgate_gateway::channel::Connector;
-use toolgate_gateway::{AgentSessions, Metrics, Server, ServerSettings};
-use toolgate_policy::Class;
+use toolgate_gateway::{Metrics, Server, ServerSettings};
 
 /// How long a handshake with an HTTP server may take that an agent did not ask for.
 const RECONNECT: Duration = Duration::from_secs(5);
@@ -40,12 +41,7 @@ impl Wiring {
         Self { client: Client::new(), children, environment, metrics }
     }
 
-    /// The server that `config` describes.
-    pub(crate) fn server(
-        &self,
-        config: &ServerConfig,
-        limits: &Limits,
-    ) -> anyhow::Result<Arc<Server>> {
+    fn create(&self, config: &ServerConfig, limits: &Limits) -> anyhow::Result<Arc<Server>> {
         let max_result = bytes(limits.result);
         let connector: Arc<dyn Connector> = match &config.transport {
             Transport::Stdio(stdio) => Arc::new(self.child(&config.name, stdio, max_result)),
@@ -112,13 +108,13 @@ impl Wiring {
             value.set_sensitive(true);
             Ok((key, value))
         });
-        let speaks = match http.flavour {
-            HttpFlavour::Unknown => Speaks::Unknown,
-            HttpFlavour::Streamable => Speaks::Streamable,
-            HttpFlavour::Sse => Speaks::Legacy,
+        let transport = match http.flavour {
+            HttpFlavour::Unknown => HttpTransport::Detect,
+            HttpFlavour::Streamable => HttpTransport::Streamable,
+            HttpFlavour::Sse => HttpTransport::Legacy,
         };
         let spec = RemoteSpec {
-            speaks,
+            transport,
             headers: headers.collect::<anyhow::Result<_>>()?,
             max_body,
             ..RemoteSpec::new(name, url)
@@ -127,13 +123,9 @@ impl Wiring {
     }
 }
 
-/// How many agent sessions there may be.
-pub(crate) fn agent_sessions(config: &Config) -> AgentSessions {
-    let agent_sessions = &config.agent_sessions;
-    AgentSessions {
-        max: bytes(agent_sessions.max),
-        per_grant: bytes(agent_sessions.per_grant),
-        idle: agent_sessions.idle,
+impl toolgate_control::Wiring for Wiring {
+    fn server(&self, config: &ServerConfig, limits: &Limits) -> Result<Arc<Server>, WiringError> {
+        self.create(config, limits).map_err(|error| format!("{error:#}").into())
     }
 }
 
@@ -160,17 +152,6 @@ pub(crate) fn connection_limits(config: &Config) -> ConnectionLimits {
         connections: bytes(config.limits.connections),
         header_read: config.limits.header_read,
         header_bytes: bytes(config.limits.headers),
-    }
-}
-
-pub(crate) fn class(class: RiskClass) -> Class {
-    match class {
-        RiskClass::Read => Class::Read,
-        RiskClass::Write => Class::Write,
-        RiskClass::Execute => Class::Execute,
-        RiskClass::Destructive => Class::Destructive,
-        RiskClass::Financial => Class::Financial,
-        RiskClass::Other => Class::Other,
     }
 }
 

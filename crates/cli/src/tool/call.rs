@@ -5,10 +5,10 @@ use std::io::Read as _;
 use anyhow::Context as _;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use toolgate_control::visible;
 
 use crate::args::{OneOutput, ToolCallArgs};
 use crate::exit::{Done, Usage};
-use crate::policy::visible;
 use crate::print;
 
 pub(super) fn run(args: &ToolCallArgs) -> anyhow::Result<Done> {

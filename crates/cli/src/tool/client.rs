@@ -12,11 +12,11 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
-use toolgate_edge::remote::{RemoteConnector, RemoteSpec, Speaks};
+use toolgate_edge::remote::{HttpTransport, RemoteConnector, RemoteSpec};
 use toolgate_gateway::channel::{Channel, Connector as _, Inbox, Outbound, Progress, SendError};
 
 use super::endpoint::Endpoint;
-use crate::serve::client_of;
+use crate::data::client_of;
 
 const VERSION: &str = "2025-11-25";
 /// More pages than this are no list but a circle.
@@ -85,7 +85,7 @@ impl Inbox for Ear {
 impl Client {
     pub(super) async fn open(endpoint: &Endpoint) -> Result<Self, Failed> {
         let mut spec = RemoteSpec::new("toolgate", endpoint.url.clone());
-        spec.speaks = Speaks::Streamable;
+        spec.transport = HttpTransport::Streamable;
         spec.headers.extend(endpoint.authorization.clone().map(|value| (AUTHORIZATION, value)));
         let (heard, _) = mpsc::unbounded_channel();
         let connector = RemoteConnector::new(client_of(&endpoint.ready), spec);

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-
-use crate::policy::visible;
+use toolgate_control::visible;
 
 /// What a line may take on a usual terminal.
 const WIDTH: usize = 100;

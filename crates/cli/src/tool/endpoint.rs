@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use anyhow::{Context as _, anyhow, bail};
 use http::{HeaderValue, Uri};
 use serde_json::Value;
+use toolgate_control::trusted;
 use toolgate_gateway::channel::SendError;
 
 use super::client::Failed;
 use crate::args::AsAgentArgs;
-use crate::serve::{announced, find_data};
-use crate::trusted;
+use crate::data::{announced, find_data};
 
 /// One endpoint of a running gateway.
 pub(super) struct Endpoint {
@@ -54,7 +54,7 @@ fn running(args: &AsAgentArgs) -> anyhow::Result<(String, Value, Option<PathBuf>
 
 fn token(args: &AsAgentArgs) -> anyhow::Result<Option<String>> {
     let token = match &args.token_file {
-        Some(file) => trusted::read_text(file)
+        Some(file) => trusted::read_named(file)
             .with_context(|| format!("cannot read the token in `{}`", file.display()))?,
         None => std::env::var("TOOLGATE_TOKEN").unwrap_or_default(),
     };
@@ -74,16 +74,20 @@ impl Endpoint {
     pub(super) fn explain(&self, failed: Failed) -> anyhow::Error {
         let (url, token) = (&self.url, "TOOLGATE_TOKEN or --token-file");
         match failed {
-            Failed::Way(SendError::Refused { status: 401, .. }) => match self.authorization {
-                Some(_) => anyhow!(
-                    "the gateway does not know this token, or it has expired or been revoked"
-                ),
-                None => anyhow!("the gateway wants the token of a grant: give it in {token}"),
-            },
-            Failed::Way(SendError::Refused { status: 404, .. }) => match &self.server {
-                Some(server) => anyhow!("the gateway has no server `{server}` for this grant"),
-                None => anyhow!("there is no MCP endpoint at {url}"),
-            },
+            Failed::Way(SendError::Refused { status, .. }) if status.number == 401 => {
+                match self.authorization {
+                    Some(_) => anyhow!(
+                        "the gateway does not know this token, or it has expired or been revoked"
+                    ),
+                    None => anyhow!("the gateway wants the token of a grant: give it in {token}"),
+                }
+            }
+            Failed::Way(SendError::Refused { status, .. }) if status.number == 404 => {
+                match &self.server {
+                    Some(server) => anyhow!("the gateway has no server `{server}` for this grant"),
+                    None => anyhow!("there is no MCP endpoint at {url}"),
+                }
+            }
             Failed::Way(error @ SendError::NotSent(_)) if self.folder.is_some() => anyhow!(
                 "the gateway that ran from the data folder does not answer ({error}): start it \
                  again with `toolgate serve`"

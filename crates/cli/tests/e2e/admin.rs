@@ -222,12 +222,12 @@ fn a_grant_is_made_used_given_a_new_token_and_revoked() {
     api.expect(404, "DELETE", "grants/nobody", "");
 
     let expected = [
-        "admin: made the grant `laptop`",
+        "admin: created the grant `laptop`",
         "admin: changed the grant `laptop`: policy none",
         "admin: changed the grant `laptop`: policy open; expires 2999-01-01T00:00:00Z",
         "admin: changed the grant `laptop`: servers none",
         "admin: changed the grant `laptop`: servers all",
-        "admin: gave a new token to the grant `laptop`",
+        "admin: rotated the token of the grant `laptop`",
         "admin: revoked the grant `laptop`",
     ];
     assert_eq!(api.changes(), expected);
@@ -376,7 +376,7 @@ fn policies_are_put_explained_and_taken_away() {
         .map(|row| (row["person"].as_str().unwrap(), row["message"].as_str().unwrap()))
         .collect();
     let put = ("admin", "put the policy `mine`");
-    assert_eq!(told, [put, put, ("admin", "took the policy `mine` away")]);
+    assert_eq!(told, [put, put, ("admin", "removed the policy `mine`")]);
 }
 
 /// `recommended` is there without anybody having written it: grants can name it, nobody changes it.

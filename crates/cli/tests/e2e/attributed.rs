@@ -69,7 +69,8 @@ fn a_word_of_a_shared_server_on_one_call_reaches_no_other_grant() {
         let method = &first["method"];
         assert_eq!(method, "notifications/resources/updated", "{}: {first}", agent.path);
     }
-    gate.log.line_with(&["spoke to no agent in particular", "notifications/message"]);
+    gate.log
+        .line_with(&["notification of a shared server matches no agent", "notifications/message"]);
 }
 
 #[test]

@@ -77,8 +77,8 @@ fn what_a_child_says_to_people_is_logged_under_its_name() {
     let agent = Agent::open(&gate, "peer");
     assert_eq!(agent.says("mutter"), "said");
     gate.log.line_with(&["a word to the people", "stderr", "server=peer"]);
-    gate.log.line_with(&["no MCP messages on stdout", "server=peer"]);
-    gate.log.line_with(&["sent no MCP message", "server=\"peer\""]);
+    gate.log.line_with(&["not MCP messages", "server=peer"]);
+    gate.log.line_with(&["server sent an invalid message", "server=\"peer\""]);
     assert!(agent.works());
 }
 

@@ -65,7 +65,10 @@ fn servers_that_do_not_start() {
 
     // It is not started again and again.
     let said = not_opened(&gate, "bad");
-    assert!(said.contains("is given a pause") && said.contains("Try again in 1 s"), "{said}");
+    assert!(
+        said.contains("the next attempt is delayed") && said.contains("Try again in 1 s"),
+        "{said}"
+    );
     assert_eq!(bad.started().len(), 1);
     eventually("it is tried again after the pause", || {
         not_opened(&gate, "bad").contains("exited with code 3").then_some(())
@@ -82,7 +85,7 @@ fn a_child_that_dies_in_the_middle_of_a_call() {
     let text = failed(&agent.call("crash", &json!({})), "outcome_unknown", "unknown");
     assert!(text.contains("exited with code 9"), "{text}");
     assert!(!text.contains("paper") && text.contains("check before you repeat it"), "{text}");
-    gate.log.line_with(&["the server went away", "server=\"peer\""]);
+    gate.log.line_with(&["server connection lost", "server=\"peer\""]);
     assert!(other.works(), "the child of another agent is not disturbed");
 
     // Refused unsent as long as the pause lasts, and then with a new child.

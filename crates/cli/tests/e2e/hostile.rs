@@ -10,8 +10,10 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
-use crate::gate::{Gate, eventually};
+use crate::gate::{Gate, Home, eventually};
+use crate::peer::Peer;
 use crate::upstream::read;
+use crate::wire::Connection;
 
 /// A server over HTTP with a list of tools as text and fixed results.
 struct Server {
@@ -222,4 +224,88 @@ fn a_definition_that_nests_too_deep_spoils_no_list() {
             assert_eq!(shown, ["hostile__plain"]);
         })
     });
+}
+
+/// Two grants, one of which takes all the room that it can get.
+const GREEDY: (&str, &str) = ("GREEDY", "a-token-of-an-agent-that-is-greedy");
+const OTHER: (&str, &str) = ("OTHER", "a-token-of-an-agent-that-is-not");
+
+fn two_grants(home: Home, limits: &str, servers: &str) -> (Gate, Agent, Agent) {
+    let config = format!(
+        "policies:\n  open: {{ version: '1', default: allow }}\n\
+         grants:\n  - {{ label: greedy, token: 'env:GREEDY', policy: open }}\n  \
+         - {{ label: other, token: 'env:OTHER', policy: open }}\n\
+         limits: {{ {limits} }}\nservers:\n{servers}"
+    );
+    let gate = Gate::start_as(home, &config, |command| {
+        command.envs([GREEDY, OTHER]);
+    });
+    let [greedy, other] = [GREEDY, OTHER].map(|(_, token)| Agent::open_with(&gate, "peer", token));
+    (gate, greedy, other)
+}
+
+/// A grant has room for 16 of the largest bodies, finished or not.
+#[test]
+fn unfinished_bodies_of_one_grant_are_bounded() {
+    const BODY: usize = 64 * 1024;
+    let home = Home::new();
+    let peer = Peer::new(&home, "peer");
+    let (_gate, greedy, other) = two_grants(home, "body: 64KiB", &peer.entry("", ""));
+    let text = "x".repeat(BODY - 1_000);
+    let unfinished = || {
+        let mut connection = Connection::open(&greedy.address);
+        let head = format!("{}Content-Length: {BODY}\r\n\r\n", greedy.post_head());
+        connection.send(head.as_bytes());
+        connection.send(format!(r#"{{"a":"{text}"#).as_bytes());
+        connection
+    };
+    let mut held: Vec<Connection> = (0..16).map(|_| unfinished()).collect();
+    let large = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "echo", "arguments": {"text": "x".repeat(BODY - 500)}}})
+    .to_string();
+    // A body that is asked for too early takes the room of one that is not read yet, so that one
+    // more is needed.
+    let refused = eventually("no room for one body more", || {
+        held.push(unfinished());
+        Some(greedy.send(&large)).filter(|reply| reply.status == 503)
+    });
+    assert_eq!(refused.header("retry-after"), Some("1"), "{refused:?}");
+    assert_eq!(greedy.call("echo", &json!({"text": "small"}))["isError"], Value::Null);
+    assert_eq!(other.send(&large).status, 200, "others have room");
+    // Those that end make room.
+    drop(held);
+    eventually("room again", || Some(greedy.send(&large)).filter(|reply| reply.status == 200));
+}
+
+/// Answers that an agent does not read are held in memory; a grant has room for 8 of the largest.
+#[test]
+fn unread_answers_of_one_grant_are_bounded() {
+    // Larger than what the system takes off toolgate's hands for a connection that is not read.
+    let text = "x".repeat(8_000_000);
+    let large = json!({"content": [{"type": "text", "text": text}]});
+    let server = Server::start(Script {
+        newer: false,
+        tools: tool("large"),
+        results: HashMap::from([("large", large)]),
+    });
+    let servers = format!("  peer: {{ url: 'http://{}/mcp' }}\n", server.address);
+    let (_gate, greedy, other) = two_grants(Home::new(), "result: 8MiB", &servers);
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "large", "arguments": {}}})
+    .to_string();
+    let held: Vec<_> = (0..8)
+        .map(|_| {
+            let mut connection = greedy.begin(&call);
+            // Whoever has a head has its room, unless the answer comes late, as an event.
+            assert_eq!(connection.head().status, 200);
+            connection
+        })
+        .collect();
+    let dropped = eventually("no room for one answer more", || {
+        Some(greedy.send(&call)).filter(|reply| reply.status == 503)
+    });
+    assert!(dropped.body.contains("may have run"), "{dropped:?}");
+    assert_eq!(other.send(&call).status, 200, "others have room");
+    drop(held);
+    eventually("room again", || Some(greedy.send(&call)).filter(|reply| reply.status == 200));
 }

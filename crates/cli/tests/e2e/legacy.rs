@@ -1,7 +1,7 @@
 //! Servers that still speak HTTP+SSE of 2024-11-05.
 
 use serde_json::{Value, json};
-use toolgate_testkit::legacy::Legacy;
+use toolgate_testkit::legacy::LegacyServer;
 
 use crate::agent::{Agent, initialize};
 use crate::gate::{Gate, Home, eventually};
@@ -22,7 +22,7 @@ fn echoes(agent: &Agent, text: &str) {
 }
 
 /// The request lines so far, without version.
-fn lines(server: &Legacy) -> Vec<String> {
+fn lines(server: &LegacyServer) -> Vec<String> {
     let line = |request: String| request.split(" HTTP/").next().unwrap().to_owned();
     server.requests().into_iter().map(line).collect()
 }
@@ -36,7 +36,7 @@ fn failed(result: &Value, code: &str, effect: &str) -> String {
 
 #[test]
 fn it_is_found_by_falling_back_and_remembered() {
-    let server = Legacy::start().unwrap();
+    let server = LegacyServer::start().unwrap();
     let gate =
         gate_with(&format!("{}?tenant=a", server.url()), "headers: { X-Key: 'env:OLD_KEY' }");
     let agent = Agent::open(&gate, "old");
@@ -62,7 +62,7 @@ fn it_is_found_by_falling_back_and_remembered() {
 
 #[test]
 fn told_so_it_is_not_asked_otherwise() {
-    let server = Legacy::start().unwrap();
+    let server = LegacyServer::start().unwrap();
     let gate = gate_with(&server.url(), "type: sse");
     echoes(&Agent::open(&gate, "old"), "hello");
     assert_eq!(lines(&server)[..2], ["GET /sse", "POST /messages?session=1"]);
@@ -70,7 +70,7 @@ fn told_so_it_is_not_asked_otherwise() {
 
 #[test]
 fn every_agent_has_a_stream_that_ends_with_it() {
-    let server = Legacy::start().unwrap();
+    let server = LegacyServer::start().unwrap();
     let gate = gate_with(&server.url(), "");
     let (one, two) = (Agent::open(&gate, "old"), Agent::open(&gate, "old"));
     echoes(&one, "one");
@@ -83,40 +83,40 @@ fn every_agent_has_a_stream_that_ends_with_it() {
 
 #[test]
 fn with_the_stream_the_answers_are_lost_and_the_next_call_opens_another() {
-    let server = Legacy::start().unwrap();
+    let server = LegacyServer::start().unwrap();
     let gate = gate_with(&server.url(), "");
     let agent = Agent::open(&gate, "old");
     let text = failed(&agent.call("hang_up", &json!({})), "outcome_unknown", "unknown");
     assert!(text.contains("`old` ended its stream"), "{text}");
-    gate.log.line_with(&["the server went away", "server=\"old\""]);
+    gate.log.line_with(&["server connection lost", "server=\"old\""]);
     echoes(&agent, "again");
 
     // One that does not know the session any more may have done what it was asked.
     agent.request("tools/call", &json!({"name": "forget"}));
     let text = failed(&agent.call("echo", &json!({})), "upstream_unavailable", "unknown");
-    assert!(text.contains("forgotten the session") && text.contains("Repeat"), "{text}");
+    assert!(text.contains("lost the session") && text.contains("Repeat"), "{text}");
     echoes(&agent, "and again");
     assert_eq!(lines(&server).iter().filter(|line| line.starts_with("GET")).count(), 3);
 }
 
 #[test]
 fn a_server_that_goes_away_and_comes_back() {
-    let server = Legacy::start().unwrap();
+    let server = LegacyServer::start().unwrap();
     let (address, url) = (server.address(), server.url());
     let gate = gate_with(&url, "");
     let agent = Agent::open(&gate, "old");
     drop(server);
-    gate.log.line_with(&["the server went away", "server=\"old\""]);
+    gate.log.line_with(&["server connection lost", "server=\"old\""]);
     let text = failed(&agent.call("echo", &json!({})), "upstream_unavailable", "not_started");
     assert!(text.contains("connection refused"), "{text}");
-    let server = Legacy::start_at(&address).unwrap();
+    let server = LegacyServer::start_at(&address).unwrap();
     echoes(&agent, "back");
     assert_eq!(server.sessions(), 1);
 }
 
 #[test]
 fn an_endpoint_elsewhere_is_refused() {
-    let server = Legacy::start_pointing_to("http://127.0.0.2:9").unwrap();
+    let server = LegacyServer::start_pointing_to("http://127.0.0.2:9").unwrap();
     for keys in ["type: sse", ""] {
         let gate = gate_with(&server.url(), keys);
         let answer = initialize(&gate, "old", "2025-11-25").json();

@@ -49,7 +49,7 @@ fn a_new_grant_of_the_file_ends_it_every_time() {
     let gate = start(gate.into_home(), &with(ONE));
     assert!(!is_open(&gate), "for good");
     let ended = "-: local mode has ended: toolgate.yaml has a new grant";
-    let enabled = "admin: took calls without a token again (local mode)";
+    let enabled = "admin: enabled local mode (calls without a token)";
     let edited = |label: &str| format!("-: toolgate.yaml was edited: grant `{label}` added");
     let (one, two) = (edited("one"), edited("two"));
     let expected = [one.as_str(), ended, enabled, &two, ended];

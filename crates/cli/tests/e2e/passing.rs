@@ -123,7 +123,7 @@ fn a_large_list_goes_on_while_it_comes() {
         upstream.rest.send(rest).unwrap();
         let seen = connection.until_closed();
         assert!(seen.len() < TEXT + start.len() + 16, "{rest:?}: {} bytes", seen.len());
-        gate.log.line_with(&["a large answer broke off"]);
+        gate.log.line_with(&["relayed answer cut off"]);
     }
 
     let mut connection = begun(&agent, &upstream);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use toolgate_audit::{Draft, Hash, Kind};
-use toolgate_store::{Change, Freeze, Frozen, Grant, Store};
-use toolgate_store_sqlite::{Durability, Options, Randomness};
+use toolgate_audit::{Draft, Hash, RowKind};
+use toolgate_store::{Change, Freeze, FreezeTarget, Store, StoredGrant};
+use toolgate_store_sqlite::{Durability, OpenOptions, Randomness};
 
 use crate::agent::{Agent, NEWEST, initialize_with};
 use crate::api::Api;
@@ -23,7 +23,7 @@ fn another_process(home: &Home) -> Arc<dyn Store> {
     let owner = u64::from(std::process::id()) << 20
         | u64::from(Timestamp::now().subsec_nanosecond().unsigned_abs() >> 12);
     let randomness = Randomness { owner, signing: [1; 32], hashing: [2; 32] };
-    let options = Options::new(Durability::Process, randomness);
+    let options = OpenOptions::new(Durability::Process, randomness);
     let opened = toolgate_store_sqlite::open(&home.path(DATA), options, Timestamp::now());
     Arc::new(opened.unwrap().store)
 }
@@ -32,8 +32,8 @@ fn token(number: usize) -> String {
     format!("token-{number:05}-of-ten-thousand")
 }
 
-fn grant(number: usize) -> Grant {
-    Grant {
+fn grant(number: usize) -> StoredGrant {
+    StoredGrant {
         id: format!("id-{number:05}").into(),
         label: format!("grant-{number:05}").into(),
         token: Hash::of(token(number).as_bytes()),
@@ -51,7 +51,7 @@ fn grant(number: usize) -> Grant {
 
 fn change(store: &Arc<dyn Store>, changes: Vec<Change>) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let row = || Draft::new(Kind::Admin, Timestamp::now());
+    let row = || Draft::new(RowKind::Admin, Timestamp::now());
     let answers = changes.into_iter().map(|change| store.change(change, row()));
     for answer in runtime.block_on(join_all(answers)) {
         answer.unwrap();
@@ -103,11 +103,11 @@ fn what_another_process_changes_bites_on_the_next_call() {
     // Each change, and what the very next calls of both get: no time passes before what is refused.
     let steps: Vec<(Change, [&str; 2])> = vec![
         (policy(OPEN), ["sent", "sent"]),
-        (freeze("f1", Frozen::Grant("grant-00000".into())), ["frozen", "sent"]),
+        (freeze("f1", FreezeTarget::Grant("grant-00000".into())), ["frozen", "sent"]),
         (Change::Unfreeze("f1".into()), ["sent", "sent"]),
-        (freeze("f2", Frozen::Server("peer".into())), ["frozen", "frozen"]),
+        (freeze("f2", FreezeTarget::Server("peer".into())), ["frozen", "frozen"]),
         (Change::Unfreeze("f2".into()), ["sent", "sent"]),
-        (freeze("f3", Frozen::All), ["frozen", "frozen"]),
+        (freeze("f3", FreezeTarget::All), ["frozen", "frozen"]),
         (Change::Unfreeze("f3".into()), ["sent", "sent"]),
         (policy(deny), ["policy_denied", "policy_denied"]),
         (policy(OPEN), ["sent", "sent"]),

@@ -260,7 +260,7 @@ fn a_body_that_breaks_off_disturbs_nobody() {
     drop(connection);
     let mut connection = Connection::open(&agent.address);
     connection.send(format!("{head}Transfer-Encoding: chunked\r\n\r\nzz\r\n").as_bytes());
-    check(&connection.reply(), 400, -32600, "broke off");
+    check(&connection.reply(), 400, -32600, "cut off");
     assert!(agent.works());
     assert!(peer.heard().iter().all(|message| message["method"] != "tools/call"));
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use toolgate_testkit::legacy::Legacy;
+use toolgate_testkit::legacy::LegacyServer;
 
 use crate::agent::Agent;
 use crate::api::Api;
@@ -46,13 +46,13 @@ struct Servers {
     web: Upstream,
     newer: Recorder,
     /// Over HTTP+SSE.
-    old: Legacy,
+    old: LegacyServer,
 }
 
 fn servers(document: &str) -> Servers {
     let home = Home::new();
     let (peer, web) = (Peer::new(&home, "files"), Upstream::start());
-    let (old, newer) = (Legacy::start().unwrap(), Recorder::start(Era::Sessionless));
+    let (old, newer) = (LegacyServer::start().unwrap(), Recorder::start(Era::Sessionless));
     let (file, newborn) = (home.path("policy.yaml"), home.path("newborn"));
     fs::write(&file, document).unwrap();
     fs::create_dir(&newborn).unwrap();

@@ -2,13 +2,15 @@
 
 use std::io::{BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
+
+use rustix::process::Signal;
 
 use serde_json::{Value, json};
 
 use crate::agent::Agent;
-use crate::gate::{Gate, Home};
+use crate::gate::{Gate, Home, eventually};
 use crate::upstream::read;
 
 const TOKENS: [(&str, &str); 2] = [
@@ -19,41 +21,65 @@ const TOKENS: [(&str, &str); 2] = [
 /// A server whose tasks outlive sessions; what it was asked.
 struct Keeper {
     address: String,
-    heard: Arc<Mutex<Vec<Value>>>,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    heard: Mutex<Vec<Value>>,
+    /// The status of every task.
+    status: Mutex<Option<&'static str>>,
+    /// Whether calls of `slow` are answered.
+    goes: (Mutex<bool>, Condvar),
 }
 
 impl Keeper {
     fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let heard = Arc::new(Mutex::new(Vec::new()));
-        let all = Arc::clone(&heard);
+        let state = Arc::<State>::default();
+        let all = Arc::clone(&state);
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let (stream, heard) = (stream.unwrap(), Arc::clone(&all));
-                thread::spawn(move || serve(&stream, &heard));
+                let (stream, state) = (stream.unwrap(), Arc::clone(&all));
+                thread::spawn(move || serve(&stream, &state));
             }
         });
-        Self { address, heard }
+        Self { address, state }
     }
 
     fn heard(&self, method: &str) -> Vec<Value> {
-        let heard = self.heard.lock().unwrap();
+        let heard = self.state.heard.lock().unwrap();
         heard.iter().filter(|message| message["method"] == method).cloned().collect()
+    }
+
+    /// How often a tool ran.
+    fn ran(&self, tool: &str) -> usize {
+        let calls = self.heard("tools/call");
+        calls.iter().filter(|message| message["params"]["name"] == tool).count()
+    }
+
+    fn set_status(&self, status: &'static str) {
+        *self.state.status.lock().unwrap() = Some(status);
+    }
+
+    fn go(&self) {
+        *self.state.goes.0.lock().unwrap() = true;
+        self.state.goes.1.notify_all();
     }
 }
 
-fn serve(stream: &TcpStream, heard: &Mutex<Vec<Value>>) {
+fn serve(stream: &TcpStream, state: &State) {
     let mut reader = BufReader::new(stream);
     while let Some((head, body)) = read(&mut reader) {
-        let answer = answer(&head, &body, heard);
+        let answer = answer(&head, &body, state);
         if (&*stream).write_all(answer.as_bytes()).is_err() {
             return;
         }
     }
 }
 
-fn answer(head: &str, body: &str, record: &Mutex<Vec<Value>>) -> String {
+fn answer(head: &str, body: &str, state: &State) -> String {
     let empty = |status: &str| format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
     if !head.starts_with("POST") {
         return empty("405 Method Not Allowed");
@@ -62,9 +88,10 @@ fn answer(head: &str, body: &str, record: &Mutex<Vec<Value>>) -> String {
     if message.get("id").is_none() {
         return empty("202 Accepted");
     }
-    let task = |id: &Value| json!({"taskId": id, "status": "working", "ttl": null});
+    let status = state.status.lock().unwrap().unwrap_or("working");
+    let task = |id: &Value| json!({"taskId": id, "status": status, "ttl": null});
     let calls = {
-        let mut record = record.lock().unwrap();
+        let mut record = state.heard.lock().unwrap();
         record.push(message.clone());
         record.iter().filter(|message| message["method"] == "tools/call").count()
     };
@@ -75,7 +102,18 @@ fn answer(head: &str, body: &str, record: &Mutex<Vec<Value>>) -> String {
             "capabilities": {"tools": {}, "tasks": {"list": {}, "cancel": {}}},
             "serverInfo": {"name": "keeper", "version": "1"},
         }),
-        "tools/call" => json!({"task": task(&json!(format!("task-{calls}")))}),
+        "tools/call" => match message["params"]["name"].as_str().unwrap() {
+            "numbered" => json!({"task": task(&json!(calls))}),
+            "nameless" => json!({"task": {"status": "working"}}),
+            "twofold" => json!({"task": task(&json!("a")), "taskId": "b", "status": "working"}),
+            "flat" => json!({"resultType": "task", "status": "working"}),
+            "slow" => {
+                let going = state.goes.0.lock().unwrap();
+                drop(state.goes.1.wait_while(going, |goes| !*goes).unwrap());
+                json!({"task": task(&json!(format!("task-{calls}")))})
+            }
+            _ => json!({"task": task(&json!(format!("task-{calls}")))}),
+        },
         "tasks/list" => {
             let all = (1..=calls).map(|number| task(&json!(format!("task-{number}"))));
             json!({"tasks": all.collect::<Vec<_>>()})
@@ -96,17 +134,124 @@ fn answer(head: &str, body: &str, record: &Mutex<Vec<Value>>) -> String {
     )
 }
 
+/// Tools of which a grant may have one call in flight.
+const SINGLE: [&str; 6] = ["work", "numbered", "nameless", "twofold", "flat", "slow"];
+
 fn gate(keeper: &Keeper) -> Gate {
+    gate_in(Home::new(), keeper)
+}
+
+fn gate_in(home: Home, keeper: &Keeper) -> Gate {
+    let single = SINGLE.map(|tool| format!("{tool}: {{ concurrency: {{ max: 1 }} }}")).join(", ");
     let config = format!(
-        "policies:\n  one: {{ version: '1', default: allow, tools: {{ work: {{ concurrency: {{ max: 1 }} }} }} }}\n\
+        "policies:\n  one: {{ version: '1', default: allow, tools: {{ {single} }} }}\n\
          grants:\n  - {{ label: mine, token: env:MINE, policy: one }}\n  \
          - {{ label: other, token: env:OTHER, policy: one }}\n\
          servers:\n  keeper: {{ url: 'http://{}/mcp' }}\n",
         keeper.address
     );
-    Gate::start_as(Home::new(), &config, |command| {
+    Gate::start_as(home, &config, |command| {
         command.envs(TOKENS);
     })
+}
+
+fn open(gate: &Gate) -> Agent {
+    Agent::open_with(gate, "keeper", TOKENS[0].1)
+}
+
+/// Whether a call was refused because another one is in flight.
+fn is_in_flight(agent: &Agent, tool: &str) -> bool {
+    agent.call(tool, &json!({}))["_meta"]["rule"] == format!("/tools/{tool}/concurrency")
+}
+
+/// However many tasks a grant starts, none of them makes room for a call that its limit forbids.
+#[test]
+fn no_number_of_tasks_frees_a_place() {
+    let keeper = Keeper::start();
+    let gate = gate(&keeper);
+    let agent = open(&gate);
+    agent.call("work", &json!({}));
+    let refused = (0..10_001).find_map(|_| {
+        let answer = agent.call("side", &json!({}));
+        (answer["isError"] == true).then_some(answer)
+    });
+    let refused = refused.expect("open tasks of a grant are bounded");
+    assert_eq!(refused["_meta"]["error_code"], "upstream_unavailable", "{refused}");
+    assert_eq!(refused["_meta"]["effect"], "not_started", "{refused}");
+    assert!(refused["content"][0]["text"].as_str().unwrap().contains("tasks/cancel"));
+    let other = Agent::open_with(&gate, "keeper", TOKENS[1].1);
+    assert!(other.call("side", &json!({}))["task"].is_object(), "others have their own share");
+    agent.call("work", &json!({}));
+    assert_eq!(keeper.ran("work"), 1);
+}
+
+#[test]
+fn a_task_without_a_usable_id_keeps_its_place() {
+    let keeper = Keeper::start();
+    let gate = gate(&keeper);
+    let agent = open(&gate);
+    for tool in ["numbered", "nameless", "twofold", "flat"] {
+        let call = json!({"name": tool, "arguments": {}, "task": {}});
+        let answer = agent.request("tools/call", &call);
+        let text = answer["error"]["message"].as_str().unwrap_or_else(|| panic!("{answer}"));
+        assert!(text.contains("without an id") && text.contains("was sent"), "{text}");
+        assert!(is_in_flight(&agent, tool), "{tool}");
+        assert_eq!(keeper.ran(tool), 1, "{tool}");
+    }
+}
+
+/// An agent session that ends while the server still creates the task frees nothing.
+#[test]
+fn a_task_whose_agent_has_left_keeps_its_place() {
+    let keeper = Keeper::start();
+    let gate = gate(&keeper);
+    let agent = open(&gate);
+    let left = agent.begin_call("slow", &json!({}));
+    eventually("the call is at the server", || (keeper.ran("slow") == 1).then_some(()));
+    assert_eq!(agent.delete_with(agent.authorization()).status, 200);
+    drop(left);
+    keeper.go();
+    let answered = r#"toolgate_requests_total{server="keeper",outcome="answered"} 1"#;
+    eventually("the answer has arrived", || {
+        let metrics = crate::wire::get(&gate.admin(), "/metrics").body;
+        metrics.contains(answered).then_some(())
+    });
+    let again = open(&gate);
+    again.call("side", &json!({}));
+    assert!(is_in_flight(&again, "slow"));
+    assert_eq!(keeper.ran("slow"), 1);
+}
+
+/// A task that its server goes on with is in flight also after toolgate was stopped or killed.
+#[test]
+fn a_task_is_in_flight_over_restarts() {
+    for signal in [Signal::TERM, Signal::KILL] {
+        let keeper = Keeper::start();
+        let mut gate = gate(&keeper);
+        let agent = open(&gate);
+        let made = agent.call("work", &json!({}));
+        let task = made["task"]["taskId"].as_str().unwrap().to_owned();
+        // The store writes in order, so that the task is written when this call is.
+        agent.call("side", &json!({}));
+        gate.signal(signal);
+        gate.wait();
+        let gate = gate_in(gate.into_home(), &keeper);
+        let agent = open(&gate);
+        assert!(is_in_flight(&agent, "work"), "{signal:?}");
+        let about = json!({"taskId": task});
+        agent.request("tasks/get", &about);
+        assert!(is_in_flight(&agent, "work"), "it still works");
+        assert_eq!(keeper.ran("work"), 1);
+        keeper.set_status("completed");
+        agent.request("tasks/get", &about);
+        eventually("the place is free again", || {
+            agent.call("work", &json!({}))["task"].is_object().then_some(())
+        });
+        assert_eq!(keeper.ran("work"), 2);
+        let rows = gate.into_home();
+        let said = rows.run(&["audit", "verify"]);
+        assert!(said.status.success(), "{said:?}");
+    }
 }
 
 #[test]
@@ -144,6 +289,6 @@ fn a_grant_has_its_own_tasks_and_no_others() {
     let ended = again.request("tasks/cancel", &json!({"taskId": shown}));
     assert_eq!(ended["result"]["status"], "cancelled", "{ended}");
     assert_eq!(keeper.heard("tasks/cancel")[0]["params"]["taskId"], "task-1");
-    crate::gate::eventually("the place is free again", || create(&mine));
+    eventually("the place is free again", || create(&mine));
     assert!(create(&other).is_none(), "the other's task still runs");
 }

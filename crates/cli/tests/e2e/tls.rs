@@ -174,7 +174,7 @@ fn a_certificate_that_cannot_be_used_is_told_with_its_place() {
         (Some(&nothing), Some(&one.key), "2:14", "no usable certificate"),
         (Some(&broken), Some(&one.key), "2:14", "no usable certificate"),
         (Some(&one.cert), Some(&nothing), "2:29", "no usable private key"),
-        (Some(&one.cert), Some(&other.key), "2:29", "the key is not that of the certificate"),
+        (Some(&one.cert), Some(&other.key), "2:29", "the key does not belong to the certificate"),
     ];
     for (cert, key, place, words) in cases {
         let home = Home::new();

@@ -15,14 +15,14 @@ use tokio_util::sync::CancellationToken;
 use toolgate_audit::{ArgumentMode, Hash};
 use toolgate_edge::agents::{AgentLimits, Agents, Rules};
 use toolgate_edge::guard::{Browsers, Guard};
-use toolgate_edge::listen::{self, ConnectionLimits, Entrance};
+use toolgate_edge::listen::{self, ConnectionLimits, ListenerOptions};
 use toolgate_edge::remote::{Client, RemoteConnector, RemoteSpec};
 use toolgate_gateway::{
     Access, Admission, AgentSessions, Clock, Gateway, Grant, Ids, InForce, Instances, Metrics,
     Server, ServerSettings, Writing,
 };
 use toolgate_policy::{Known, Policy};
-use toolgate_store_sqlite::{Durability, Options, Randomness};
+use toolgate_store_sqlite::{Durability, OpenOptions, Randomness};
 
 use crate::agent::{Agent, Said};
 use crate::upstream::Upstream;
@@ -114,7 +114,7 @@ async fn refused(agent: &mut Agent, tool: &str, retry: u64) {
 /// A whole gateway in this process, so that its clock can be set; where agents reach it.
 async fn serve(data: &std::path::Path, url: &str, clock: Arc<dyn Clock>) -> String {
     let randomness = Randomness { owner: 1, signing: [1; 32], hashing: [2; 32] };
-    let options = Options::new(Durability::Process, randomness);
+    let options = OpenOptions::new(Durability::Process, randomness);
     let opened = toolgate_store_sqlite::open(data, options, clock.now()).unwrap();
     let ids: Arc<dyn Ids> = Arc::new(Counted::default());
     let writing = Writing { mode: ArgumentMode::Keys, secret: opened.secret };
@@ -154,7 +154,7 @@ async fn serve(data: &std::path::Path, url: &str, clock: Arc<dyn Clock>) -> Stri
     };
     tokio::spawn(listen::serve(
         listener,
-        Entrance::default(),
+        ListenerOptions::default(),
         agents,
         limits,
         CancellationToken::new(),

@@ -1,4 +1,4 @@
-//! `audit`: how safely rows are kept, and what they hold of arguments.
+//! `audit`: durability of rows, and their content.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,22 +9,22 @@ use crate::value::{Period, Syslog, Text, Whole, within, words};
 /// The audit log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AuditConfig {
-    /// When an intent counts as written.
+    /// When an intent row is durable.
     pub durability: Durability,
-    /// What rows hold of the arguments of calls.
+    /// What rows contain of arguments.
     pub arguments: AuditArguments,
-    /// A checkpoint is signed after so many rows at the latest.
+    /// A checkpoint is signed after this many rows at the latest.
     pub checkpoint_rows: u64,
-    /// A checkpoint is signed after so long at the latest.
+    /// A checkpoint is signed after this time at the latest.
     pub checkpoint_every: Duration,
-    /// Where checkpoints are written to besides the data folder.
+    /// A file to which checkpoints are also written.
     pub checkpoint_file: Option<PathBuf>,
-    /// The syslog they are told to.
+    /// A syslog daemon to which checkpoints are also sent.
     pub checkpoint_syslog: Option<Syslog>,
 }
 
 words! {
-    /// When an intent counts as written.
+    /// When an intent row is durable.
     pub enum Durability {
         /// It has reached the operating system: survives a killed process.
         Process = "process",
@@ -36,7 +36,7 @@ words! {
 }
 
 words! {
-    /// What rows hold of the arguments of calls.
+    /// What rows contain of arguments.
     pub enum AuditArguments {
         /// Only the names of arguments.
         Keys = "keys",

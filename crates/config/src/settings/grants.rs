@@ -25,11 +25,11 @@ pub struct GrantConfig {
     pub sessions: SessionFilter,
     /// Its policy; without one every call is denied.
     pub policy: Option<String>,
-    /// From then on the token is worth nothing.
+    /// When the token expires.
     pub expires: Option<Timestamp>,
 }
 
-/// Which sessions a grant may reach: all that match every list; `None` matches everything.
+/// Which sessions a grant may reach: those that match every list; `None` matches all.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SessionFilter {
     /// Globs for the infobase name.
@@ -81,7 +81,7 @@ section! {
     }
 }
 
-/// A grant or person with the places of name and token, for what must be unique.
+/// A grant or person with the positions of name and token, to check uniqueness.
 pub(crate) struct Holder<T> {
     pub(crate) value: T,
     pub(crate) name: Span,
@@ -144,26 +144,26 @@ impl RawSessionFilter {
     }
 }
 
-/// Labels of grants and names of people: short, printable, and not toolgate's own.
+/// Labels of grants and names of people: short, printable, and not reserved.
 pub(crate) fn check_label(label: &At<Text>, taken: &str, reader: &mut Reader<'_>) {
     let Text(text) = &label.value;
     if text == taken {
-        let message = format!("`{text}` is taken by toolgate itself");
+        let message = format!("`{text}` is reserved");
         reader.error_hint(code::INVALID_NAME, label.span, message, "choose another name");
     } else if text.chars().count() > 64 || text.contains(char::is_control) || text.trim() != text {
-        let hint = "at most 64 characters, no control characters, no space around it";
-        reader.error_hint(code::INVALID_NAME, label.span, "not a good name", hint);
+        let hint = "at most 64 characters, no control characters, no leading or trailing space";
+        reader.error_hint(code::INVALID_NAME, label.span, "not a valid name", hint);
     }
 }
 
-/// Names may also live in the store, so one that the file does not have is only a warning.
+/// A name may also be defined in the store, so an unknown one is only a warning.
 fn check_known(what: &str, name: &At<Text>, known: &[&str], reader: &mut Reader<'_>) {
     let Text(text) = &name.value;
     if known.contains(&text.as_str()) {
         return;
     }
     let hint = suggest::nearest(text, known.iter().copied()).map_or_else(
-        || "it counts only if it was made in the console, CLI or API".to_owned(),
+        || "it must be created with the CLI or API to take effect".to_owned(),
         |near| format!("did you mean `{near}`?"),
     );
     reader.warn(code::UNKNOWN_NAME, name.span, format!("no {what} `{text}` in this file"), hint);

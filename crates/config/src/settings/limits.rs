@@ -1,4 +1,4 @@
-//! `limits`, `agent_sessions`: how much is accepted.
+//! `limits`, `agent_sessions`: limits on input.
 
 use std::time::Duration;
 
@@ -27,14 +27,14 @@ pub struct Limits {
     pub requests: u64,
 }
 
-/// MCP sessions of agents.
+/// Limits of agent sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentSessions {
     /// Maximum number of agent sessions.
     pub max: u64,
-    /// How many at once of one grant.
+    /// Maximum number of agent sessions of one grant.
     pub per_grant: u64,
-    /// How long one may be quiet.
+    /// Idle time after which an agent session is closed.
     pub idle: Duration,
 }
 
@@ -112,8 +112,8 @@ impl RawAgentSessions {
         let written = self.per_grant.as_ref().map(|at| at.span);
         let per_grant = within(self.per_grant, many, Whole((max / 4).max(1)), reader).0;
         if let Some(span) = written.filter(|_| per_grant > max) {
-            let message = format!("`{per_grant}` is more than all grants together may have, {max}");
-            let hint = "at most `agent_sessions.max`";
+            let message = format!("`{per_grant}` is more than `agent_sessions.max`, {max}");
+            let hint = "write at most `agent_sessions.max`";
             reader.error_hint(code::OUT_OF_RANGE, span, message, hint);
         }
         AgentSessions { max, per_grant, idle: within(self.idle, idle, Period::secs(900), reader).0 }

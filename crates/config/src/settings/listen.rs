@@ -1,4 +1,4 @@
-//! `listen`, `tls`: the doors of the gate.
+//! `listen`, `tls`: the listeners.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -77,7 +77,7 @@ impl RawListen {
     }
 }
 
-/// The address of one listener, after checking that no listener before it has the same.
+/// The address of one listener, which must differ from those before it.
 fn lower_one(
     name: &'static str,
     written: Option<At<Listener>>,
@@ -88,7 +88,7 @@ fn lower_one(
     let span = written.as_ref().map(|listener| listener.span);
     let address = written.map_or(usual, |listener| listener.value.0)?;
     if let (Some((_, other)), Some(span)) = (taken.iter().find(|(a, _)| *a == address), span) {
-        let message = format!("`{address}` is already the address of `{other}`");
+        let message = format!("`{address}` is already used by `{other}`");
         reader.error_hint(code::NOT_UNIQUE, span, message, "give each listener its own port");
     }
     if address.port() != 0 {

@@ -15,16 +15,16 @@ pub struct PersonConfig {
     pub name: String,
     /// The hash of the token.
     pub token: TokenHash,
-    /// What the person may do, at least one.
+    /// Roles, at least one.
     pub roles: Vec<Role>,
     /// Groups, for approvals.
     pub groups: Vec<String>,
-    /// From then on the token is worth nothing.
+    /// When the token expires.
     pub expires: Option<Timestamp>,
 }
 
 words! {
-    /// What a person may do.
+    /// The role of a person.
     pub enum Role {
         /// Looks.
         Viewer = "viewer",

@@ -1,4 +1,4 @@
-//! `policies`: where each policy's document is. The document itself is not looked at here.
+//! `policies`: where each policy document is. The document itself is not parsed here.
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -23,10 +23,10 @@ pub struct PolicyConfig {
 /// Where a policy's document is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PolicySource {
-    /// In a file of its own; the path is already relative to the configuration file's folder.
+    /// In a file of its own; the path is already resolved.
     File(PathBuf),
-    /// In the configuration file. The text is a YAML document padded with line breaks and spaces, so
-    /// that its lines and columns are those of the configuration file.
+    /// In the configuration file. The text is a YAML document padded with line breaks and spaces,
+    /// so that its lines and columns are those of the configuration file.
     Inline(String),
 }
 
@@ -69,7 +69,7 @@ impl Read for RawPolicy {
     }
 }
 
-/// The source of a node at the same line and column as in the whole file.
+/// The source of a node, at the same line and column as in the whole file.
 fn padded(span: Span, text: &str) -> Option<String> {
     let (lines, columns) = (span.line.saturating_sub(1), span.column.saturating_sub(1));
     let written = text.get(span.start..span.end)?;

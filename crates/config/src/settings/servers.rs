@@ -1,4 +1,4 @@
-//! `servers`: MCP servers behind the gate. An entry of a client's `mcpServers` is valid as it is.
+//! `servers`: upstream MCP servers. An entry of a client's `mcpServers` is valid unchanged.
 
 mod foreign;
 mod http;
@@ -20,7 +20,7 @@ use crate::value::{Period, Scalar, Switch, Text, within, words};
 pub struct ServerConfig {
     /// Unique name.
     pub name: String,
-    /// How it is reached.
+    /// Its transport.
     pub transport: Transport,
     /// Deadline of calls.
     pub timeout: Duration,
@@ -28,11 +28,11 @@ pub struct ServerConfig {
     pub start_timeout: Duration,
     /// How its tools are named on `/mcp`.
     pub names: Names,
-    /// The operator's word about single tools.
+    /// The operator's settings for single tools.
     pub tools: Vec<ToolConfig>,
 }
 
-/// How a server is reached.
+/// The transport of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Transport {
     /// A child process.
@@ -130,7 +130,7 @@ impl KeyRule for ServerName {
     fn check(key: &Key, reader: &mut Reader<'_>) {
         let name = key.text.as_str();
         if TAKEN.contains(&name) {
-            let message = format!("`{name}` is taken by toolgate itself");
+            let message = format!("`{name}` is reserved");
             let hint = format!("choose another name: `{name}-server`");
             reader.error_hint(code::INVALID_NAME, key.span, message, hint);
         } else if !is_server_name(name) {
@@ -139,7 +139,7 @@ impl KeyRule for ServerName {
             let hint = if is_server_name(&fixed) {
                 format!("did you mean `{fixed}`?")
             } else {
-                "up to 32 lower-case letters, digits and `-`, the first no `-`".to_owned()
+                "up to 32 lower-case letters, digits and `-`, not starting with `-`".to_owned()
             };
             reader.error_hint(code::INVALID_NAME, key.span, message, hint);
         }
@@ -192,8 +192,9 @@ impl RawServer {
         let word = self.transport.take();
         match (self.command.take(), self.url.take()) {
             (Some(_), Some(url)) => {
-                let message = "`command` and `url` do not go together";
-                let hint = "a program to start has `command`, a server on the network has `url`";
+                let message = "`command` and `url` exclude each other";
+                let hint =
+                    "use `command` for a program to start, `url` for a server on the network";
                 reader.error_hint(code::CONFLICT, url.span, message, hint);
                 None
             }
@@ -222,7 +223,7 @@ impl RawServer {
         }
     }
 
-    /// A protection that does not exist yet is not promised.
+    /// Rejects a protection that does not exist yet.
     fn refuse_unsupported(&self, reader: &mut Reader<'_>) {
         if let Some(pin) = self.pin.as_ref().filter(|pin| pin.value != Pin::Off) {
             let message = format!(
@@ -253,14 +254,15 @@ impl RawServer {
     }
 }
 
-/// The part of a bad header or variable name that can be quoted: `API_KEY=value` is a common slip.
+/// The part of a bad header or variable name that can be quoted: `API_KEY=value` is a common
+/// mistake.
 fn quotable(name: &str) -> &str {
     name.split(['=', ':', ' ']).next().unwrap_or_default()
 }
 
 fn refuse(span: Option<Span>, key: &str, needs: &str, reader: &mut Reader<'_>) {
     if let Some(span) = span {
-        let message = format!("`{key}` goes only with `{needs}`");
+        let message = format!("`{key}` requires `{needs}`");
         reader.error_hint(code::CONFLICT, span, message, format!("remove `{key}`"));
     }
 }
@@ -272,12 +274,12 @@ fn check_type(
     reader: &mut Reader<'_>,
 ) {
     if let Some(At { value, span }) = word.filter(|word| !fits(word.value)) {
-        let message = format!("type `{}` does not fit `{key}`", value.as_str());
+        let message = format!("type `{}` contradicts `{key}`", value.as_str());
         reader.error_hint(
             code::CONFLICT,
             span,
             message,
-            format!("leave `type` out: `{key}` says it"),
+            format!("remove `type`: `{key}` implies it"),
         );
     }
 }

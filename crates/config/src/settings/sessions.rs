@@ -15,18 +15,18 @@ use crate::problem::code;
 use crate::reader::{At, Named, Reader};
 use crate::value::{Glob, Period, Size, Text, TokenHash, Whole, one_token, within, words};
 
-/// Sessions: the reverse WebSocket.
+/// Sessions: programs that connect over WebSocket.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionsConfig {
     /// The path of the WebSocket; begins with `/` and does not end with it.
     pub path: String,
-    /// Who may connect; empty means everybody who reaches the listener.
+    /// Accepted tokens; if empty, every program that reaches the listener may connect.
     pub tokens: Vec<SessionToken>,
     /// How often a WebSocket ping is sent; `None` is never.
     pub ws_ping_interval: Option<Duration>,
-    /// A socket without any inbound frame for so long is dead.
+    /// A socket without inbound frames for this time is closed.
     pub ws_ping_timeout: Duration,
-    /// What `session.register` answers as `heartbeat_interval_ms`; informational.
+    /// The `heartbeat_interval_ms` in the answer to `session.register`; informational.
     pub heartbeat_interval: Duration,
     /// A socket that does not register within this time is closed.
     pub register_within: Duration,
@@ -40,22 +40,23 @@ pub struct SessionsConfig {
     pub rebind: bool,
     /// Whether tool names are published in transliteration.
     pub ascii_names: bool,
-    /// How different schemas of one tool name are shown.
+    /// How different schemas of one tool name are presented.
     pub conflict: SchemaConflict,
-    /// Whether the showcase is kept at all.
+    /// Whether the showcase is kept.
     pub cache: bool,
     /// Time that the showcase keeps tools after their last register.
     pub cache_life_period: Duration,
-    /// What `session.register` answers as `idle_timeout_secs` if that is not what is in force.
+    /// The `idle_timeout_secs` in the answer to `session.register`, if it differs from the
+    /// effective one.
     pub reported_idle_secs: Option<u64>,
-    /// A `tools_cache.json` that is taken over and kept up to date; only from a drop-in
+    /// A `tools_cache.json` that is imported and kept up to date; only from a drop-in
     /// configuration.
     pub cache_file: Option<PathBuf>,
-    /// Settings of kinds that have none of their own.
+    /// Settings of kinds without their own.
     pub common: KindSettings,
     /// Settings of single kinds, complete. Kind `server` is always among them.
     pub kinds: Vec<(String, KindSettings)>,
-    /// Deadlines of single sessions, by glob for the session id; the first that matches counts.
+    /// Deadlines of single sessions, by glob for the session id; the first match applies.
     pub session_timeouts: Vec<(Glob, Duration)>,
 }
 
@@ -66,7 +67,7 @@ impl SessionsConfig {
     }
 }
 
-/// A token with which programs may connect, and what it is bound to; `None` is not bound.
+/// A token that lets programs connect, and its bounds; `None` is unbounded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SessionToken {
     /// The hash of the token.
@@ -80,7 +81,7 @@ pub struct SessionToken {
 }
 
 words! {
-    /// How different schemas of one tool name are shown.
+    /// How different schemas of one tool name are presented.
     pub enum SchemaConflict {
         /// One object schema, the union of all.
         Merged = "merged",
@@ -90,7 +91,7 @@ words! {
 }
 
 impl RawSessions {
-    /// The section, and where each token stands.
+    /// The section, with the position of each token.
     pub(crate) fn lower(
         mut self,
         reader: &mut Reader<'_>,
@@ -133,7 +134,7 @@ impl RawSessions {
         (config, tokens.into_iter().map(|(token, span)| (token.token, span)).collect())
     }
 
-    /// The default follows the grace; a shorter one would close sockets that may still re-bind.
+    /// The default is the grace period; a shorter one would close sockets that may still re-bind.
     fn lower_register_within(&mut self, grace: u64, reader: &mut Reader<'_>) -> u64 {
         let written = self.register_within_secs.take();
         let span = written.as_ref().map(|at| at.span);

@@ -1,4 +1,4 @@
-//! What the operator says about single tools, of servers and of sessions.
+//! The operator's settings for single tools, of servers and of sessions.
 
 use std::time::Duration;
 
@@ -15,28 +15,28 @@ pub(crate) const TIMEOUTS: (Period, Period) = (Period::millis(1), Period::days(7
 pub struct ToolConfig {
     /// The tool's own name.
     pub name: String,
-    /// Its deadline, if not its server's or kind's.
+    /// Its deadline, if it differs from that of its server or kind.
     pub timeout: Option<Duration>,
-    /// Its risk class, if not the catalogue's.
+    /// Its risk class, if it differs from the derived one.
     pub class: Option<RiskClass>,
-    /// How many calls at once; only for tools of sessions.
+    /// How many calls may run at once; only for tools of sessions.
     pub concurrency: Option<u64>,
 }
 
 words! {
     /// The risk class of a tool.
     pub enum RiskClass {
-        /// Reads.
+        /// Reads data.
         Read = "read",
-        /// Changes something.
+        /// Changes data.
         Write = "write",
         /// Runs code or programs.
         Execute = "execute",
-        /// Destroys something.
+        /// Destroys data.
         Destructive = "destructive",
         /// Moves money.
         Financial = "financial",
-        /// None of these.
+        /// Anything else.
         Other = "other",
     }
 }
@@ -72,7 +72,7 @@ impl From<RawTool> for RawSessionTool {
     }
 }
 
-/// Tool names: what a server may call a tool.
+/// Tool names.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ToolName;
 

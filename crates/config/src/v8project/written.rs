@@ -1,15 +1,15 @@
-//! What was understood of a `v8project.yaml`, written as a `toolgate.yaml`.
+//! Writes a translated `v8project.yaml` as a `toolgate.yaml`.
 
 use crate::tree::{Entry, Kind, Node, Scalar};
 
-/// A mapping as a YAML document, with a line above it.
+/// A mapping as a YAML document, with a comment line above it.
 pub(crate) fn document(remark: &str, root: &Node) -> String {
     let mut text = format!("# {remark}\n");
     block(root, 0, &mut text);
     text
 }
 
-/// Mappings in blocks; everything else on the line of its key.
+/// Mappings as blocks; everything else on the line of its key.
 fn block(node: &Node, depth: usize, text: &mut String) {
     let Kind::Map { entries, .. } = &node.kind else { return };
     for Entry { key, value } in entries.iter().filter(|entry| !is_empty(&entry.value)) {
@@ -49,13 +49,13 @@ fn flow(node: &Node) -> String {
     }
 }
 
-/// As it is if nobody can misread it, else in quotes.
+/// Unquoted if it is unambiguous, else quoted.
 fn scalar(text: &str, plain: bool) -> String {
     let is_safe = |c: char| c.is_alphanumeric() || "._/:-".contains(c);
     let begins = |c: char| c.is_alphanumeric() || "./".contains(c);
     if plain && text.starts_with(begins) && !text.ends_with(':') && text.chars().all(is_safe) {
         return text.to_owned();
     }
-    // A text in JSON is one in YAML.
+    // A JSON string is a YAML string.
     serde_json::Value::from(text).to_string()
 }

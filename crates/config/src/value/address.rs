@@ -28,7 +28,7 @@ macro_rules! text_schema {
     };
 }
 
-/// Where to listen: `HOST:PORT`, or `off` = `None`.
+/// The address of a listener: `HOST:PORT`, or `off` = `None`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Listener(pub(crate) Option<SocketAddr>);
 
@@ -51,15 +51,15 @@ impl Read for Listener {
             None if digits(&text).is_some() => format!("write `127.0.0.1:{text}`"),
             None => format!("write `HOST:PORT` or `off`: `{text}:4001`"),
             Some(("" | "*", port)) => {
-                format!("write `127.0.0.1:{port}` for this machine alone, `0.0.0.0:{port}` for all")
+                format!("write `127.0.0.1:{port}` for this machine only, `0.0.0.0:{port}` for all interfaces")
             }
             Some((_, port)) if digits(port).is_none_or(|port| port > 65535) => {
                 "a port is a number up to 65535; 0 picks a free one".to_owned()
             }
             Some((host, port)) if host.parse::<Ipv6Addr>().is_ok() => {
-                format!("an IPv6 address stands in brackets: `[{host}]:{port}`")
+                format!("write an IPv6 address in brackets: `[{host}]:{port}`")
             }
-            Some(_) => "only IP addresses and `localhost` can be listened on; names by which clients reach it go to `hosts:`".to_owned(),
+            Some(_) => "a listener takes an IP address or `localhost`; list the host names that clients use under `hosts:`".to_owned(),
         };
         let message = format!("`{text}` is not an address to listen on");
         reader.error_hint(code::INVALID_VALUE, node.span, message, hint);
@@ -80,7 +80,7 @@ impl Read for HostName {
             return Some(Self(text.to_ascii_lowercase()));
         }
         let message = format!("`{text}` is not a host name");
-        let hint = "a name alone, without scheme, port, path or `*`: `gate.example.com`";
+        let hint = "write only the name, without scheme, port, path or `*`: `gate.example.com`";
         reader.error_hint(code::INVALID_VALUE, node.span, message, hint);
         None
     }
@@ -95,7 +95,7 @@ fn is_host_name(text: &str) -> bool {
         })
 }
 
-/// An origin that browsers may come from: scheme, host and port, lower-case.
+/// An accepted browser origin: scheme, host and port, lower case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpOrigin(String);
 
@@ -136,7 +136,7 @@ pub struct Cidr {
 }
 
 impl Cidr {
-    /// Whether `address` lies in the network. An IPv4 address in IPv6 clothes counts as IPv4.
+    /// Whether `address` is in the network. An IPv4-mapped IPv6 address is treated as IPv4.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address.to_canonical()) {
             (IpAddr::V4(own), IpAddr::V4(other)) => {

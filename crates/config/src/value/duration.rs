@@ -13,11 +13,11 @@ use crate::problem::code;
 use crate::reader::{Read, Reader};
 use crate::tree::{Kind, Node};
 
-/// A duration that stands in the file.
+/// A duration in the file.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub(crate) struct Period(pub(crate) Duration);
 
-/// Largest first: the order in which they may follow one another.
+/// Largest first: the order in which they may appear.
 const UNITS: [(&str, u64); 5] =
     [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
 

@@ -8,13 +8,13 @@ use crate::problem::code;
 use crate::reader::{At, Read, Reader};
 use crate::tree::{Kind, Node};
 
-/// A value that settings may bound.
+/// A value with bounds.
 pub(crate) trait Bounded: Copy + PartialOrd {
-    /// As it would stand in the file.
+    /// Its spelling in the file.
     fn written(self) -> String;
 }
 
-/// The value if it lies within the bounds; else, after a report, the default.
+/// The value if it is within the bounds; else, after a report, the default.
 pub(crate) fn within<T: Bounded>(
     value: Option<At<T>>,
     (least, most): (T, T),

@@ -1,7 +1,7 @@
-//! References to values that live outside the file: `env:NAME`, `file:PATH`, `${NAME}`.
+//! References to values outside the file: `env:NAME`, `file:PATH`, `${NAME}`.
 //!
 //! `env:` and `file:` are references only as the whole value. `${NAME}`, `${env:NAME}` and
-//! `${NAME:-default}` may stand anywhere in a text, as MCP clients have it; `$${` is a literal `${`.
+//! `${NAME:-default}` may appear anywhere in a text, as in MCP clients; `$${` is a literal `${`.
 //!
 //! Invariant: reports name the variable or the file, never a value.
 //! Start at [`expand`].
@@ -16,8 +16,7 @@ use crate::reader::Reader;
 /// The largest file that a reference may name.
 const MAX_FILE: usize = 64 * 1024;
 
-/// A text after its references were resolved. Prints as it was written, so that nothing that came
-/// from a reference shows.
+/// A text with its references resolved. Displayed as written, so that no resolved value is shown.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Expanded {
     written: String,
@@ -26,12 +25,12 @@ pub struct Expanded {
 }
 
 impl Expanded {
-    /// The resolved value. It may hold secrets: keep it out of logs, errors and metrics.
+    /// The resolved value. It may contain secrets: keep it out of logs, errors and metrics.
     pub fn expose(&self) -> &str {
         &self.value
     }
 
-    /// As it stands in the file.
+    /// As written in the file.
     pub fn written(&self) -> &str {
         &self.written
     }
@@ -54,7 +53,7 @@ impl fmt::Display for Expanded {
     }
 }
 
-/// Where a text stands, which decides whether `file:` means a file to read.
+/// The position of a text, which decides whether `file:` is a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scope {
     /// A header, variable or URL.
@@ -63,7 +62,7 @@ pub(crate) enum Scope {
     Program,
 }
 
-/// Resolves the references in `text`; `None` after reporting those that cannot be.
+/// Resolves the references in `text`; `None` after reporting those that cannot be resolved.
 pub(crate) fn expand(
     text: &str,
     span: Span,
@@ -81,7 +80,7 @@ pub(crate) fn expand(
     Some(Expanded { written: text.to_owned(), value, referenced })
 }
 
-/// A value that is one reference and nothing else.
+/// A value that is exactly one reference.
 pub(crate) enum Reference<'a> {
     Env(&'a str),
     File(&'a str),
@@ -97,7 +96,7 @@ pub(crate) fn whole_reference(text: &str, scope: Scope) -> Option<Reference<'_>>
     readable.then_some(Reference::File(path))
 }
 
-/// The value behind a reference; `None` after reporting what is missing.
+/// The value of a reference; `None` after reporting what is missing.
 pub(crate) fn resolve(
     reference: &Reference<'_>,
     span: Span,
@@ -129,13 +128,13 @@ fn read_file(path: &str, span: Span, reader: &mut Reader<'_>) -> Option<String> 
     unreadable(path, "it is not UTF-8", span, reader)
 }
 
-/// What a file holds; `None` after reporting why that cannot be said.
+/// The content of a file; `None` after reporting why it is not available.
 pub(crate) fn read_bytes(path: &str, span: Span, reader: &mut Reader<'_>) -> Option<Vec<u8>> {
     let fault = match reader.surroundings.read(&reader.path(path)) {
         Ok(bytes) if bytes.len() > MAX_FILE => "it is larger than 64 KiB".to_owned(),
         Ok(bytes) => return Some(bytes),
         Err(error) if error.kind() == ErrorKind::NotFound => "no such file".to_owned(),
-        // Whoever reads may have more to say than the system.
+        // The reader's own explanation is better than the system's.
         Err(error) => match error.get_ref() {
             Some(why) => why.to_string(),
             None => error.kind().to_string(),
@@ -147,15 +146,13 @@ pub(crate) fn read_bytes(path: &str, span: Span, reader: &mut Reader<'_>) -> Opt
 fn unreadable<T>(path: &str, fault: &str, span: Span, reader: &mut Reader<'_>) -> Option<T> {
     let full = reader.path(path);
     let message = format!("cannot read the file `{path}`: {fault}");
-    let hint = format!(
-        "looked for `{}`; a relative path begins at the folder of this file",
-        full.display()
-    );
+    let hint =
+        format!("looked for `{}`; relative paths start at the folder of this file", full.display());
     reader.error_hint(code::UNRESOLVED, span, message, hint);
     None
 }
 
-/// Replaces every `${…}`, and says whether there was one; reports all that cannot be replaced.
+/// Replaces every `${…}`, and returns whether there was one; reports all that cannot be replaced.
 fn expand_inside(text: &str, span: Span, reader: &mut Reader<'_>) -> Option<(String, bool)> {
     let (mut value, mut rest) = (String::new(), text);
     let (mut complete, mut referenced) = (true, false);
@@ -187,7 +184,7 @@ fn variable(inside: &str, span: Span, reader: &mut Reader<'_>) -> Option<String>
     };
     let name = name.strip_prefix("env:").unwrap_or(name);
     if !is_variable(name) {
-        // The default may be a secret, so only what stands before it is shown.
+        // The default may be a secret, so only what precedes it is shown.
         malformed(&format!("`${{{name}}}` is not a reference"), span, reader);
         return None;
     }
@@ -203,7 +200,7 @@ fn variable(inside: &str, span: Span, reader: &mut Reader<'_>) -> Option<String>
 }
 
 fn malformed(message: &str, span: Span, reader: &mut Reader<'_>) {
-    let hint = "write `${NAME}` or `${NAME:-default}`; `$${` stands for a literal `${`";
+    let hint = "write `${NAME}` or `${NAME:-default}`; `$${` is a literal `${`";
     reader.error_hint(code::UNRESOLVED, span, message, hint);
 }
 

@@ -12,7 +12,7 @@ impl Secret {
         Self(value.into())
     }
 
-    /// The value itself. Whoever calls this keeps it out of logs, errors and metrics.
+    /// The value itself. Keep it out of logs, errors and metrics.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -1,4 +1,4 @@
-//! Where a syslog daemon listens.
+//! The address of a syslog daemon.
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -20,9 +20,9 @@ pub enum Syslog {
     Udp(SocketAddr),
 }
 
-/// Where the daemon of this machine listens.
+/// The socket of the daemon of this machine.
 const LOCAL: &str = "/dev/log";
-/// The port that a daemon has if none is named.
+/// The default port.
 const PORT: u16 = 514;
 
 impl Read for Syslog {

@@ -1,4 +1,4 @@
-//! Text, and text with a form: globs and dates.
+//! Text, and text with a syntax: globs and dates.
 
 use std::borrow::Cow;
 
@@ -50,7 +50,7 @@ impl JsonSchema for Text {
     }
 }
 
-/// Any scalar, taken as it is spelled: `8080`, `true` and `"true"` are all fine.
+/// Any scalar, as written: `8080`, `true` and `"true"` are all accepted.
 #[derive(Debug, Clone)]
 pub(crate) struct Scalar(pub(crate) String);
 
@@ -82,8 +82,8 @@ impl JsonSchema for Scalar {
     }
 }
 
-/// A glob as policies have them: `*` any run, `?` one character, `[abc]`, `[a-z]`, `[!a]`, `\`
-/// escapes; case-sensitive. Checked for form here, matched by whoever uses it.
+/// A glob as in policies: `*` any run, `?` one character, `[abc]`, `[a-z]`, `[!a]`, `\` escapes;
+/// case-sensitive. Only its syntax is checked here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Glob(String);
 
@@ -141,7 +141,7 @@ impl JsonSchema for Glob {
     }
 }
 
-/// A day, `2027-01-31`; it means 00:00 UTC of that day.
+/// A date, `2027-01-31`; it means 00:00 UTC of that day.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Date(pub(crate) jiff::Timestamp);
 

@@ -27,7 +27,7 @@ impl TokenHash {
         Self(Sha256::digest(token).into())
     }
 
-    /// The hash as `token_sha256` has it.
+    /// The hash in the form of `token_sha256`.
     pub(crate) fn to_hex(self) -> String {
         HEXLOWER.encode(&self.0)
     }
@@ -48,7 +48,7 @@ impl fmt::Debug for TokenHash {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TokenReference {
     pub(crate) hash: TokenHash,
-    /// Whether the token can stand in the path of a URL as it is.
+    /// Whether the token can be part of a URL path unchanged.
     pub(crate) fits_path: bool,
 }
 
@@ -133,7 +133,7 @@ impl JsonSchema for Sha256Hex {
     }
 }
 
-/// The one token of a grant or a person; `None` after a report.
+/// The token of a grant or a person; `None` after a report.
 pub(crate) fn one_token(
     token: Option<&At<TokenReference>>,
     hash: Option<&At<Sha256Hex>>,

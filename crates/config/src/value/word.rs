@@ -1,4 +1,4 @@
-//! Settings that take one of a few words.
+//! Settings with a fixed set of values.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use crate::reader::{Read, Reader};
 use crate::suggest;
 use crate::tree::{Kind, Node};
 
-/// Defines an enum whose variants are words of the file: reader, schema, documentation.
+/// Defines an enum whose variants are keywords of the file: reader, schema, documentation.
 macro_rules! words {
     ($(#[$meta:meta])* $vis:vis enum $name:ident {
         $($(#[$variant_meta:meta])* $variant:ident = $word:literal $(| $other:literal)*,)*
@@ -23,7 +23,7 @@ macro_rules! words {
         impl $name {
             const WORDS: &'static [&'static str] = &[$($word, $($other,)*)*];
 
-            /// The word for it in the file.
+            /// Its keyword in the file.
             $vis const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word,)* }
             }
@@ -54,7 +54,7 @@ macro_rules! words {
 
 pub(crate) use words;
 
-/// The scalar if it is one of `words`; else, after a report, nothing.
+/// The scalar if it is one of `words`; else `None`, after a report.
 pub(crate) fn one_of<'a>(
     node: &'a Node,
     words: &[&str],
@@ -70,12 +70,12 @@ pub(crate) fn one_of<'a>(
     }
     let hint = suggest::nearest(&scalar.text, words.iter().copied())
         .map_or_else(|| format!("one of {listed}"), |near| format!("did you mean `{near}`?"));
-    let message = format!("unknown word `{}`", scalar.text);
+    let message = format!("unknown value `{}`", scalar.text);
     reader.error_hint(code::INVALID_VALUE, node.span, message, hint);
     None
 }
 
-/// `true` or `false`; `on` and `off` are the same (in YAML 1.2 they are words).
+/// `true` or `false`; `on` and `off` mean the same (in YAML 1.2 they are strings).
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Switch(pub(crate) bool);
 

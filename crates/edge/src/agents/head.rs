@@ -1,30 +1,34 @@
-//! What the head of an agent's request says, and whether it is acceptable.
+//! Checks the head of an agent's request.
 
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use toolgate_mcp::{Version, code, modern};
 
 use super::reply::problem;
-use crate::body::Reply;
+use crate::body::ResponseBody;
 
 /// The header that carries the agent session's id.
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 pub(super) const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+/// Headers of MCP begin with this; each has one value.
+const MCP: &str = "mcp-";
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// What matters of a request's head.
+/// The relevant headers of a request.
 #[derive(Debug)]
 pub(super) struct Head<'a> {
     pub(super) session: Option<&'a str>,
-    /// The protocol version that it names.
+    /// The protocol version header.
     pub(super) version: Option<&'a HeaderValue>,
     pub(super) last_event_id: Option<&'a HeaderValue>,
+    /// A header of MCP that was sent more than once.
+    repeated: Option<&'a HeaderName>,
 }
 
-type Refused = Box<Response<Reply>>;
+type Refused = Box<Response<ResponseBody>>;
 
 impl<'a> Head<'a> {
-    /// The head of a POST: JSON comes in, JSON or events may go out.
+    /// The head of a POST: JSON in, JSON or events out.
     pub(super) fn of_post(headers: &'a HeaderMap) -> Result<Self, Refused> {
         if !is_json(headers) {
             let why = "the Content-Type must be application/json";
@@ -39,7 +43,7 @@ impl<'a> Head<'a> {
         Ok(Self::of(headers))
     }
 
-    /// The head of a GET: events may go out.
+    /// The head of a GET: events out.
     pub(super) fn of_get(headers: &'a HeaderMap) -> Result<Self, Refused> {
         if !accepts(headers, "text", "event-stream") {
             let why = "the Accept header must list text/event-stream";
@@ -55,8 +59,13 @@ impl<'a> Head<'a> {
         Ok(head)
     }
 
-    /// Whether it is of a protocol with a handshake, if it says of which it is.
+    /// Checks that the version, if named, is one with a handshake.
     pub(super) fn has_handshake(&self) -> Result<(), Refused> {
+        if let Some(name) = self.repeated {
+            let why =
+                format!("the header {name} must be sent once; nothing of this request was used");
+            return refuse(StatusCode::BAD_REQUEST, &why);
+        }
         let said = self.version.map(|version| version.to_str().ok().and_then(Version::parse));
         if said == Some(None) {
             let known = Version::ALL.map(Version::as_str).join(", ");
@@ -73,11 +82,13 @@ impl<'a> Head<'a> {
     fn of(headers: &'a HeaderMap) -> Self {
         let session = headers.get(SESSION).and_then(|value| value.to_str().ok());
         let version = headers.get(PROTOCOL_VERSION);
-        Self { session, version, last_event_id: headers.get(LAST_EVENT_ID) }
+        let mut named = headers.keys().filter(|name| name.as_str().starts_with(MCP));
+        let repeated = named.find(|name| headers.get_all(*name).iter().nth(1).is_some());
+        Self { session, version, last_event_id: headers.get(LAST_EVENT_ID), repeated }
     }
 }
 
-/// The token of an Authorization header, if there is one; an error if it is none that we know.
+/// The token of an Authorization header, if there is one; an error if it is not a bearer token.
 pub(super) fn bearer(headers: &HeaderMap) -> Result<Option<&str>, ()> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else { return Ok(None) };
@@ -99,7 +110,7 @@ fn is_json(headers: &HeaderMap) -> bool {
     essence.eq_ignore_ascii_case("application/json")
 }
 
-/// Every client in use sends one of these, so most requests need no closer look.
+/// All common clients send one of these, so most requests need no closer look.
 fn accepts_the_usual(headers: &HeaderMap) -> bool {
     const USUAL: [&str; 3] =
         ["application/json, text/event-stream", "text/event-stream, application/json", "*/*"];
@@ -110,7 +121,7 @@ fn accepts_the_usual(headers: &HeaderMap) -> bool {
     }
 }
 
-/// Whether the agent takes that media type. An absent Accept takes everything.
+/// Whether the agent accepts that media type. Without an Accept header it accepts everything.
 fn accepts(headers: &HeaderMap, kind: &str, sub: &str) -> bool {
     if !headers.contains_key(ACCEPT) {
         return true;
@@ -188,6 +199,17 @@ mod tests {
             (&[JSON, BOTH, ("mcp-protocol-version", "2025-11-25")], 200),
             (&[JSON, BOTH, ("mcp-protocol-version", "2024-11-05")], 200),
             (&[JSON, BOTH, ("mcp-protocol-version", "1999-01-01")], 400),
+            (
+                &[
+                    JSON,
+                    BOTH,
+                    ("mcp-protocol-version", "2025-11-25"),
+                    ("mcp-protocol-version", "2025-11-25"),
+                ],
+                400,
+            ),
+            (&[JSON, BOTH, ("mcp-name", "a"), ("mcp-name", "b")], 400),
+            (&[JSON, BOTH, ("mcp-param-x", "a"), ("mcp-param-x", "b")], 400),
         ];
         for (pairs, status) in cases {
             let headers = headers(pairs);

@@ -7,28 +7,28 @@ use futures_util::stream;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use tokio::time::timeout;
+use toolgate_gateway::event_buffer::Next;
 use toolgate_gateway::modern::ModernStream;
-use toolgate_gateway::outlet::Next;
 use toolgate_gateway::{Attached, EventId};
 use toolgate_mcp::{Version, sse};
 
-use crate::body::Reply;
+use crate::body::ResponseBody;
 
-/// A silent stream says something this often, so that a dead connection is noticed at either end.
+/// How often an idle stream sends a comment, so that either end notices a dead connection.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 const NO_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// Sends what `attached` reads. Agents of `version` 2025-11-25 get an empty event first, so that
-/// they have an id to come back with before anything was said.
-pub(super) fn reply(attached: Attached, version: Option<Version>) -> Response<Reply> {
+/// Streams what `attached` reads. Agents of `version` 2025-11-25 receive an empty event first, so
+/// that they have an id to resume with.
+pub(super) fn reply(attached: Attached, version: Option<Version>) -> Response<ResponseBody> {
     let primed = version.is_some_and(|version| version >= Version::V2025_11_25);
     let events = stream::unfold(State { attached, prime: primed, over: false }, next);
-    respond(Reply::Events(Box::pin(events)))
+    respond(ResponseBody::Events(Box::pin(events)))
 }
 
-/// Sends what comes of a request of protocol 2026-07-28, whose streams nobody comes back to. When
-/// the client hangs up, this is dropped, and with it the request.
-pub(super) fn modern(messages: ModernStream) -> Response<Reply> {
+/// Streams the messages of a sessionless request. Such a stream cannot be resumed: if the client
+/// disconnects, the stream is dropped, and the request with it.
+pub(super) fn sessionless(messages: ModernStream) -> Response<ResponseBody> {
     let events = stream::unfold(messages, |mut messages| async move {
         let event = match timeout(KEEP_ALIVE, messages.next()).await {
             Err(_) => sse::comment("alive"),
@@ -36,10 +36,10 @@ pub(super) fn modern(messages: ModernStream) -> Response<Reply> {
         };
         Some((event, messages))
     });
-    respond(Reply::Events(Box::pin(events)))
+    respond(ResponseBody::Events(Box::pin(events)))
 }
 
-fn respond(events: Reply) -> Response<Reply> {
+fn respond(events: ResponseBody) -> Response<ResponseBody> {
     let mut response = Response::new(events);
     *response.status_mut() = StatusCode::OK;
     let headers = response.headers_mut();
@@ -76,7 +76,7 @@ async fn next(mut state: State) -> Option<(Bytes, State)> {
             sse::retry(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX))
         }
         Ok(Next::Gap) => {
-            tracing::warn!("an agent reads its stream too slowly and is disconnected");
+            tracing::warn!("agent disconnected: it reads its stream too slowly");
             return None;
         }
         Ok(Next::End) => return None,

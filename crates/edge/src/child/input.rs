@@ -1,9 +1,9 @@
 //! Writing a child's stdin.
 //!
 //! Invariant: bodies are written in order, each with exactly one line feed after it.
-//! Invariant: a message with a last look is looked at each time that its first byte is tried, so
-//! also when a child reads again that had not read for long. Whoever sent it is told when it
-//! begins to be written, or that it may not be; then nothing of it is written.
+//! Invariant: a message with a last look is checked whenever writing its first byte is tried, also
+//! after the child has not read for long. The sender is told when writing begins, or that it is not
+//! allowed; then nothing is written.
 
 use std::future::poll_fn;
 use std::io;
@@ -21,12 +21,12 @@ use toolgate_gateway::channel::LastLook;
 pub(super) struct Line {
     /// One JSON text without line breaks.
     pub(super) body: Bytes,
-    /// Asked before it is written, and told whether it is.
+    /// Checked before it is written; the sender is told the result.
     pub(super) look: Option<(LastLook, oneshot::Sender<bool>)>,
 }
 
-/// Writes what waits in the queue until the child stops reading. Once `ending` is cancelled no
-/// more is taken, what waits is still written, and then stdin is closed.
+/// Writes queued messages until the child stops reading. After `ending` is cancelled no more are
+/// accepted, the queued ones are written, and stdin is closed.
 pub(super) async fn write(
     mut waiting: mpsc::Receiver<Line>,
     mut stdin: ChildStdin,
@@ -55,7 +55,7 @@ impl Writing {
         Self { text, done: 0, look: line.look }
     }
 
-    /// Writes as much as the child takes. Ready when all is written, or nothing is to be.
+    /// Writes as much as the child accepts. Ready when everything is written, or nothing may be.
     fn poll(
         &mut self,
         mut stdin: Pin<&mut impl AsyncWrite>,
@@ -65,7 +65,7 @@ impl Writing {
             if let Some((look, tell)) = &self.look
                 && (tell.is_closed() || !look.allows())
             {
-                // If nobody waits for it any more, its agent was told that it has failed.
+                // If the sender is gone, its agent has already received a failure.
                 self.begun(false);
                 return Poll::Ready(Ok(()));
             }
@@ -83,7 +83,7 @@ impl Writing {
         if let Some((_, tell)) = self.look.take()
             && tell.send(is_written).is_err()
         {
-            tracing::trace!("whoever sent a message has gone just now");
+            tracing::trace!("sender of a message is gone");
         }
     }
 }

@@ -1,6 +1,6 @@
-//! Reading a child's stdout: one message a line.
+//! Reading a child's stdout: one message per line.
 //!
-//! Invariant: lines that cannot be messages are skipped and mentioned, never handed on.
+//! Invariant: lines that cannot be messages are skipped and logged, never passed on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,28 +8,28 @@ use std::time::Duration;
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::Instant;
-use toolgate_gateway::LogLimit;
 use toolgate_gateway::channel::Inbox;
 use toolgate_mcp::LineDecoder;
 
 use super::stderr::{Secrets, printable};
+use toolgate_gateway::LogLimit;
 
-/// As much as a pipe holds.
+/// The size of a pipe.
 const BUFFER: usize = 64 * 1024;
 /// How much of a stray line is logged.
 const SHOWN: usize = 200;
 const WARNINGS_A_MINUTE: u32 = 10;
 
-/// Why there is nothing more to read.
+/// Why reading has ended.
 #[derive(Debug)]
 pub(super) enum OutputEnd {
     Closed,
     TooLong { limit: usize },
 }
 
-/// Hands every message to `inbox` until the pipe closes or a line is too long.
+/// Passes every message to `inbox` until the pipe closes or a line is too long.
 pub(super) async fn read(
-    mut strays: Strays,
+    mut stray_lines: StrayLines,
     mut stdout: impl AsyncRead + Unpin,
     max_line: usize,
     inbox: Arc<dyn Inbox>,
@@ -39,7 +39,7 @@ pub(super) async fn read(
         if matches!(line.trim_ascii_start().first(), Some(b'{' | b'[')) {
             inbox.message(line);
         } else {
-            strays.mention(&line);
+            stray_lines.mention(&line);
         }
     };
     let mut buffer = vec![0; BUFFER];
@@ -60,14 +60,14 @@ pub(super) async fn read(
     OutputEnd::Closed
 }
 
-/// Lines on stdout that are no messages: a server's mistake that people should hear of.
-pub(super) struct Strays {
+/// Lines on stdout that are not messages: a mistake of the server, reported to people.
+pub(super) struct StrayLines {
     server: Arc<str>,
     secrets: Arc<Secrets>,
     warnings: LogLimit,
 }
 
-impl Strays {
+impl StrayLines {
     pub(super) fn new(server: Arc<str>, secrets: Arc<Secrets>) -> Self {
         let minute = Duration::from_mins(1);
         let warnings = LogLimit::new(WARNINGS_A_MINUTE, minute, Instant::now());
@@ -81,8 +81,7 @@ impl Strays {
         if self.warnings.allows(Instant::now()) {
             tracing::warn!(
                 server = %self.server,
-                "`{}` prints things that are no MCP messages on stdout; they belong on stderr",
-                self.server
+                "server prints lines on stdout that are not MCP messages; they belong on stderr"
             );
         }
     }

@@ -1,16 +1,16 @@
-//! Starting a process, and saying in people's words why it did not start.
+//! Starting a process, and explaining why it did not start.
 //!
-//! Invariant: the environment is empty but for what this module puts there.
+//! Invariant: the environment is empty except for what this module adds.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use process_wrap::tokio::{CommandWrap, ProcessGroup};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
 use super::ChildSpec;
-use super::keeper::Group;
+use super::supervisor::Group;
 
 /// A process that has just been started, with its three pipes.
 pub(super) struct Started {
@@ -20,8 +20,8 @@ pub(super) struct Started {
     pub(super) stderr: ChildStderr,
 }
 
-/// Whether a child gets this variable of the gateway's own environment. Tokens and keys live in
-/// environments, so everything that programs do not need to run at all stays behind.
+/// Whether a child receives this variable of the gateway's environment. Environments hold tokens
+/// and keys, so only what programs need to run at all is passed on.
 pub fn inheritable(name: &str) -> bool {
     const NAMES: [&str; 10] = [
         "PATH",
@@ -51,7 +51,7 @@ pub fn inheritable(name: &str) -> bool {
         || (cfg!(windows) && WINDOWS.iter().any(|known| known.eq_ignore_ascii_case(name)))
 }
 
-/// What a child will see: the inheritable part of the gateway's environment, then its own list.
+/// The environment of a child: the inheritable part of the gateway's, then its own.
 pub(super) fn environment(
     inherited: impl IntoIterator<Item = (String, String)>,
     listed: &[(String, String)],
@@ -63,8 +63,11 @@ pub(super) fn environment(
         .collect()
 }
 
-/// Starts the process as the leader of a group of its own.
-pub(super) fn start(spec: &ChildSpec, environment: &[(String, String)]) -> Result<Started, String> {
+/// Starts the process as the leader of its own group.
+pub(super) fn start(
+    spec: &ChildSpec,
+    environment: &[(String, String)],
+) -> Result<Started, StartError> {
     let mut command = CommandWrap::with_new(&spec.command, |command| {
         command
             .args(&spec.args)
@@ -83,44 +86,62 @@ pub(super) fn start(spec: &ChildSpec, environment: &[(String, String)]) -> Resul
     let group = Group::new(child);
     match pipes {
         (Some(stdin), Some(stdout), Some(stderr)) => Ok(Started { group, stdin, stdout, stderr }),
-        _ => Err(format!("cannot start `{}`: its pipes are missing", spec.server)),
+        _ => Err(StartError { server: spec.server.clone(), why: SpawnError::NoPipes }),
     }
 }
 
-/// The operating system says only "not found"; this says what, where, and what to do.
-fn explain(spec: &ChildSpec, environment: &[(String, String)], error: &io::Error) -> String {
+/// Why a child was not started, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start `{server}`: {why}")]
+pub(super) struct StartError {
+    server: String,
+    why: SpawnError,
+}
+
+#[derive(Debug, thiserror::Error)]
+enum SpawnError {
+    #[error("the folder `{}` does not exist; create it or correct `cwd`", .0.display())]
+    NoFolder(PathBuf),
+    #[error(
+        "`{0}` exists, but the program that its first line names does not; install that program"
+    )]
+    NoInterpreter(String),
+    #[error("there is no file `{}`; correct `command` or `cwd`", .0.display())]
+    NoFile(PathBuf),
+    #[error("no command `{command}` in {searched}; install it or write its full path")]
+    NoCommand { command: String, searched: String },
+    #[error(
+        "`{0}` may not be executed (permission denied); make the file executable (`chmod +x`) and \
+         its folder readable for the gateway's user"
+    )]
+    NotExecutable(String),
+    #[error("`{command}`: {error}")]
+    Other { command: String, error: String },
+    #[error("its pipes are missing")]
+    NoPipes,
+}
+
+/// Finds the cause of an error of the operating system, which is only "not found".
+fn explain(spec: &ChildSpec, environment: &[(String, String)], error: &io::Error) -> StartError {
     let ChildSpec { server, command, cwd, .. } = spec;
-    if let Some(cwd) = cwd
-        && !cwd.is_dir()
-    {
-        return format!(
-            "cannot start `{server}`: the folder `{}` does not exist; create it or correct `cwd`",
-            cwd.display()
-        );
-    }
-    let why = match error.kind() {
-        io::ErrorKind::NotFound if command.contains('/') => {
-            let path = cwd.as_deref().unwrap_or(Path::new("")).join(command);
+    let command = command.clone();
+    let why = match (cwd, error.kind()) {
+        (Some(cwd), _) if !cwd.is_dir() => SpawnError::NoFolder(cwd.clone()),
+        (_, io::ErrorKind::NotFound) if command.contains('/') => {
+            let path = cwd.as_deref().unwrap_or(Path::new("")).join(&command);
             if path.exists() {
-                format!(
-                    "`{command}` exists, but the program that its first line names does not; \
-                     install that program"
-                )
+                SpawnError::NoInterpreter(command)
             } else {
-                format!("there is no file `{}`; correct `command` or `cwd`", path.display())
+                SpawnError::NoFile(path)
             }
         }
-        io::ErrorKind::NotFound => format!(
-            "no command `{command}` in {}; install it or write its full path",
-            searched(environment)
-        ),
-        io::ErrorKind::PermissionDenied => format!(
-            "`{command}` may not be executed (permission denied); make the file executable \
-             (`chmod +x`) and its folder readable for the gateway's user"
-        ),
-        _ => format!("`{command}`: {error}"),
+        (_, io::ErrorKind::NotFound) => {
+            SpawnError::NoCommand { command, searched: searched(environment) }
+        }
+        (_, io::ErrorKind::PermissionDenied) => SpawnError::NotExecutable(command),
+        _ => SpawnError::Other { command, error: error.to_string() },
     };
-    format!("cannot start `{server}`: {why}")
+    StartError { server: server.clone(), why }
 }
 
 fn searched(environment: &[(String, String)]) -> String {

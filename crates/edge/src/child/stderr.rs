@@ -1,9 +1,8 @@
-//! What a child says to people: its stderr, logged and bounded.
+//! The stderr of a child, logged and bounded.
 //!
-//! Invariant: stderr is always read, however much comes, so that the child never blocks on it;
+//! Invariant: stderr is always read, however much arrives, so that the child never blocks on it;
 //! memory holds one buffer and one line.
-//! Invariant: no byte of stderr leaves this module but to the log, and there without the secrets
-//! that toolgate itself gave to the child.
+//! Invariant: stderr goes only to the log, without the secrets that toolgate gave to the child.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,11 +10,12 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{Instant, timeout_at};
+
 use toolgate_gateway::LogLimit;
 
 /// Longer lines are cut.
 const LONGEST: usize = 8 * 1024;
-/// More lines in a second are counted instead of logged.
+/// Further lines in a second are counted instead of logged.
 const LINES_A_SECOND: u32 = 100;
 const BUFFER: usize = 32 * 1024;
 
@@ -23,14 +23,14 @@ const BUFFER: usize = 32 * 1024;
 pub(super) async fn log(
     server: Arc<str>,
     mut stderr: impl AsyncRead + Unpin,
-    spoken: Spoken,
+    stderr_written: StderrWritten,
     secrets: Arc<Secrets>,
 ) {
-    let mut lines = Lines::new(server, spoken, secrets);
+    let mut lines = Lines::new(server, stderr_written, secrets);
     let mut buffer = vec![0; BUFFER];
     loop {
         let read = stderr.read(&mut buffer);
-        let read = match lines.limit.due() {
+        let read = match lines.log_limit.due() {
             None => Ok(read.await),
             Some(due) => timeout_at(due, read).await,
         };
@@ -45,37 +45,37 @@ pub(super) async fn log(
 
 /// Whether a child has written to stderr, for the report of its exit.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Spoken(Arc<AtomicBool>);
+pub(super) struct StderrWritten(Arc<AtomicBool>);
 
-impl Spoken {
-    /// `what` happened, and where to read more.
+impl StderrWritten {
+    /// Adds to `what` where to read more.
     pub(super) fn after(&self, what: String) -> String {
         if self.0.load(Ordering::Relaxed) {
-            return format!("{what}; the log of toolgate has what it wrote to stderr");
+            return format!("{what}; its stderr is in the log of toolgate");
         }
         what
     }
 }
 
-/// Values that toolgate gave to a child and that no log line shows.
+/// Values given to a child that must not appear in the log.
 #[derive(Debug, Default)]
 pub(super) struct Secrets(Vec<String>);
 
-/// Shorter values are too common to be told apart from other text.
+/// Shorter values are too common to be masked.
 const SHORTEST_SECRET: usize = 6;
 
 impl Secrets {
-    /// Each line of a value by itself: a log line is one line.
+    /// Each line of a value separately, because the log is masked line by line.
     pub(super) fn new(values: &[String]) -> Self {
         let lines = values.iter().flat_map(|value| value.lines()).map(str::trim);
         let mut lines: Vec<_> =
             lines.filter(|line| line.len() >= SHORTEST_SECRET).map(str::to_owned).collect();
-        // One that holds another is replaced before it.
+        // A value that contains another one is replaced before it.
         lines.sort_by_key(|line| std::cmp::Reverse(line.len()));
         Self(lines)
     }
 
-    /// The line as the log may show it.
+    /// The line with secrets masked.
     pub(super) fn masked(&self, line: String) -> String {
         let masked = |line: String, secret: &String| {
             if line.contains(secret) { line.replace(secret, "***") } else { line }
@@ -93,20 +93,20 @@ pub(super) fn printable(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Cuts the stream into lines.
+/// Splits the stream into lines.
 struct Lines {
     server: Arc<str>,
-    spoken: Spoken,
+    stderr_written: StderrWritten,
     secrets: Arc<Secrets>,
-    limit: LogLimit,
-    /// The beginning of a line whose end has not come yet, at most [`LONGEST`].
+    log_limit: LogLimit,
+    /// The beginning of an unfinished line, at most [`LONGEST`].
     begun: Vec<u8>,
 }
 
 impl Lines {
-    fn new(server: Arc<str>, spoken: Spoken, secrets: Arc<Secrets>) -> Self {
-        let limit = LogLimit::new(LINES_A_SECOND, Duration::from_secs(1), Instant::now());
-        Self { server, spoken, secrets, limit, begun: Vec::new() }
+    fn new(server: Arc<str>, stderr_written: StderrWritten, secrets: Arc<Secrets>) -> Self {
+        let log_limit = LogLimit::new(LINES_A_SECOND, Duration::from_secs(1), Instant::now());
+        Self { server, stderr_written, secrets, log_limit, begun: Vec::new() }
     }
 
     fn push(&mut self, mut chunk: &[u8]) {
@@ -136,30 +136,30 @@ impl Lines {
 
     fn say(&mut self, line: &[u8]) {
         if !line.trim_ascii().is_empty() {
-            self.spoken.0.store(true, Ordering::Relaxed);
+            self.stderr_written.0.store(true, Ordering::Relaxed);
         }
-        if self.limit.take() {
+        if self.log_limit.take() {
             let line = self.secrets.masked(printable(line));
             tracing::info!(server = %self.server, "stderr: {line}");
         }
     }
 
     fn renew(&mut self) {
-        let left_out = self.limit.renew(Instant::now());
-        self.tell(left_out);
+        let suppressed = self.log_limit.renew(Instant::now());
+        self.tell(suppressed);
     }
 
     fn end(&mut self) {
         if !self.begun.is_empty() {
             self.finish();
         }
-        let left_out = self.limit.take_suppressed();
-        self.tell(left_out);
+        let suppressed = self.log_limit.take_suppressed();
+        self.tell(suppressed);
     }
 
-    fn tell(&self, left_out: u64) {
-        if left_out > 0 {
-            tracing::info!(server = %self.server, "{left_out} lines of stderr left out");
+    fn tell(&self, suppressed: u64) {
+        if suppressed > 0 {
+            tracing::info!(server = %self.server, suppressed, "stderr lines suppressed");
         }
     }
 }
@@ -169,17 +169,17 @@ mod tests {
     use super::*;
 
     fn lines(chunks: &[&[u8]]) -> (Lines, String) {
-        let mut lines = Lines::new("s".into(), Spoken::default(), Arc::default());
+        let mut lines = Lines::new("s".into(), StderrWritten::default(), Arc::default());
         for chunk in chunks {
             lines.push(chunk);
         }
-        let report = lines.spoken.after("x".to_owned());
+        let report = lines.stderr_written.after("x".to_owned());
         (lines, report)
     }
 
     #[test]
     fn a_report_says_where_stderr_is_and_nothing_of_it() {
-        const WROTE: &str = "x; the log of toolgate has what it wrote to stderr";
+        const WROTE: &str = "x; its stderr is in the log of toolgate";
         let cases: [(&[&[u8]], &str); 5] = [
             (&[], "x"),
             (&[b"\n  \n"], "x"),

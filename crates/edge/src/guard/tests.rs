@@ -139,3 +139,33 @@ fn people_come_from_the_listeners_own_pages() {
     ];
     check(&Guard { https: true, ..guard("0.0.0.0", Browsers::OwnPages) }, cases);
 }
+
+#[test]
+fn headers_that_decide_something_have_one_value() {
+    let guard = guard("127.0.0.1", Browsers::Local);
+    let check = |repeated: &[(&'static str, &'static str)]| {
+        let mut headers = HeaderMap::new();
+        headers.append(HOST, HeaderValue::from_static("localhost"));
+        for (name, value) in repeated {
+            headers.append(*name, HeaderValue::from_static(value));
+        }
+        guard.check(&P.parse().unwrap(), &headers).err()
+    };
+    for name in
+        ["content-type", "content-length", "last-event-id", "toolgate-session", "mcp-session-id"]
+    {
+        assert_eq!(check(&[(name, "1")]), None, "{name}");
+        // Equal values as well: which one is meant is for no reader to guess.
+        for pair in [[(name, "1"), (name, "2")], [(name, "1"), (name, "1")]] {
+            let denied = check(&pair).unwrap();
+            assert_eq!(denied, Denied::Repeated(HeaderName::from_static(name)));
+            assert_eq!(denied.status(), StatusCode::BAD_REQUEST);
+        }
+    }
+    assert_eq!(
+        check(&[("accept", "a/b"), ("accept", "c/d"), ("x-other", "1"), ("x-other", "2")]),
+        None
+    );
+    let both = [("content-length", "1"), ("transfer-encoding", "chunked")];
+    assert_eq!(check(&both), Some(Denied::TwoLengths));
+}

@@ -1,11 +1,11 @@
 //! The front: a thread of its own that accepts connections and answers `/healthz`.
 //!
-//! Whatever keeps the other threads busy, the front does nothing but look at what a connection
-//! begins with; under TLS it makes the handshake first (decision 50). `/healthz` is answered here;
-//! any other connection is handed on and served by the runtime that everything else runs on.
+//! Whatever keeps the other threads busy, the front only inspects the first bytes of a connection;
+//! with TLS it makes the handshake first (decision 50). It answers `/healthz` itself and passes any
+//! other connection on to the main runtime.
 //!
-//! Invariant: nothing is done on this thread that can take long. A handshake is about a millisecond
-//! of work and waits for its client without holding the thread.
+//! Invariant: nothing on this thread takes long. A handshake is about a millisecond of work and
+//! waits for its client without blocking the thread.
 
 use std::io;
 use std::thread;
@@ -18,7 +18,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::tls::{Secure, Stream};
 
-/// The thread; it ends with the last of these.
+/// A handle of the thread; the thread ends with the last handle.
 #[derive(Debug, Clone)]
 pub struct Front {
     handle: Handle,
@@ -37,34 +37,34 @@ impl Front {
         Ok(Self { handle, _ends: ends })
     }
 
-    /// Runs something small there.
+    /// Runs a short task on the thread.
     pub(super) fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         self.handle.spawn(work);
     }
 }
 
-/// What a request for `/healthz` begins with.
+/// The beginnings of a request for `/healthz`.
 const HEALTH: [&[u8]; 4] =
     [b"GET /healthz ", b"GET /healthz?", b"HEAD /healthz ", b"HEAD /healthz?"];
-/// How much of a connection is looked at.
-const LOOKED_AT: usize = 16;
-/// How often a beginning that has not come whole is looked at again.
+/// How many bytes of a connection are inspected.
+const PEEKED: usize = 16;
+/// How often an incomplete beginning is inspected again.
 const AGAIN: Duration = Duration::from_millis(5);
 
-/// Whether the connection begins with a request for `/healthz`; none if it says too little for too
-/// long. Takes nothing off it.
-pub(super) async fn asks_for_health(stream: &mut Stream, patience: Duration) -> Option<bool> {
+/// Whether the connection begins with a request for `/healthz`; `None` if too little arrives in
+/// time. Consumes no bytes.
+pub(super) async fn is_health_request(stream: &mut Stream, patience: Duration) -> Option<bool> {
     let looking = async {
         match stream {
             Stream::Plain(stream) => begins_with_health(stream).await,
-            Stream::Secure(secure) => secretly_begins_with_health(secure).await,
+            Stream::Secure(secure) => tls_begins_with_health(secure).await,
         }
     };
     timeout(patience, looking).await.ok()
 }
 
 async fn begins_with_health(stream: &TcpStream) -> bool {
-    let mut beginning = [0; LOOKED_AT];
+    let mut beginning = [0; PEEKED];
     loop {
         let Ok(count) = stream.peek(&mut beginning).await else { return false };
         let begun = beginning.get(..count).unwrap_or_default();
@@ -76,20 +76,20 @@ async fn begins_with_health(stream: &TcpStream) -> bool {
     }
 }
 
-async fn secretly_begins_with_health(secure: &mut Secure) -> bool {
+async fn tls_begins_with_health(secure: &mut Secure) -> bool {
     let mut known = 0;
     loop {
-        let Ok(begun) = secure.look(known, LOOKED_AT).await else { return false };
+        let Ok(begun) = secure.peek(known, PEEKED).await else { return false };
         match is_health(begun) {
             Some(is_health) => return is_health,
-            // It has ended.
+            // The connection has ended.
             None if begun.len() == known => return false,
             None => known = begun.len(),
         }
     }
 }
 
-/// Whether a request that begins like this is for `/healthz`; none if it may become one.
+/// Whether a request that begins like this is for `/healthz`; `None` if it may become one.
 fn is_health(begun: &[u8]) -> Option<bool> {
     if HEALTH.iter().any(|health| begun.starts_with(health)) {
         return Some(true);
@@ -123,7 +123,7 @@ mod tests {
             let mut theirs = TcpStream::connect(address).await.unwrap();
             let (ours, _) = listener.accept().await.unwrap();
             let mut ours = Stream::Plain(ours);
-            let looking = asks_for_health(&mut ours, Duration::from_mins(1));
+            let looking = is_health_request(&mut ours, Duration::from_mins(1));
             let sending = async {
                 for part in parts {
                     theirs.write_all(part).await.unwrap();

@@ -10,72 +10,75 @@ use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use tokio::time::{Instant, timeout_at};
 use toolgate_gateway::channel::Inbox;
-use toolgate_gateway::{Held, Onward};
+use toolgate_gateway::{LastPiece, RelayWriter};
 
-use super::spare::Spare;
+use super::buffer_pool::BufferPool;
 
-/// Buffers start no larger than this, whatever length the server announces; growing means copying.
+/// Buffers start no larger than this, whatever length the server announces.
 const FIRST_BUFFER: usize = 16 * 1024 * 1024;
 
-/// From this announced size on an answer may go on while it comes. A smaller one is here before its
-/// beginning would be gone.
+/// The least announced size of an answer that is relayed while it arrives. A smaller one is
+/// complete before its beginning would be sent.
 const PASSED_ON: usize = 1024 * 1024;
 
 /// Why a body was not read to its end.
 #[derive(Debug)]
-pub(super) enum Unread {
+pub(super) enum ReadError {
     TooLarge,
-    /// What was passed on was no message.
-    NoMessage,
+    /// The relayed bytes are not a JSON-RPC message.
+    NotAMessage,
     Broken(hyper::Error),
 }
 
-/// The whole body; what came in one piece is not copied. A large one goes on piece by piece to where
-/// `inbox` says, if it does, and what comes back is its outline and what is held of it.
+/// The complete body; a body of one piece is not copied. A large one is relayed if `inbox` provides
+/// a writer; then its outline and last piece are returned.
 pub(super) async fn collect(
     mut body: Incoming,
     limit: usize,
-    spare: &Arc<Spare>,
+    buffers: &Arc<BufferPool>,
     inbox: &dyn Inbox,
-) -> Result<(Bytes, Option<Held>), Unread> {
+) -> Result<(Bytes, Option<LastPiece>), ReadError> {
     if body.size_hint().lower() > limit as u64 {
-        return Err(Unread::TooLarge);
+        return Err(ReadError::TooLarge);
     }
     let size = body.size_hint().exact().and_then(|size| usize::try_from(size).ok());
     let Some(first) = next(&mut body).await? else { return Ok((Bytes::new(), None)) };
     if first.len() > limit {
-        return Err(Unread::TooLarge);
+        return Err(ReadError::TooLarge);
     }
     let large = size.filter(|size| *size >= PASSED_ON);
-    if let Some(onward) = large.and_then(|size| inbox.begins(&first, size)) {
-        return pass_on(body, onward).await;
+    if let Some(relay_writer) = large.and_then(|size| inbox.begins(&first, size)) {
+        return pass_on(body, relay_writer).await;
     }
     let Some(second) = next(&mut body).await? else { return Ok((first, None)) };
     let rest = usize::try_from(body.size_hint().lower()).unwrap_or(limit);
     let wanted = (first.len() + second.len()).saturating_add(rest);
-    let mut whole = spare.take(wanted.min(FIRST_BUFFER).max(first.len()));
+    let mut whole = buffers.take(wanted.min(FIRST_BUFFER).max(first.len()));
     whole.extend_from_slice(&first);
     let mut piece = Some(second);
     while let Some(data) = piece {
         if data.len() > limit - whole.len() {
-            return Err(Unread::TooLarge);
+            return Err(ReadError::TooLarge);
         }
         whole.extend_from_slice(&data);
         piece = next(&mut body).await?;
     }
-    Ok((spare.lend(whole), None))
+    Ok((buffers.lend(whole), None))
 }
 
 /// The rest of a body whose size was announced.
-async fn pass_on(mut body: Incoming, mut onward: Onward) -> Result<(Bytes, Option<Held>), Unread> {
+async fn pass_on(
+    mut body: Incoming,
+    mut relay_writer: RelayWriter,
+) -> Result<(Bytes, Option<LastPiece>), ReadError> {
     while let Some(piece) = next(&mut body).await? {
-        onward.push(piece);
+        relay_writer.push(piece);
     }
-    let (outline, held) = onward.finish().ok_or(Unread::NoMessage)?;
+    let (outline, held) = relay_writer.finish().ok_or(ReadError::NotAMessage)?;
     Ok((outline, Some(held)))
 }
 
-/// As much of the body as fits and comes in time, for people to read.
+/// As much of the body as fits and arrives in time, for people to read.
 pub(super) async fn beginning(mut body: Incoming, limit: usize, within: Duration) -> Bytes {
     let deadline = Instant::now() + within;
     let mut start = BytesMut::new();
@@ -90,9 +93,9 @@ pub(super) async fn beginning(mut body: Incoming, limit: usize, within: Duration
 }
 
 /// The next piece of data that is not empty.
-pub(super) async fn next(body: &mut Incoming) -> Result<Option<Bytes>, Unread> {
+pub(super) async fn next(body: &mut Incoming) -> Result<Option<Bytes>, ReadError> {
     while let Some(frame) = body.frame().await {
-        if let Ok(data) = frame.map_err(Unread::Broken)?.into_data()
+        if let Ok(data) = frame.map_err(ReadError::Broken)?.into_data()
             && !data.is_empty()
         {
             return Ok(Some(data));

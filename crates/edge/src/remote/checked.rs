@@ -1,8 +1,8 @@
-//! The body of a request that is looked at once more when it is about to be written.
+//! The body of a request that is checked again when it is about to be written.
 //!
-//! A connection may have to be made first, which takes its time. hyper puts the head of a request
-//! and the first of its body into one buffer before it writes anything, and gives the connection
-//! up when the body fails, so a body that fails at once has not let a byte of the request out.
+//! Connecting first may take time. hyper puts the head of a request and the beginning of its body
+//! into one buffer before it writes anything, and closes the connection if the body fails. So if
+//! the body fails at once, no byte of the request was sent.
 
 use std::error::Error;
 use std::fmt;
@@ -13,16 +13,16 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use toolgate_gateway::channel::LastLook;
 
-/// A body in one piece, with or without a last look at it.
+/// A body in one piece, with an optional last look.
 #[derive(Debug)]
 pub(super) struct Checked {
     body: Option<Bytes>,
     look: Option<LastLook>,
 }
 
-/// It may not be written any more.
+/// It may no longer be written.
 #[derive(Debug)]
-pub(super) struct Withheld;
+pub(super) struct NoLongerAllowed;
 
 impl Checked {
     pub(super) fn new(body: Bytes, look: Option<LastLook>) -> Self {
@@ -32,14 +32,14 @@ impl Checked {
 
 impl Body for Checked {
     type Data = Bytes;
-    type Error = Withheld;
+    type Error = NoLongerAllowed;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Withheld>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, NoLongerAllowed>>> {
         if self.look.as_ref().is_some_and(|look| !look.allows()) {
-            return Poll::Ready(Some(Err(Withheld)));
+            return Poll::Ready(Some(Err(NoLongerAllowed)));
         }
         self.look = None;
         Poll::Ready(self.body.take().map(|body| Ok(Frame::data(body))))
@@ -54,10 +54,10 @@ impl Body for Checked {
     }
 }
 
-impl fmt::Display for Withheld {
+impl fmt::Display for NoLongerAllowed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("what the request was decided by has changed")
+        f.write_str("the request is no longer allowed")
     }
 }
 
-impl Error for Withheld {}
+impl Error for NoLongerAllowed {}

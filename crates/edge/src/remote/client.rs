@@ -1,7 +1,7 @@
 //! The HTTP client that all remote servers share: one pool of connections.
 //!
-//! Invariant: nothing of TLS is built before a server is asked for by `https`: reading the
-//! machine's certificates takes longer than the rest of the start.
+//! Invariant: TLS is set up only when a server uses `https`: reading the machine's certificates
+//! takes longer than the rest of the start.
 
 use std::error::Error;
 use std::fmt;
@@ -21,19 +21,19 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::sync::OnceCell;
 use tower::Service;
 
+use super::buffer_pool::BufferPool;
 use super::checked::Checked;
 use super::pinned::Pinned;
-use super::spare::Spare;
-use crate::body::{NotRead, read};
+use crate::body::{BodyError, read};
 
 /// How long a connection may take, with name lookup and TLS.
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Servers on uvicorn and Node hang up after 5 s of silence. A request written just then has an
-/// unknown outcome, so our side lets go first.
+/// Servers on uvicorn and Node close idle connections after 5 s. A request written just then has an
+/// unknown outcome, so our side closes first.
 const POOL_IDLE: Duration = Duration::from_secs(4);
 const POOL_IDLE_PER_HOST: usize = 1024;
-/// A stream may be silent for hours; only the kernel can tell that from a host that has vanished.
-/// It is given up after a minute.
+/// A stream may be idle for hours; only the kernel can tell that from a host that is gone. The
+/// connection is closed after a minute.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_RETRIES: u32 = 3;
@@ -47,25 +47,25 @@ pub struct Client(Arc<Pools>);
 #[derive(Debug)]
 struct Pools {
     connect_timeout: Duration,
-    /// The only certificate that is believed, if not those of the machine.
+    /// The only trusted certificate, if not those of the machine.
     pinned: Option<[u8; 32]>,
     plain: Pool<HttpConnector>,
     secure: OnceCell<Pool<HttpsConnector<HttpConnector>>>,
-    spare: Arc<Spare>,
+    buffers: Arc<BufferPool>,
 }
 
 impl Client {
-    /// A client that gives up connecting after 5 seconds.
+    /// A client with a connect timeout of 5 seconds.
     pub fn new() -> Self {
         Self::with_connect_timeout(CONNECT_TIMEOUT)
     }
 
-    /// A client that gives up connecting after `connect_timeout`.
+    /// A client with this connect timeout.
     pub fn with_connect_timeout(connect_timeout: Duration) -> Self {
         Self::made(connect_timeout, None)
     }
 
-    /// A client that believes the certificate of this SHA-256, under any name, and no other.
+    /// A client that trusts only the certificate with this SHA-256, under any name.
     pub fn pinned(fingerprint: [u8; 32]) -> Self {
         Self::made(CONNECT_TIMEOUT, Some(fingerprint))
     }
@@ -77,47 +77,47 @@ impl Client {
             pinned,
             plain,
             secure: OnceCell::new(),
-            spare: Arc::default(),
+            buffers: Arc::default(),
         }))
     }
 
-    /// Sends one request and reads the whole answer, up to so many bytes.
+    /// Sends one request and reads the complete response, up to `limit` bytes.
     pub async fn ask(
         &self,
         request: Request<Bytes>,
         limit: usize,
-    ) -> Result<Response<Bytes>, String> {
+    ) -> Result<Response<Bytes>, ClientError> {
         let secure = request.uri().scheme_str() == Some("https");
-        let way = self.way(secure).await?;
-        let answered = way
+        let pool = self.pool_for(secure).await?;
+        let answered = pool
             .request(request.map(|body| Checked::new(body, None)))
             .await
-            .map_err(|error| said(&error))?;
+            .map_err(|error| ClientError::Request(error_chain(&error)))?;
         let (parts, body) = answered.into_parts();
         let body = match read(body, limit, |_| true).await {
             Ok(body) => body,
-            Err(NotRead::TooLarge) => {
-                return Err(format!("the answer is larger than {limit} bytes"));
+            Err(BodyError::TooLarge) => {
+                return Err(ClientError::TooLarge(limit));
             }
-            Err(_) => return Err("the answer broke off".to_owned()),
+            Err(_) => return Err(ClientError::Truncated),
         };
         Ok(Response::from_parts(parts, body))
     }
 
-    /// Where large bodies are put.
-    pub(super) fn spare(&self) -> &Arc<Spare> {
-        &self.0.spare
+    /// The buffers for large bodies.
+    pub(super) fn buffers(&self) -> &Arc<BufferPool> {
+        &self.0.buffers
     }
 
-    /// The way to servers of one scheme.
-    pub(super) async fn way(&self, secure: bool) -> Result<Way, String> {
+    /// The connection pool for one scheme.
+    pub(super) async fn pool_for(&self, secure: bool) -> Result<ConnectionPool, ClientError> {
         if !secure {
-            return Ok(Way::Plain(self.0.plain.clone()));
+            return Ok(ConnectionPool::Plain(self.0.plain.clone()));
         }
         let pools = &self.0;
         let made = || secure_pool(pools.connect_timeout, pools.pinned);
         let pool = pools.secure.get_or_try_init(made).await?;
-        Ok(Way::Secure(pool.clone()))
+        Ok(ConnectionPool::Secure(pool.clone()))
     }
 }
 
@@ -127,14 +127,31 @@ impl Default for Client {
     }
 }
 
+/// Why a request to a server failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ClientError {
+    /// TLS cannot be set up.
+    #[error("cannot read this machine's trusted certificates: {0}")]
+    Certificates(String),
+    /// There was no response.
+    #[error("{0}")]
+    Request(String),
+    /// The response is larger than allowed.
+    #[error("the answer is larger than {0} bytes")]
+    TooLarge(usize),
+    /// The connection ended before the end of the response.
+    #[error("the answer was cut off")]
+    Truncated,
+}
+
 /// A pool of connections of one scheme.
 #[derive(Debug, Clone)]
-pub(super) enum Way {
+pub(super) enum ConnectionPool {
     Plain(Pool<HttpConnector>),
     Secure(Pool<HttpsConnector<HttpConnector>>),
 }
 
-impl Way {
+impl ConnectionPool {
     pub(super) fn request(&self, request: Request<Checked>) -> ResponseFuture {
         match self {
             Self::Plain(pool) => pool.request(request),
@@ -147,7 +164,7 @@ fn pool<C>(connector: C, connect_timeout: Duration) -> Pool<C>
 where
     Timed<C>: legacy::connect::Connect + Clone,
 {
-    // It tries again by itself only what a closed connection gave back unwritten.
+    // hyper retries only requests that a closed connection returned unwritten.
     legacy::Client::builder(TokioExecutor::new())
         .pool_timer(TokioTimer::new())
         .pool_idle_timeout(POOL_IDLE)
@@ -168,12 +185,12 @@ fn tcp(enforce_http: bool) -> HttpConnector {
 async fn secure_pool(
     connect_timeout: Duration,
     pinned: Option<[u8; 32]>,
-) -> Result<Pool<HttpsConnector<HttpConnector>>, String> {
+) -> Result<Pool<HttpsConnector<HttpConnector>>, ClientError> {
     let config = tokio::task::spawn_blocking(move || tls(pinned))
         .await
         .map_err(|error| error.to_string())
         .and_then(|config| config.map_err(|error| error.to_string()))
-        .map_err(|error| format!("cannot read this machine's trusted certificates: {error}"))?;
+        .map_err(ClientError::Certificates)?;
     let connector = HttpsConnectorBuilder::new()
         .with_tls_config(config)
         .https_only()
@@ -196,15 +213,15 @@ fn tls(pinned: Option<[u8; 32]>) -> Result<rustls::ClientConfig, rustls::Error> 
     Ok(verified.with_no_client_auth())
 }
 
-/// An error with what lies behind it.
-fn said(error: &dyn Error) -> String {
+/// An error with all its causes.
+fn error_chain(error: &dyn Error) -> String {
     match error.source() {
-        Some(source) => format!("{error}: {}", said(source)),
+        Some(source) => format!("{error}: {}", error_chain(source)),
         None => error.to_string(),
     }
 }
 
-/// A connector with a limit on the whole of connecting: hyper's own covers TCP alone.
+/// A connector with a time limit for connecting as a whole: hyper's own covers only TCP.
 #[derive(Debug, Clone)]
 pub(super) struct Timed<C> {
     connector: C,
@@ -231,7 +248,7 @@ where
         Box::pin(async move {
             match tokio::time::timeout(limit, connecting).await {
                 Ok(connected) => connected.map_err(Into::into),
-                Err(_) => Err(TooSlow(limit).into()),
+                Err(_) => Err(ConnectTimeout(limit).into()),
             }
         })
     }
@@ -239,12 +256,12 @@ where
 
 /// No connection in time.
 #[derive(Debug)]
-pub(super) struct TooSlow(Duration);
+pub(super) struct ConnectTimeout(Duration);
 
-impl fmt::Display for TooSlow {
+impl fmt::Display for ConnectTimeout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "within {:?}", self.0)
     }
 }
 
-impl Error for TooSlow {}
+impl Error for ConnectTimeout {}

@@ -1,4 +1,4 @@
-//! The events of a response body, and the place in a stream to come back to.
+//! The events of a response body, and the position in a stream to resume from.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -7,33 +7,33 @@ use bytes::Bytes;
 use hyper::body::Incoming;
 use toolgate_mcp::sse::{Decoder, Event};
 
-use super::body::{self, Unread};
+use super::body::{self, ReadError};
 
-/// Nobody is asked to wait longer than this, whatever the server says.
+/// The longest pause before a reconnect, whatever the server sends.
 pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(30);
-/// A server that says `retry: 0` and hangs up must not keep us spinning.
+/// A server that sends `retry: 0` and disconnects must not cause a busy loop.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 const USUAL_PAUSE: Duration = Duration::from_secs(1);
 
 /// How far a stream has been read; it outlives the connection.
 #[derive(Debug, Default)]
-pub(super) struct Place {
+pub(super) struct StreamPosition {
     last_event: Option<String>,
     retry: Option<Duration>,
 }
 
-impl Place {
+impl StreamPosition {
     /// The id to resume after.
     pub(super) fn last_event(&self) -> Option<&str> {
         self.last_event.as_deref()
     }
 
-    /// How long the server wants to be left alone, in its own words.
+    /// The pause that the server asked for.
     pub(super) fn retry(&self) -> Option<Duration> {
         self.retry
     }
 
-    /// How long to wait before asking again.
+    /// How long to wait before reconnecting.
     pub(super) fn pause(&self) -> Duration {
         self.retry.unwrap_or(USUAL_PAUSE).clamp(SHORTEST_PAUSE, LONGEST_PAUSE)
     }
@@ -48,17 +48,17 @@ impl Place {
     }
 }
 
-/// One event, as far as anybody cares.
+/// One event, reduced to what matters.
 #[derive(Debug)]
 pub(super) enum Item {
     Message(Bytes),
-    /// Where messages are to be sent, in the legacy transport.
+    /// The endpoint for messages, over HTTP+SSE.
     Endpoint(Bytes),
-    /// Something that only moved the [`Place`].
-    Mark,
+    /// An event that only moved the [`StreamPosition`].
+    PositionOnly,
 }
 
-/// Reads events off a body.
+/// Reads events from a body.
 #[derive(Debug)]
 pub(super) struct Events {
     body: Incoming,
@@ -68,26 +68,29 @@ pub(super) struct Events {
 }
 
 impl Events {
-    /// An event may have `max_event` bytes.
+    /// `max_event` is the size of the largest event.
     pub(super) fn new(body: Incoming, max_event: usize) -> Self {
         let ready = VecDeque::new();
         Self { body, decoder: Decoder::new(max_event), ready, too_large: false }
     }
 
-    /// The next event; `None` at the end of the stream. Safe to cancel.
-    pub(super) async fn next(&mut self, place: &mut Place) -> Result<Option<Item>, Unread> {
+    /// The next event; `None` at the end of the stream. Cancel-safe.
+    pub(super) async fn next(
+        &mut self,
+        position: &mut StreamPosition,
+    ) -> Result<Option<Item>, ReadError> {
         loop {
             if let Some(mut event) = self.ready.pop_front() {
-                place.pass(&mut event);
+                position.pass(&mut event);
                 return Ok(Some(match event.event.as_deref() {
-                    _ if event.data.is_empty() => Item::Mark,
+                    _ if event.data.is_empty() => Item::PositionOnly,
                     None | Some("message") => Item::Message(event.data),
                     Some("endpoint") => Item::Endpoint(event.data),
-                    Some(_) => Item::Mark,
+                    Some(_) => Item::PositionOnly,
                 }));
             }
             if self.too_large {
-                return Err(Unread::TooLarge);
+                return Err(ReadError::TooLarge);
             }
             let Some(chunk) = body::next(&mut self.body).await? else { return Ok(None) };
             let ready = &mut self.ready;

@@ -1,6 +1,6 @@
-//! One message to a server and what comes back for it.
+//! One message to a server and its response.
 //!
-//! Invariant: an exchange that should bring an answer ends well only after its inbox said
+//! Invariant: an exchange that expects an answer succeeds only after its inbox returned
 //! [`Progress::Answered`].
 
 use std::sync::Arc;
@@ -15,22 +15,22 @@ use tokio::time::{sleep, timeout};
 use toolgate_gateway::channel::{Inbox, Outbound, Progress, SendError};
 
 use super::RemoteChannel;
-use super::body::{self, Unread};
+use super::body::{self, ReadError};
 use super::checked::Checked;
-use super::events::{Events, Item, Place};
+use super::events::{Events, Item, StreamPosition};
 use super::failure;
-use super::listen::Opened;
+use super::listen::StreamOpening;
 
-/// How much of a refusal is kept, and how long it may take to come.
+/// How much of a rejection is kept, and how long it may take to arrive.
 const REFUSAL: usize = 64 * 1024;
 const REFUSING: Duration = Duration::from_secs(5);
-/// How long a stream may go on after the answer before its connection is given up.
+/// How long a stream may continue after the answer before its connection is closed.
 const WINDING_UP: Duration = Duration::from_secs(1);
-/// How often in a row a stream may be resumed without bringing anything.
-const FRUITLESS: u32 = 5;
+/// How many times in a row a stream may be resumed without bringing an event.
+const MAX_EMPTY_RESUMES: u32 = 5;
 
 impl RemoteChannel {
-    /// Over streamable HTTP.
+    /// Sends a message over streamable HTTP.
     pub(super) async fn exchange(
         &self,
         message: Outbound,
@@ -55,7 +55,7 @@ impl RemoteChannel {
         }
         match Content::of(&response) {
             Content::Nothing if expects_answer => {
-                Err(self.lost("took the request but gave no answer"))
+                Err(self.lost("accepted the request but sent no answer"))
             }
             Content::Json => self.whole(response, expects_answer, &inbox).await,
             Content::Events => self.follow(response, expects_answer, inbox).await,
@@ -67,7 +67,7 @@ impl RemoteChannel {
         }
     }
 
-    /// An answer in one piece.
+    /// An answer as one body.
     async fn whole(
         &self,
         response: Response<Incoming>,
@@ -75,14 +75,14 @@ impl RemoteChannel {
         inbox: &Arc<dyn Inbox>,
     ) -> Result<(), SendError> {
         let collected =
-            body::collect(response.into_body(), self.max_body, &self.spare, inbox.as_ref()).await;
-        let (body, held) = collected.map_err(|unread| SendError::Lost(self.unread(&unread)))?;
+            body::collect(response.into_body(), self.max_body, &self.buffers, inbox.as_ref()).await;
+        let (body, held) = collected.map_err(|error| SendError::Lost(self.read_error(&error)))?;
         let progress = if body.is_empty() { Progress::Expecting } else { inbox.message(body) };
         if let (Some(held), Progress::Answered) = (held, progress) {
-            held.let_go();
+            held.release();
         }
         if expects_answer && progress == Progress::Expecting {
-            return Err(self.lost("answered with something else than the answer"));
+            return Err(self.lost("sent a response without the answer"));
         }
         Ok(())
     }
@@ -94,21 +94,21 @@ impl RemoteChannel {
         expects_answer: bool,
         inbox: Arc<dyn Inbox>,
     ) -> Result<(), SendError> {
-        let mut place = Place::default();
+        let mut position = StreamPosition::default();
         let mut events = Events::new(response.into_body(), self.max_body);
         if !expects_answer {
-            wind_up(events, place, inbox);
+            wind_up(events, position, inbox);
             return Ok(());
         }
         let mut tries = 0;
         loop {
-            match self.read(&mut events, &mut place, &inbox, &mut tries).await? {
+            match self.read(&mut events, &mut position, &inbox, &mut tries).await? {
                 Ended::Answered => {
-                    wind_up(events, place, inbox);
+                    wind_up(events, position, inbox);
                     return Ok(());
                 }
                 Ended::Early(why) => {
-                    events = self.resume(&place, &inbox, &mut tries, why).await?;
+                    events = self.resume(&position, &inbox, &mut tries, why).await?;
                 }
             }
         }
@@ -117,12 +117,12 @@ impl RemoteChannel {
     async fn read(
         &self,
         events: &mut Events,
-        place: &mut Place,
+        position: &mut StreamPosition,
         inbox: &Arc<dyn Inbox>,
         tries: &mut u32,
     ) -> Result<Ended, SendError> {
         loop {
-            match events.next(place).await {
+            match events.next(position).await {
                 Ok(Some(item)) => {
                     *tries = 0;
                     if let Item::Message(data) = item
@@ -135,36 +135,38 @@ impl RemoteChannel {
                     let why = format!("`{}` ended its stream before the answer", self.server);
                     return Ok(Ended::Early(why));
                 }
-                Err(unread @ Unread::Broken(_)) => return Ok(Ended::Early(self.unread(&unread))),
-                Err(unread @ (Unread::TooLarge | Unread::NoMessage)) => {
-                    return Err(SendError::Lost(self.unread(&unread)));
+                Err(error @ ReadError::Broken(_)) => {
+                    return Ok(Ended::Early(self.read_error(&error)));
+                }
+                Err(error @ (ReadError::TooLarge | ReadError::NotAMessage)) => {
+                    return Err(SendError::Lost(self.read_error(&error)));
                 }
             }
         }
     }
 
-    /// Asks for the rest of an interrupted stream.
+    /// Resumes an interrupted stream.
     async fn resume(
         &self,
-        place: &Place,
+        position: &StreamPosition,
         inbox: &Arc<dyn Inbox>,
         tries: &mut u32,
         mut why: String,
     ) -> Result<Events, SendError> {
-        if place.last_event().is_none() {
+        if position.last_event().is_none() {
             return Err(SendError::Lost(why));
         }
-        while *tries < FRUITLESS {
+        while *tries < MAX_EMPTY_RESUMES {
             *tries += 1;
-            inbox.paused(place.retry());
-            sleep(place.pause()).await;
-            match self.open(place).await {
-                Opened::Stream(body) => return Ok(Events::new(body, self.max_body)),
-                Opened::Later(reason) => why = reason,
-                Opened::Never(reason) => return Err(SendError::Lost(reason)),
+            inbox.paused(position.retry());
+            sleep(position.pause()).await;
+            match self.open(position).await {
+                StreamOpening::Stream(body) => return Ok(Events::new(body, self.max_body)),
+                StreamOpening::Later(reason) => why = reason,
+                StreamOpening::Never(reason) => return Err(SendError::Lost(reason)),
             }
         }
-        Err(SendError::Lost(format!("{why}; asked {FRUITLESS} times for the rest")))
+        Err(SendError::Lost(format!("{why}; resumed {MAX_EMPTY_RESUMES} times without result")))
     }
 
     async fn refused(
@@ -181,15 +183,15 @@ impl RemoteChannel {
             self.headers.forget(&session);
             return SendError::SessionLost;
         }
-        SendError::Refused { status: status.as_u16(), body }
+        SendError::Refused { status: failure::classified(status), body }
     }
 
     fn lost(&self, what: &str) -> SendError {
         SendError::Lost(format!("`{}` {what}", self.server))
     }
 
-    pub(super) fn unread(&self, unread: &Unread) -> String {
-        failure::unread(&self.server, &self.origin, self.max_body, unread)
+    pub(super) fn read_error(&self, error: &ReadError) -> String {
+        failure::read_error(&self.server, &self.origin, self.max_body, error)
     }
 }
 
@@ -199,7 +201,7 @@ enum Ended {
     Early(String),
 }
 
-/// What a success carries.
+/// The content of a successful response.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Content {
     Nothing,
@@ -227,31 +229,30 @@ pub(super) fn content_type(headers: &HeaderMap) -> Option<&str> {
     value.split(';').next().map(str::trim)
 }
 
-/// Keeps reading for a moment, so that the connection can be used again, without holding up
-/// whoever waits for the answer.
-fn wind_up(mut events: Events, mut place: Place, inbox: Arc<dyn Inbox>) {
-    match events.next(&mut place).now_or_never() {
+/// Keeps reading for a moment, so that the connection can be reused, without delaying the answer.
+fn wind_up(mut events: Events, mut position: StreamPosition, inbox: Arc<dyn Inbox>) {
+    match events.next(&mut position).now_or_never() {
         Some(Ok(None) | Err(_)) => return,
         Some(Ok(Some(Item::Message(data)))) => {
             inbox.message(data);
         }
-        Some(Ok(Some(Item::Endpoint(_) | Item::Mark))) | None => {}
+        Some(Ok(Some(Item::Endpoint(_) | Item::PositionOnly))) | None => {}
     }
     tokio::spawn(async move {
         let rest = async {
-            while let Ok(Some(item)) = events.next(&mut place).await {
+            while let Ok(Some(item)) = events.next(&mut position).await {
                 if let Item::Message(data) = item {
                     inbox.message(data);
                 }
             }
         };
         if timeout(WINDING_UP, rest).await.is_err() {
-            tracing::trace!("a stream goes on after its answer; its connection is given up");
+            tracing::trace!("stream continues after its answer; closing the connection");
         }
     });
 }
 
-/// Some servers answer a session that they have forgotten with 400 instead of 404.
+/// Some servers answer 400 instead of 404 if they have lost the session.
 fn blames_session(body: &Bytes) -> bool {
     let Ok(answer) = serde_json::from_slice::<serde_json::Value>(body) else { return false };
     let code = answer.pointer("/error/code").and_then(serde_json::Value::as_i64);

@@ -1,19 +1,19 @@
-//! What went wrong with a request, and whether the server can have seen it.
+//! Errors of a request, and whether the server can have seen it.
 //!
-//! Invariant: `NotSent` is said only where no byte of the request can have been written; every
-//! doubt is `Lost`.
-//! Invariant: of a URL only scheme, host and port are ever told; the rest may hold secrets.
+//! Invariant: `NotSent` only if no byte of the request can have been written; every doubt is
+//! `Lost`.
+//! Invariant: messages show only scheme, host and port of a URL; the rest may contain secrets.
 
 use std::error::Error;
 use std::io;
 
-use http::Uri;
+use http::{StatusCode, Uri};
 use hyper_util::client::legacy;
-use toolgate_gateway::channel::SendError;
+use toolgate_gateway::channel::{RefusedStatus, SendError, StatusClass};
 
-use super::body::Unread;
-use super::checked::Withheld;
-use super::client::TooSlow;
+use super::body::ReadError;
+use super::checked::NoLongerAllowed;
+use super::client::ConnectTimeout;
 
 /// The part of a URL that may be shown.
 pub(super) fn origin(url: &Uri) -> String {
@@ -25,15 +25,29 @@ pub(super) fn origin(url: &Uri) -> String {
     }
 }
 
-/// Why there was no response at all.
+/// What a status that is not an answer means.
+pub(super) fn classified(status: StatusCode) -> RefusedStatus {
+    let class = match status.as_u16() {
+        400 => StatusClass::BadRequest,
+        401 | 403 => StatusClass::Credentials,
+        404 | 405 => StatusClass::NoEndpoint,
+        421 => StatusClass::WrongHost,
+        300..=399 => StatusClass::Redirect,
+        400..=499 => StatusClass::OtherClientError,
+        _ => StatusClass::ServerError,
+    };
+    RefusedStatus { number: status.as_u16(), class }
+}
+
+/// Why there was no response.
 pub(super) fn no_response(origin: &str, error: &legacy::Error) -> SendError {
     if error.is_connect() {
         return SendError::NotSent(no_connection(origin, error));
     }
-    if find::<Withheld>(error).is_some() {
-        return SendError::Withheld;
+    if find::<NoLongerAllowed>(error).is_some() {
+        return SendError::NoLongerAllowed;
     }
-    // hyper says "canceled" and "closed" only of requests that it has not begun to write.
+    // hyper reports "canceled" and "closed" only for requests that it has not begun to write.
     let unwritten = find::<hyper::Error>(error).is_some_and(|e| e.is_canceled() || e.is_closed());
     if unwritten {
         let what = format!("the connection to {origin} closed before the request was written");
@@ -44,22 +58,24 @@ pub(super) fn no_response(origin: &str, error: &legacy::Error) -> SendError {
 
 /// The connection broke after the request was written.
 pub(super) fn broken(origin: &str, error: &(dyn Error + 'static)) -> String {
-    format!("the connection to {origin} broke before the answer came: {}", root(error))
+    format!("the connection to {origin} broke before the answer: {}", root(error))
 }
 
 /// Why a body or an event was not read to its end.
-pub(super) fn unread(server: &str, origin: &str, limit: usize, unread: &Unread) -> String {
-    match unread {
-        Unread::TooLarge => {
+pub(super) fn read_error(server: &str, origin: &str, limit: usize, error: &ReadError) -> String {
+    match error {
+        ReadError::TooLarge => {
             format!("`{server}` answered with more than {limit} bytes, the limit for one message")
         }
-        Unread::NoMessage => format!("`{server}` answered with something that is no JSON message"),
-        Unread::Broken(error) => broken(origin, error),
+        ReadError::NotAMessage => {
+            format!("`{server}` answered with something that is not a JSON-RPC message")
+        }
+        ReadError::Broken(error) => broken(origin, error),
     }
 }
 
 fn no_connection(origin: &str, error: &(dyn Error + 'static)) -> String {
-    if let Some(limit) = find::<TooSlow>(error) {
+    if let Some(limit) = find::<ConnectTimeout>(error) {
         return format!("no connection to {origin} {limit}: is the address right?");
     }
     if let Some(tls) = chain(error).find_map(tls_error) {
@@ -82,7 +98,7 @@ fn no_connection(origin: &str, error: &(dyn Error + 'static)) -> String {
     }
 }
 
-/// An I/O error is no source of what it carries, and the TLS layers carry theirs nested.
+/// An I/O error is not the `source` of its inner error, and TLS errors are nested.
 fn tls_error<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a rustls::Error> {
     let carried = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
     error.downcast_ref().or_else(|| carried.and_then(|carried| tls_error(carried)))

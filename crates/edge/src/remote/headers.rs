@@ -1,8 +1,8 @@
 //! The headers of every request to one server, prepared once.
 //!
-//! Invariant: nothing of what an agent sent is in here: only ours, the configured ones, and what
-//! the server itself gave (its session id).
-//! Invariant: a session id is taken once, from the success of a request that had none.
+//! Invariant: nothing of an agent's request is in here: only toolgate's own headers, the configured
+//! ones, and the session id of the server.
+//! Invariant: a session id is adopted once, from a successful response to a request without one.
 
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -20,7 +20,7 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
 
-/// What may not be configured: the protocol or the connection would break.
+/// Headers that must not be configured: the protocol or the connection would break.
 const RESERVED: [HeaderName; 12] = [
     ACCEPT,
     CONNECTION,
@@ -36,7 +36,7 @@ const RESERVED: [HeaderName; 12] = [
     UPGRADE,
 ];
 
-/// The headers as they stand now.
+/// The current headers.
 #[derive(Debug)]
 pub(super) struct Headers(RwLock<State>);
 
@@ -48,7 +48,7 @@ struct State {
 }
 
 impl Headers {
-    /// Ours, then the configured ones on top.
+    /// toolgate's own headers, overridden by the configured ones.
     pub(super) fn new(
         server: &str,
         host: HeaderValue,
@@ -63,7 +63,10 @@ impl Headers {
         let mut configured = HeaderMap::new();
         for (name, value) in listed {
             if RESERVED.contains(name) {
-                tracing::warn!(server, "header `{name}` belongs to the protocol and is left out");
+                tracing::warn!(
+                    server,
+                    "configured header `{name}` ignored: it belongs to the protocol"
+                );
                 continue;
             }
             let mut value = value.clone();
@@ -76,7 +79,7 @@ impl Headers {
         Self(RwLock::new(State { post, session: None }))
     }
 
-    /// The headers of a POST, and the session that they name.
+    /// The headers of a POST, and its session id.
     pub(super) fn post(&self) -> (HeaderMap, Option<HeaderValue>) {
         let state = self.read();
         (state.post.clone(), state.session.clone())
@@ -115,7 +118,7 @@ impl Headers {
         Some((headers, session))
     }
 
-    /// Takes the session id from a success, unless the request already had one.
+    /// Adopts the session id of a successful response, unless the request already had one.
     pub(super) fn adopt(&self, sent: Option<&HeaderValue>, answered: &HeaderMap) {
         let (None, Some(id)) = (sent, answered.get(SESSION_ID)) else { return };
         let mut state = self.write();
@@ -127,7 +130,7 @@ impl Headers {
         }
     }
 
-    /// Forgets the session `sent`, with the version that was agreed for it.
+    /// Forgets the session `sent` and its protocol version.
     pub(super) fn forget(&self, sent: &HeaderValue) {
         let mut state = self.write();
         if state.session.as_ref() == Some(sent) {
@@ -137,7 +140,7 @@ impl Headers {
         }
     }
 
-    /// Names the protocol version from now on.
+    /// Sends the protocol version from now on.
     pub(super) fn establish(&self, version: &str) {
         if let Ok(version) = HeaderValue::from_str(version) {
             self.write().post.insert(PROTOCOL_VERSION, version);

@@ -1,12 +1,11 @@
 //! HTTP+SSE, the transport of protocol 2024-11-05.
 //!
-//! A GET opens the one stream on which everything comes back; its first event names the endpoint
-//! to which messages are sent. A POST there is answered by a mere status, as a child is told
-//! something: the answer itself comes on the stream, so whoever waits for it finds it by its id.
+//! A GET opens the only stream, on which all messages of the server arrive; its first event names
+//! the endpoint for messages. A POST there is answered with a status only; the answer arrives on
+//! the stream and is matched by its id.
 //!
-//! Invariant: the loss of the stream is the loss of the channel; the inbox hears `closed` once,
-//! after the last message. It does not when the gateway itself closes the channel: then nobody
-//! waits for anything that was sent over it.
+//! Invariant: losing the stream is losing the channel; the inbox receives `closed` once, after the
+//! last message. If the gateway itself closes the channel, the inbox is not notified.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,35 +17,54 @@ use tokio_util::sync::CancellationToken;
 use toolgate_gateway::channel::{Inbox, Outbound, SendError};
 
 use super::checked::Checked;
-use super::events::{Events, Item, Place};
-use super::listen::Opened;
+use super::endpoint::EndpointError;
+use super::events::{Events, Item, StreamPosition};
+use super::listen::StreamOpening;
 use super::{RemoteChannel, body, endpoint, failure};
 
 /// How long the first event may take.
 pub(super) const PATIENT: Duration = Duration::from_secs(10);
-/// The same where the transport is only guessed: a stream without an endpoint may be anything, and
-/// somebody waits for the refusal that led there.
+/// The same if the transport is only guessed: a stream without an endpoint may be anything, and an
+/// agent waits for the first rejection.
 pub(super) const GUESSING: Duration = Duration::from_secs(3);
-/// How much of what comes with a status is read, and how long that may take.
+/// How much of the body of a status is read, and how long that may take.
 const REMARK: usize = 64 * 1024;
 const REMARKING: Duration = Duration::from_secs(5);
 
+/// Why the stream of the legacy transport was not opened.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum LegacyError {
+    #[error("{0}")]
+    NoStream(String),
+    #[error("`{server}` {why}")]
+    Endpoint { server: String, why: EndpointError },
+    #[error("`{server}` sent a message before its endpoint")]
+    MessageFirst { server: String },
+    #[error("`{server}` ended its stream without an endpoint")]
+    NoEndpoint { server: String },
+    #[error("`{server}` named no endpoint within {limit:?}")]
+    TimedOut { server: String, limit: Duration },
+}
+
 impl RemoteChannel {
-    /// Opens the stream and learns the endpoint; why not, if it cannot be done in time.
-    pub(super) async fn open_legacy(&self, limit: Duration) -> Result<(), String> {
+    /// Opens the stream and receives the endpoint.
+    pub(super) async fn open_legacy(&self, limit: Duration) -> Result<(), LegacyError> {
         let opening = async {
-            let mut events = match self.open(&Place::default()).await {
-                Opened::Stream(body) => Events::new(body, self.max_body),
-                Opened::Later(why) | Opened::Never(why) => return Err(why),
+            let mut events = match self.open(&StreamPosition::default()).await {
+                StreamOpening::Stream(body) => Events::new(body, self.max_body),
+                StreamOpening::Later(why) | StreamOpening::Never(why) => {
+                    return Err(LegacyError::NoStream(why));
+                }
             };
             let named = self.first_event(&mut events).await?;
+            let server = self.server.clone();
             let endpoint = endpoint::resolve(&self.url, &named)
-                .map_err(|why| format!("`{}` {why}", self.server))?;
+                .map_err(|why| LegacyError::Endpoint { server, why })?;
             Ok((events, endpoint))
         };
         let (events, endpoint) = timeout(limit, opening)
             .await
-            .map_err(|_| format!("`{}` named no endpoint within {limit:?}", self.server))??;
+            .map_err(|_| LegacyError::TimedOut { server: self.server.clone(), limit })??;
         if self.endpoint.set(endpoint).is_ok() {
             let stream = Stream {
                 events,
@@ -56,28 +74,28 @@ impl RemoteChannel {
                 inbox: Arc::clone(&self.inbox),
                 closing: self.closing.clone(),
             };
-            tokio::spawn(stream.hear());
+            tokio::spawn(stream.run());
         }
         Ok(())
     }
 
-    async fn first_event(&self, events: &mut Events) -> Result<Bytes, String> {
+    async fn first_event(&self, events: &mut Events) -> Result<Bytes, LegacyError> {
         loop {
-            match events.next(&mut Place::default()).await {
+            match events.next(&mut StreamPosition::default()).await {
                 Ok(Some(Item::Endpoint(named))) => return Ok(named),
-                Ok(Some(Item::Mark)) => {}
+                Ok(Some(Item::PositionOnly)) => {}
                 Ok(Some(Item::Message(_))) => {
-                    return Err(format!("`{}` sent a message before its endpoint", self.server));
+                    return Err(LegacyError::MessageFirst { server: self.server.clone() });
                 }
                 Ok(None) => {
-                    return Err(format!("`{}` ended its stream without an endpoint", self.server));
+                    return Err(LegacyError::NoEndpoint { server: self.server.clone() });
                 }
-                Err(unread) => return Err(self.unread(&unread)),
+                Err(error) => return Err(LegacyError::NoStream(self.read_error(&error))),
             }
         }
     }
 
-    /// Sends a message; its answer comes on the stream.
+    /// Sends a message; its answer arrives on the stream.
     pub(super) async fn post_legacy(
         &self,
         endpoint: &Uri,
@@ -90,13 +108,13 @@ impl RemoteChannel {
             .await
             .map_err(|error| failure::no_response(&self.origin, &error))?;
         let status = response.status();
-        // Read, so that the connection can be used again.
+        // Read, so that the connection can be reused.
         let body = body::beginning(response.into_body(), REMARK, REMARKING).await;
         match status {
             status if status.is_success() => Ok(()),
             // The endpoint is the session.
             StatusCode::NOT_FOUND => Err(SendError::SessionLost),
-            status => Err(SendError::Refused { status: status.as_u16(), body }),
+            status => Err(SendError::Refused { status: failure::classified(status), body }),
         }
     }
 }
@@ -112,28 +130,28 @@ struct Stream {
 }
 
 impl Stream {
-    /// Hands on what comes until the stream or the channel ends.
-    async fn hear(mut self) {
+    /// Delivers messages until the stream or the channel ends.
+    async fn run(mut self) {
         let closing = self.closing.clone();
-        if let Some(why) = closing.run_until_cancelled(self.hear_out()).await {
+        if let Some(why) = closing.run_until_cancelled(self.read_to_end()).await {
             self.inbox.closed(&why);
-            // After that, so that whoever waits hears first why.
+            // Afterwards, so that waiting requests receive the reason first.
             closing.cancel();
         }
     }
 
-    /// Why there is nothing more to hear.
-    async fn hear_out(&mut self) -> String {
-        let mut place = Place::default();
+    /// Reads the stream to its end; returns why it ended.
+    async fn read_to_end(&mut self) -> String {
+        let mut position = StreamPosition::default();
         loop {
-            match self.events.next(&mut place).await {
+            match self.events.next(&mut position).await {
                 Ok(Some(Item::Message(data))) => {
                     self.inbox.message(data);
                 }
-                Ok(Some(Item::Endpoint(_) | Item::Mark)) => {}
+                Ok(Some(Item::Endpoint(_) | Item::PositionOnly)) => {}
                 Ok(None) => return format!("`{}` ended its stream", self.server),
-                Err(unread) => {
-                    return failure::unread(&self.server, &self.origin, self.max_event, &unread);
+                Err(error) => {
+                    return failure::read_error(&self.server, &self.origin, self.max_event, &error);
                 }
             }
         }

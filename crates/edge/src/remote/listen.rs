@@ -1,4 +1,4 @@
-//! The server's own stream: what it says without being asked.
+//! The server's own stream, for messages that belong to no request.
 
 use std::time::Duration;
 
@@ -8,54 +8,56 @@ use hyper::body::Incoming;
 use tokio::time::{Instant, sleep};
 
 use super::RemoteChannel;
-use super::events::{Events, Item, LONGEST_PAUSE, Place};
+use super::events::{Events, Item, LONGEST_PAUSE, StreamPosition};
 use super::exchange::Content;
 use super::failure;
 
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// What a GET for a stream brought.
-pub(super) enum Opened {
+/// The result of a GET for a stream.
+pub(super) enum StreamOpening {
     Stream(Incoming),
-    /// It may work later; why it did not now.
+    /// It failed for this reason and may work later.
     Later(String),
-    /// There is no such stream, and why.
+    /// There is no such stream, for this reason.
     Never(String),
 }
 
 impl RemoteChannel {
-    /// Returns only when the server has no stream of its own.
-    pub(super) async fn listen_for_good(&self) {
-        let mut place = Place::default();
+    /// Reads the server's own stream; returns only if there is none.
+    pub(super) async fn listen_until_closed(&self) {
+        let mut position = StreamPosition::default();
         let mut backoff = FIRST_PAUSE;
         loop {
             let since = Instant::now();
             let mut heard = false;
-            match self.open(&place).await {
-                Opened::Stream(body) => {
-                    heard = self.hear(Events::new(body, self.max_body), &mut place).await;
+            match self.open(&position).await {
+                StreamOpening::Stream(body) => {
+                    heard = self.read_stream(Events::new(body, self.max_body), &mut position).await;
                 }
-                Opened::Later(why) => tracing::debug!(server = self.server, "not listening: {why}"),
-                Opened::Never(why) => {
-                    tracing::debug!(server = self.server, "nothing to listen to: {why}");
+                StreamOpening::Later(why) => {
+                    tracing::debug!(server = self.server, "server stream not opened: {why}")
+                }
+                StreamOpening::Never(why) => {
+                    tracing::debug!(server = self.server, "server has no stream of its own: {why}");
                     return;
                 }
             }
             if heard || since.elapsed() > LONGEST_PAUSE {
                 backoff = FIRST_PAUSE;
-                sleep(place.pause()).await;
+                sleep(position.pause()).await;
             } else {
-                sleep(place.retry().map_or(backoff, |_| place.pause().max(backoff))).await;
+                sleep(position.retry().map_or(backoff, |_| position.pause().max(backoff))).await;
                 backoff = (backoff * 2).min(LONGEST_PAUSE);
             }
         }
     }
 
-    /// Reads a stream to its end; whether anything came.
-    async fn hear(&self, mut events: Events, place: &mut Place) -> bool {
+    /// Reads a stream to its end; returns whether an event arrived.
+    async fn read_stream(&self, mut events: Events, position: &mut StreamPosition) -> bool {
         let mut heard = false;
         loop {
-            match events.next(place).await {
+            match events.next(position).await {
                 Ok(Some(item)) => {
                     heard = true;
                     if let Item::Message(data) = item {
@@ -63,37 +65,39 @@ impl RemoteChannel {
                     }
                 }
                 Ok(None) => return heard,
-                Err(unread) => {
-                    let why = self.unread(&unread);
-                    tracing::debug!(server = self.server, "its own stream broke: {why}");
+                Err(error) => {
+                    let why = self.read_error(&error);
+                    tracing::debug!(server = self.server, "server stream broken: {why}");
                     return heard;
                 }
             }
         }
     }
 
-    /// Opens a stream, from `place` on if it has been read before.
-    pub(super) async fn open(&self, place: &Place) -> Opened {
-        let headers = self.headers.stream(place.last_event());
+    /// Opens a stream, resuming at `position`.
+    pub(super) async fn open(&self, position: &StreamPosition) -> StreamOpening {
+        let headers = self.headers.stream(position.last_event());
         let response = match self.request(Method::GET, headers, Bytes::new()).await {
             Ok(response) => response,
             Err(error) => {
-                return Opened::Later(failure::no_response(&self.origin, &error).to_string());
+                return StreamOpening::Later(
+                    failure::no_response(&self.origin, &error).to_string(),
+                );
             }
         };
         let status = response.status();
         if status.is_success() {
             return match Content::of(&response) {
-                Content::Events => Opened::Stream(response.into_body()),
-                _ => Opened::Never(format!("`{}` sent no event stream", self.server)),
+                Content::Events => StreamOpening::Stream(response.into_body()),
+                _ => StreamOpening::Never(format!("`{}` sent no event stream", self.server)),
             };
         }
         let why = format!("`{}` answered HTTP {} to a GET", self.server, status.as_u16());
         let passing = status.is_server_error() && status != StatusCode::NOT_IMPLEMENTED;
         if passing || matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS)
         {
-            return Opened::Later(why);
+            return StreamOpening::Later(why);
         }
-        Opened::Never(why)
+        StreamOpening::Never(why)
     }
 }

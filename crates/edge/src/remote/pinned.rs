@@ -1,9 +1,9 @@
-//! One certificate and no other: how verbs on the machine of a gateway know it again.
+//! Certificate pinning: how CLI commands on the same machine recognise their gateway.
 //!
-//! A gateway's certificate is for the names that others know it by, while a verb on its machine
-//! finds it by an address; so that is told which certificate it must be, by the data folder.
+//! The certificate of a gateway is issued for its public names, but commands on its machine connect
+//! to an address. So they trust exactly the certificate whose SHA-256 is in the data folder.
 //!
-//! Invariant: whoever shows another certificate, or cannot sign with its key, is not spoken to.
+//! Invariant: a peer with another certificate, or without its key, is rejected.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, DigitallySignedStruct, Error, SignatureScheme};
 use sha2::{Digest as _, Sha256};
 
-/// Believes the certificate of this SHA-256.
+/// Trusts only the certificate with this SHA-256.
 #[derive(Debug)]
 pub(super) struct Pinned {
     pub(super) fingerprint: [u8; 32],

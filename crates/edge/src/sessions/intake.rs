@@ -1,8 +1,8 @@
-//! What all sockets together hold of frames that are not finished.
+//! Limits the memory of unfinished frames of all sockets together.
 //!
-//! A frame is read whole before anybody looks at it, and it may be large. One socket is bounded by
-//! the frame limit; this bounds all of them: when there is too much, the socket whose frame has
-//! been unfinished for longest gives way. A program that means it has sent its frame long before.
+//! A frame is read completely before it is parsed, and it may be large. One socket is bounded by
+//! the frame limit; this bounds all of them. Over the limit, the socket with the oldest unfinished
+//! frame is closed: a working program finishes its frames much sooner.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio::sync::Notify;
 
-/// Less than this is not looked at: every socket may have it.
+/// Less than this is not counted.
 const SMALL: usize = 64 * 1024;
 
-/// The bound for all sockets.
+/// The limit for all sockets.
 #[derive(Debug)]
 pub(super) struct Intake {
     most: usize,
@@ -24,7 +24,7 @@ pub(super) struct Intake {
 struct State {
     total: usize,
     next: u64,
-    /// Those that hold much, the oldest first.
+    /// Sockets that hold much, the oldest frame first.
     held: BTreeMap<u64, Held>,
 }
 
@@ -36,28 +36,29 @@ struct Held {
 
 /// The share of one socket.
 #[derive(Debug)]
-pub(super) struct Share {
+pub(super) struct IntakeShare {
     intake: Arc<Intake>,
     place: Option<u64>,
     gives_way: Arc<Notify>,
 }
 
 impl Intake {
-    /// For so many bytes together.
+    /// A limit of `most` bytes in total.
     pub(super) fn new(most: usize) -> Arc<Self> {
         Arc::new(Self { most, state: Mutex::default() })
     }
 
-    /// A share for a socket, told through the second when it has to give way.
-    pub(super) fn share(self: &Arc<Self>) -> (Share, Arc<Notify>) {
+    /// A share for a socket, and the signal that the socket must close.
+    pub(super) fn share(self: &Arc<Self>) -> (IntakeShare, Arc<Notify>) {
         let gives_way = Arc::new(Notify::new());
-        let share = Share { intake: Arc::clone(self), place: None, gives_way: gives_way.clone() };
+        let share =
+            IntakeShare { intake: Arc::clone(self), place: None, gives_way: gives_way.clone() };
         (share, gives_way)
     }
 }
 
-impl Share {
-    /// The socket holds so many bytes now.
+impl IntakeShare {
+    /// The socket holds this many bytes now.
     pub(super) fn holds(&mut self, bytes: usize) {
         if bytes < SMALL {
             return self.give_back();
@@ -69,7 +70,7 @@ impl Share {
             held.insert(*next, Held { bytes: 0, gives_way: Arc::clone(&self.gives_way) });
             *next
         });
-        // One that had to give way is on its way out, and counts no more.
+        // A socket that must close is no longer counted.
         let Some(own) = held.get_mut(&place) else { return };
         *total += bytes;
         *total -= std::mem::replace(&mut own.bytes, bytes);
@@ -90,7 +91,7 @@ impl Share {
     }
 }
 
-impl Drop for Share {
+impl Drop for IntakeShare {
     fn drop(&mut self) {
         self.give_back();
     }
@@ -120,7 +121,7 @@ mod tests {
         assert!(![&first_told, &second_told, &third_told].into_iter().any(|told| has_to_go(told)));
         third.holds(6 * SMALL);
         assert!(has_to_go(&second_told) && !has_to_go(&third_told));
-        // What it still says on its way out is not counted twice.
+        // What it sends while it closes is not counted twice.
         second.holds(9 * SMALL);
         first.holds(4 * SMALL);
         assert!(!has_to_go(&first_told) && !has_to_go(&third_told));

@@ -20,21 +20,21 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_util::task::TaskTracker;
 use toolgate_gateway::{Listener, SessionDriver, Stranger};
-use toolgate_session::{Token, What};
+use toolgate_session::{SessionEventKind, SocketToken};
 
 use super::intake::Intake;
 use super::socket::{self, Socket};
 use super::tokens::Tokens;
+use crate::admin_listener::AccessObserver;
 use crate::guard::Guard;
 use crate::linger::Lingering;
-use crate::listen::Share;
-use crate::people::Watch;
+use crate::listen::PeerShare;
 use crate::tls::Stream;
 
-/// How long a connection may take to become a socket once it was told so.
+/// How long an upgrade may take.
 const UPGRADING: Duration = Duration::from_secs(10);
 
-/// The service of the sessions' listener.
+/// The service of the session listener.
 #[derive(Clone)]
 pub struct SessionListener(Arc<Inner>);
 
@@ -44,7 +44,7 @@ struct Inner {
     rules: ArcSwap<SessionListenerRules>,
     free: Arc<Semaphore>,
     sockets: TaskTracker,
-    watch: Watch,
+    observer: AccessObserver,
 }
 
 /// How much all sockets together may take.
@@ -78,18 +78,18 @@ impl SessionListener {
         rules: SessionListenerRules,
         bounds: SessionListenerBounds,
         sockets: TaskTracker,
-        watch: Watch,
+        observer: AccessObserver,
     ) -> Self {
         let (free, intake) =
             (Arc::new(Semaphore::new(bounds.sockets)), Intake::new(bounds.unfinished));
         let rules = ArcSwap::from_pointee(rules);
-        Self(Arc::new(Inner { driver, intake, rules, free, sockets, watch }))
+        Self(Arc::new(Inner { driver, intake, rules, free, sockets, observer }))
     }
 
     /// Replaces the rules; sockets whose token was removed are closed.
     pub fn set_rules(&self, rules: SessionListenerRules) {
         let before = self.0.rules.swap(Arc::new(rules));
-        for token in before.tokens.gone(&self.0.rules.load().tokens) {
+        for token in before.tokens.revoked(&self.0.rules.load().tokens) {
             self.0.driver.revoke(token);
         }
     }
@@ -115,28 +115,30 @@ impl Inner {
         let rules = self.rules.load_full();
         let peer = request.extensions().get().copied();
         if let Err(denied) = rules.guard.check(request.uri(), request.headers()) {
-            (self.watch)(Listener::Sessions, denied.stranger(), peer);
-            return text(StatusCode::FORBIDDEN, &format!("{denied}\n"));
+            if let Some(why) = denied.stranger() {
+                (self.observer)(Listener::Sessions, why, peer);
+            }
+            return text(denied.status(), &format!("{denied}\n"));
         }
         let Some(token) = token_in(request.uri().path(), &rules.path) else {
-            return text(StatusCode::NOT_FOUND, "there is nothing at this path\n");
+            return text(StatusCode::NOT_FOUND, "not found\n");
         };
         let admitted = rules.tokens.admit(token);
         if admitted.is_none() {
             let why = if token.is_empty() { Stranger::NoToken } else { Stranger::BadToken };
-            (self.watch)(Listener::Sessions, why, peer);
+            (self.observer)(Listener::Sessions, why, peer);
         }
         let key = match websocket_key(&request) {
             Ok(key) => key,
             Err(why) => return upgrade_required(why),
         };
         let Ok(place) = Arc::clone(&self.free).try_acquire_owned() else {
-            self.driver.record(What::TooMany, None, "one was not let in".to_owned());
+            self.driver.record(SessionEventKind::TooMany, None, "socket rejected".to_owned());
             return text(StatusCode::SERVICE_UNAVAILABLE, "too many sockets, sorry\n");
         };
         let upgrade = hyper::upgrade::on(&mut request);
-        // Counts among the connections of its address as long as the socket lives.
-        let share = request.extensions_mut().remove::<Share>();
+        // Counted among the connections of its address as long as the socket lives.
+        let share = request.extensions_mut().remove::<PeerShare>();
         let inner = Arc::clone(self);
         self.sockets.spawn(async move {
             inner.serve(upgrade, admitted, rules.frame, place).await;
@@ -148,25 +150,25 @@ impl Inner {
     async fn serve(
         &self,
         upgrade: OnUpgrade,
-        admitted: Option<Arc<Token>>,
+        admitted: Option<Arc<SocketToken>>,
         frame: usize,
         place: OwnedSemaphorePermit,
     ) {
         let Ok(Ok(upgraded)) = timeout(UPGRADING, upgrade).await else { return };
-        // Cannot fail: all listeners serve such.
+        // Cannot fail: all listeners serve this type.
         let Ok(parts) = upgraded.downcast::<TokioIo<Lingering<Stream>>>() else { return };
         let socket =
             Socket { stream: parts.io.into_inner().into_inner(), early: parts.read_buf, frame };
         if let Some(token) = admitted {
             socket::serve(Arc::clone(&self.driver), &self.intake, socket, token).await;
         } else {
-            socket::turn_away(socket).await;
+            socket::reject(socket).await;
         }
         drop(place);
     }
 }
 
-/// The token behind the path, perhaps an empty one; none if it is another path.
+/// The token after the path, possibly empty; `None` for another path.
 fn token_in<'a>(path: &'a str, ours: &str) -> Option<&'a str> {
     let rest = path.strip_prefix(ours)?;
     match rest.strip_prefix('/') {

@@ -13,7 +13,7 @@ const BURST: f64 = 200.0;
 const RATE: f64 = 50.0;
 /// How many bytes cost as much as one frame.
 const BYTES: usize = 16 * 1024;
-/// The longest wait: shorter than the time after which a silent socket is dead.
+/// The longest delay: shorter than the time after which an idle socket is closed.
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// What one socket may still send.
@@ -28,12 +28,12 @@ impl RateLimit {
         Self { left: BURST, since: now }
     }
 
-    /// Charges a frame of so many bytes; how long to wait before the next is read.
+    /// Charges a frame of `bytes`; returns the delay before the next one is read.
     pub(super) fn charge(&mut self, bytes: usize, now: Instant) -> Option<Duration> {
         let earned = now.saturating_duration_since(self.since).as_secs_f64() * RATE;
         self.since = now;
         let price = 1 + bytes / BYTES;
-        // A frame has at most some thousand times that many bytes.
+        // The price is at most some thousands.
         let price = f64::from(u32::try_from(price).unwrap_or(u32::MAX));
         self.left = (self.left + earned).min(BURST) - price;
         let debt = -self.left;

@@ -19,10 +19,10 @@ use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 use toolgate_gateway::{SessionDriver, SocketCommand};
-use toolgate_session::{Opcode, SocketId, Token, What, encode, encode_close};
+use toolgate_session::{Opcode, SessionEventKind, SocketId, SocketToken, encode, encode_close};
 
 use self::inbound::{Inbound, Next};
-use super::intake::{Intake, Share};
+use super::intake::{Intake, IntakeShare};
 use crate::tls::Stream;
 
 /// How many frames may wait to be sent on one socket.
@@ -37,23 +37,23 @@ const NO_TOKEN: (u16, &str) = (1008, "no valid token in the path");
 /// A connection that has become a socket.
 pub(super) struct Socket {
     pub(super) stream: Stream,
-    /// What came on it before.
+    /// Bytes received before the upgrade.
     pub(super) early: Bytes,
     /// The largest frame, bytes.
     pub(super) frame: usize,
 }
 
-/// Closes a socket that may not come in.
-pub(super) async fn turn_away(mut socket: Socket) {
+/// Closes a socket without a valid token.
+pub(super) async fn reject(mut socket: Socket) {
     let (code, reason) = NO_TOKEN;
     let farewell = async {
         socket.stream.write_all(&encode_close(code, reason)).await?;
         socket.stream.shutdown().await?;
-        // Until the other side has heard it: to close on what it still says would cut that short.
+        // Waits until the other side has received it: closing with unread input would discard it.
         tokio::io::copy(&mut socket.stream, &mut tokio::io::sink()).await
     };
     if !matches!(timeout(FAREWELL, farewell).await, Ok(Ok(_))) {
-        tracing::debug!("a socket without a token did not close in time");
+        tracing::debug!("rejected socket not closed in time");
     }
 }
 
@@ -62,7 +62,7 @@ pub(super) async fn serve(
     driver: Arc<SessionDriver>,
     intake: &Arc<Intake>,
     socket: Socket,
-    token: Arc<Token>,
+    token: Arc<SocketToken>,
 ) {
     let Socket { stream, early, frame } = socket;
     let (share, gives_way) = intake.share();
@@ -75,15 +75,15 @@ pub(super) async fn serve(
         () = &mut writing => false,
         closed = read(&open, from, early, frame, share) => closed,
         () = gives_way.notified() => {
-            let what = "closed: too much has come of frames that are not finished".to_owned();
-            open.driver.record(What::Unfinished, Some(open.id), what);
+            let what = "closed: too many bytes of unfinished frames".to_owned();
+            open.driver.record(SessionEventKind::Unfinished, Some(open.id), what);
             false
         }
     };
-    // The other side has closed: its goodbye is answered, unless it was the answer to ours.
+    // The other side has closed: answers its close frame, unless that was the answer to ours.
     if closed && !open.closing.load(Ordering::Relaxed) && timeout(FAREWELL, writing).await.is_err()
     {
-        tracing::debug!("a session's socket did not close in time");
+        tracing::debug!("session socket not closed in time");
     }
 }
 
@@ -101,17 +101,17 @@ impl Drop for Open {
     }
 }
 
-/// Reads until the socket ends; true if the other side has closed it as one should.
+/// Reads until the socket ends; true if the other side has closed it properly.
 async fn read(
     open: &Open,
     mut from: ReadHalf<Stream>,
     early: Bytes,
     frame: usize,
-    share: Share,
+    share: IntakeShare,
 ) -> bool {
     let mut inbound = Inbound::new(&open.driver, open.id, frame, share);
     let mut next = inbound.receive(&early);
-    // It is a part of a larger buffer.
+    // It references a larger buffer.
     drop(early);
     loop {
         match next {
@@ -120,8 +120,8 @@ async fn read(
             Next::Wait(pause) => sleep(pause).await,
             Next::Closed => return true,
             Next::Refused => {
-                // What still comes is no frame any more. It is taken all the same, for as long as
-                // the writer says goodbye: to close on it would cut the goodbye short.
+                // Further input is not parsed. It is discarded while the writer sends the close
+                // frame: closing with unread input would discard that frame.
                 drop(tokio::io::copy(&mut from, &mut tokio::io::sink()).await);
                 return false;
             }
@@ -152,7 +152,7 @@ async fn write(open: &Open, mut to: WriteHalf<Stream>, mut inbox: mpsc::Receiver
         };
         let sending = async {
             to.write_all(&frame).await?;
-            // Under TLS what was written may still wait to leave.
+            // With TLS, written bytes may still be buffered.
             to.flush().await
         };
         let sent = timeout(if last { FAREWELL } else { WRITE }, sending).await;

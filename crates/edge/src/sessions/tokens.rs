@@ -1,18 +1,18 @@
-//! Who may connect: tokens in the path of the socket.
+//! Tokens in the path of a socket.
 
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use toolgate_session::{Glob, Token};
+use toolgate_session::{Glob, SocketToken};
 
-/// A token with which programs may connect.
+/// A token that lets programs connect.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownToken {
     hash: [u8; 32],
-    token: Arc<Token>,
+    token: Arc<SocketToken>,
 }
 
-/// Every token; none at all lets everybody in.
+/// All tokens; without any, every program may connect.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tokens(Vec<KnownToken>);
 
@@ -26,24 +26,24 @@ impl KnownToken {
     ) -> Self {
         let [a, b, c, d, ..] = hash;
         let id = Some(u32::from_be_bytes([a, b, c, d]));
-        Self { hash, token: Arc::new(Token { id, kinds, infobases, uids }) }
+        Self { hash, token: Arc::new(SocketToken { id, kinds, infobases, uids }) }
     }
 }
 
 impl Tokens {
-    /// Those that there are.
+    /// The configured tokens.
     pub fn new(tokens: Vec<KnownToken>) -> Self {
         Self(tokens)
     }
 
-    /// What a socket that came with this may do; none if it may not come at all.
-    pub(super) fn admit(&self, given: &str) -> Option<Arc<Token>> {
+    /// The bounds of a socket with this token; `None` if the token is unknown.
+    pub(super) fn admit(&self, given: &str) -> Option<Arc<SocketToken>> {
         if self.0.is_empty() {
             return Some(Arc::default());
         }
         let given: [u8; 32] = Sha256::digest(given.as_bytes()).into();
         let mut found = None;
-        // All are looked at, and all of each, so that time tells nothing.
+        // Compares all tokens completely, so that timing reveals nothing.
         for known in &self.0 {
             let differences = known.hash.iter().zip(&given).fold(0, |sum, (a, b)| sum | (a ^ b));
             if differences == 0 {
@@ -53,8 +53,8 @@ impl Tokens {
         found
     }
 
-    /// Those of `self` that are no longer as they were in `newer`; `None` is coming without one.
-    pub(super) fn gone(&self, newer: &Self) -> Vec<Option<u32>> {
+    /// The tokens of `self` that are missing or different in `newer`; `None` stands for no token.
+    pub(super) fn revoked(&self, newer: &Self) -> Vec<Option<u32>> {
         if self.0.is_empty() {
             return if newer.0.is_empty() { Vec::new() } else { vec![None] };
         }
@@ -87,16 +87,16 @@ mod tests {
     fn what_is_gone_is_told() {
         let (none, one) = (Tokens::default(), Tokens::new(vec![token("one")]));
         let both = Tokens::new(vec![token("one"), token("two")]);
-        assert_eq!(none.gone(&none), []);
-        assert_eq!(none.gone(&one), [None]);
-        assert_eq!(one.gone(&both), []);
-        assert_eq!(both.gone(&one), [both.admit("two").unwrap().id]);
+        assert_eq!(none.revoked(&none), []);
+        assert_eq!(none.revoked(&one), [None]);
+        assert_eq!(one.revoked(&both), []);
+        assert_eq!(both.revoked(&one), [both.admit("two").unwrap().id]);
         let bound = KnownToken::new(
             Sha256::digest("one").into(),
             Some(vec![Glob::lenient("server")]),
             None,
             None,
         );
-        assert_eq!(one.gone(&Tokens::new(vec![bound])).len(), 1, "other bounds, another token");
+        assert_eq!(one.revoked(&Tokens::new(vec![bound])).len(), 1, "other bounds, another token");
     }
 }

@@ -1,9 +1,9 @@
-//! What a listener reads and writes: a connection as it is, or one under TLS.
+//! The stream of a listener: plain TCP or TLS.
 //!
-//! A connection can move from one runtime to another after its handshake: the socket is taken out,
-//! and put back in registered with the other runtime. What was decrypted before stays with it.
+//! A connection can move from one runtime to another after its handshake: the socket is detached
+//! and registered with the other runtime. Decrypted bytes stay with it.
 //!
-//! Invariant: bytes that were looked at are read first, once.
+//! Invariant: peeked bytes are read first, once.
 
 use std::io::{self, IoSlice};
 use std::net::TcpStream as Socket;
@@ -21,43 +21,43 @@ pub(crate) enum Stream {
 }
 
 /// A connection between two runtimes.
-pub(crate) struct Moving {
+pub(crate) struct DetachedStream {
     socket: Socket,
     secure: Option<Box<Secure>>,
 }
 
-/// A connection under TLS.
+/// A TLS connection.
 pub(crate) struct Secure {
-    tls: TlsStream<Lent>,
-    /// What was read of it and not yet handed out.
-    looked_at: Vec<u8>,
+    tls: TlsStream<DetachableSocket>,
+    /// Bytes that were peeked but not read yet.
+    peeked: Vec<u8>,
     taken: usize,
 }
 
-/// A socket that can be taken out for a move.
+/// A socket that can be detached for a move.
 #[derive(Debug)]
-pub(super) struct Lent(Option<TcpStream>);
+pub(super) struct DetachableSocket(Option<TcpStream>);
 
 // === impl Stream ===
 
 impl Stream {
-    /// Takes it off this runtime.
-    pub(crate) fn leave(self) -> io::Result<Moving> {
+    /// Detaches it from this runtime.
+    pub(crate) fn detach(self) -> io::Result<DetachedStream> {
         match self {
-            Self::Plain(stream) => Ok(Moving { socket: stream.into_std()?, secure: None }),
+            Self::Plain(stream) => Ok(DetachedStream { socket: stream.into_std()?, secure: None }),
             Self::Secure(mut secure) => {
                 let socket = secure.tls.get_mut().0.0.take().ok_or_else(on_the_move)?;
-                Ok(Moving { socket: socket.into_std()?, secure: Some(secure) })
+                Ok(DetachedStream { socket: socket.into_std()?, secure: Some(secure) })
             }
         }
     }
 }
 
-// === impl Moving ===
+// === impl DetachedStream ===
 
-impl Moving {
-    /// Goes on in this runtime.
-    pub(crate) fn arrive(self) -> io::Result<Stream> {
+impl DetachedStream {
+    /// Attaches it to this runtime.
+    pub(crate) fn attach(self) -> io::Result<Stream> {
         let socket = TcpStream::from_std(self.socket)?;
         Ok(match self.secure {
             None => Stream::Plain(socket),
@@ -72,22 +72,22 @@ impl Moving {
 // === impl Secure ===
 
 impl Secure {
-    pub(super) fn new(tls: TlsStream<Lent>) -> Self {
-        Self { tls, looked_at: Vec::new(), taken: 0 }
+    pub(super) fn new(tls: TlsStream<DetachableSocket>) -> Self {
+        Self { tls, peeked: Vec::new(), taken: 0 }
     }
 
-    /// What it begins with, so far: waits for more than `known` bytes, and for at most `most`. The
-    /// same as before at its end.
-    pub(crate) async fn look(&mut self, known: usize, most: usize) -> io::Result<&[u8]> {
-        while self.looked_at.len() <= known && self.looked_at.len() < most {
-            let mut more = vec![0; most - self.looked_at.len()];
+    /// The first bytes: waits for more than `known` bytes, and for at most `most`. Returns the same
+    /// bytes again at the end of the stream.
+    pub(crate) async fn peek(&mut self, known: usize, most: usize) -> io::Result<&[u8]> {
+        while self.peeked.len() <= known && self.peeked.len() < most {
+            let mut more = vec![0; most - self.peeked.len()];
             let count = self.tls.read(&mut more).await?;
             if count == 0 {
                 break;
             }
-            self.looked_at.extend_from_slice(more.get(..count).unwrap_or_default());
+            self.peeked.extend_from_slice(more.get(..count).unwrap_or_default());
         }
-        Ok(&self.looked_at)
+        Ok(&self.peeked)
     }
 }
 
@@ -98,23 +98,23 @@ impl AsyncRead for Secure {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let me = self.get_mut();
-        let left = me.looked_at.get(me.taken..).unwrap_or_default();
+        let left = me.peeked.get(me.taken..).unwrap_or_default();
         if left.is_empty() {
             return Pin::new(&mut me.tls).poll_read(context, buffer);
         }
         let count = left.len().min(buffer.remaining());
         buffer.put_slice(left.get(..count).unwrap_or_default());
         me.taken += count;
-        if me.taken == me.looked_at.len() {
-            (me.looked_at, me.taken) = (Vec::new(), 0);
+        if me.taken == me.peeked.len() {
+            (me.peeked, me.taken) = (Vec::new(), 0);
         }
         Poll::Ready(Ok(()))
     }
 }
 
-// === impl Lent ===
+// === impl DetachableSocket ===
 
-impl Lent {
+impl DetachableSocket {
     pub(super) fn new(stream: TcpStream) -> Self {
         Self(Some(stream))
     }
@@ -128,7 +128,7 @@ fn on_the_move() -> io::Error {
     io::Error::new(io::ErrorKind::NotConnected, "the connection is on its way to another thread")
 }
 
-impl AsyncRead for Lent {
+impl AsyncRead for DetachableSocket {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -138,7 +138,7 @@ impl AsyncRead for Lent {
     }
 }
 
-impl AsyncWrite for Lent {
+impl AsyncWrite for DetachableSocket {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,

@@ -107,7 +107,7 @@ async fn lines_go_there_and_back() {
     }
     soon(channel.listen()).await;
     soon(channel.close()).await;
-    assert_eq!(record.closed().await, "ended by the gateway");
+    assert_eq!(record.closed().await, "closed by the gateway");
     assert!(not_sent(say(&channel, "{}").await).contains("ended"));
     drop(channel);
     assert_eq!(record.next().await, None, "nothing comes after the end");
@@ -159,14 +159,14 @@ async fn an_exit_is_reported_once_and_says_nothing_of_stderr() {
     let cases = [
         (
             "echo first >&2; echo oops >&2; exit 3",
-            "exited with code 3; the log of toolgate has what it wrote to stderr",
+            "exited with code 3; its stderr is in the log of toolgate",
         ),
         ("exit 0", "the process exited with code 0"),
         ("kill -9 $$", "the process was ended by signal 9"),
         ("sleep 1000 & exit 7", "the process exited with code 7"),
         (
             "printf 'no line end' >&2; exit 1",
-            "exited with code 1; the log of toolgate has what it wrote to stderr",
+            "exited with code 1; its stderr is in the log of toolgate",
         ),
     ];
     for (text, expected) in cases {
@@ -210,7 +210,7 @@ async fn whoever_ignores_sigterm_is_killed() {
     let leader = pid(&mut record).await;
     soon(channel.close()).await;
     assert!(reaped(leader));
-    assert_eq!(record.closed().await, "ended by the gateway");
+    assert_eq!(record.closed().await, "closed by the gateway");
 }
 
 #[tokio::test]
@@ -221,7 +221,7 @@ async fn dropping_the_channel_ends_the_child() {
     tracker.close();
     soon(tracker.wait()).await;
     assert!(reaped(leader));
-    assert_eq!(record.now(), [Heard::Closed("ended by the gateway".to_owned())]);
+    assert_eq!(record.now(), [Heard::Closed("closed by the gateway".to_owned())]);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use http::{HeaderName, HeaderValue};
-use toolgate_edge::remote::{Client, RemoteConnector, RemoteSpec, Speaks};
-use toolgate_gateway::channel::{Channel, Connector, SendError};
+use toolgate_edge::remote::{Client, HttpTransport, RemoteConnector, RemoteSpec};
+use toolgate_gateway::channel::{Channel, Connector, RefusedStatus, SendError, StatusClass};
 
 use crate::recorder::{Heard, Record, message, notification, recorder, soon};
 use crate::script::{Call, Script, connect, exchange, send};
@@ -14,8 +14,19 @@ const ANSWER: &str = r#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
 const ENDPOINT: &str = "event: endpoint\ndata: /messages?session_id=1\n\n";
 const POST: &str = "POST /messages?session_id=1 HTTP/1.1";
 
-fn spec(server: &Script, speaks: Speaks) -> RemoteSpec {
-    RemoteSpec { speaks, ..server.spec() }
+/// A rejection with this status.
+fn refused(number: u16, body: &str) -> SendError {
+    let class = match number {
+        400 => StatusClass::BadRequest,
+        404 | 405 => StatusClass::NoEndpoint,
+        _ => StatusClass::ServerError,
+    };
+    let status = RefusedStatus { number, class };
+    SendError::Refused { status, body: body.to_owned().into() }
+}
+
+fn spec(server: &Script, transport: HttpTransport) -> RemoteSpec {
+    RemoteSpec { transport, ..server.spec() }
 }
 
 /// Takes the GET for the stream and names the endpoint.
@@ -30,7 +41,7 @@ async fn open_stream(server: &mut Script, endpoint: &str) -> Call {
 
 /// A channel that was told to be a legacy one, and its stream.
 async fn open(server: &mut Script) -> (Arc<dyn Channel>, Record, Call) {
-    open_as(server, spec(server, Speaks::Legacy)).await
+    open_as(server, spec(server, HttpTransport::Legacy)).await
 }
 
 async fn open_as(server: &mut Script, spec: RemoteSpec) -> (Arc<dyn Channel>, Record, Call) {
@@ -48,7 +59,7 @@ async fn accept(call: Call) {
 /// A stream that is not opened, with what; and why there is no channel.
 async fn not_opened(first: &str) -> String {
     let mut server = Script::start().await;
-    let connecting = tokio::spawn(connect(spec(&server, Speaks::Legacy)));
+    let connecting = tokio::spawn(connect(spec(&server, HttpTransport::Legacy)));
     let mut get = server.call().await;
     get.write(first).await;
     drop(get);
@@ -62,7 +73,7 @@ async fn not_opened(first: &str) -> String {
 async fn messages_go_to_the_endpoint_and_come_on_the_stream() {
     let mut server = Script::start().await;
     let key = (HeaderName::from_static("x-api-key"), HeaderValue::from_static("k"));
-    let spec = RemoteSpec { headers: vec![key], ..spec(&server, Speaks::Legacy) };
+    let spec = RemoteSpec { headers: vec![key], ..spec(&server, HttpTransport::Legacy) };
     let host = server.address.to_string();
     let connecting = tokio::spawn(connect(spec));
     let mut stream = open_stream(&mut server, ENDPOINT).await;
@@ -99,7 +110,7 @@ async fn messages_go_to_the_endpoint_and_come_on_the_stream() {
 async fn a_refused_initialize_leads_to_the_legacy_transport() {
     for status in [400, 404, 405] {
         let mut server = Script::start().await;
-        let (channel, mut record) = connect(spec(&server, Speaks::Unknown)).await.unwrap();
+        let (channel, mut record) = connect(spec(&server, HttpTransport::Detect)).await.unwrap();
         let (sending, _) = send(&channel, message(INITIALIZE));
         let post = server.call().await;
         assert_eq!(
@@ -121,11 +132,11 @@ async fn a_refused_initialize_leads_to_the_legacy_transport() {
 async fn other_answers_do_not() {
     let json = "Content-Type: application/json\r\n";
     let cases = [
-        (Speaks::Unknown, 200, json, ANSWER),
-        (Speaks::Unknown, 401, "", "no"),
-        (Speaks::Unknown, 307, "Location: /sse\r\n", ""),
-        (Speaks::Unknown, 500, "", ""),
-        (Speaks::Streamable, 405, "", ""),
+        (HttpTransport::Detect, 200, json, ANSWER),
+        (HttpTransport::Detect, 401, "", "no"),
+        (HttpTransport::Detect, 307, "Location: /sse\r\n", ""),
+        (HttpTransport::Detect, 500, "", ""),
+        (HttpTransport::Streamable, 405, "", ""),
     ];
     for (speaks, status, headers, body) in cases {
         let mut server = Script::start().await;
@@ -138,7 +149,7 @@ async fn other_answers_do_not() {
             .await;
             let expected = match status {
                 200 => Ok(()),
-                status => Err(SendError::Refused { status, body: body.to_owned().into() }),
+                status => Err(refused(status, body)),
             };
             assert_eq!(result, expected);
             assert!(server.is_quiet(), "{speaks:?} {status}");
@@ -149,11 +160,11 @@ async fn other_answers_do_not() {
 #[tokio::test]
 async fn where_there_is_no_legacy_stream_the_refusal_stands() {
     let mut server = Script::start().await;
-    let (channel, mut record) = connect(spec(&server, Speaks::Unknown)).await.unwrap();
+    let (channel, mut record) = connect(spec(&server, HttpTransport::Detect)).await.unwrap();
     let (sending, _) = send(&channel, message(INITIALIZE));
     server.call().await.answer(400, "", "what is this?").await;
     server.call().await.answer(405, "", "no").await;
-    let refused = SendError::Refused { status: 400, body: "what is this?".into() };
+    let refused = refused(400, "what is this?");
     assert_eq!(soon(sending).await.unwrap(), Err(refused));
     assert_eq!(record.now(), []);
 }
@@ -161,7 +172,8 @@ async fn where_there_is_no_legacy_stream_the_refusal_stands() {
 #[tokio::test]
 async fn what_worked_is_remembered_until_it_fails() {
     let mut server = Script::start().await;
-    let connector = Arc::new(RemoteConnector::new(Client::new(), spec(&server, Speaks::Unknown)));
+    let connector =
+        Arc::new(RemoteConnector::new(Client::new(), spec(&server, HttpTransport::Detect)));
     let connect = || {
         let connector = Arc::clone(&connector);
         tokio::spawn(async move { connector.connect(recorder().0).await })
@@ -199,7 +211,7 @@ async fn what_worked_is_remembered_until_it_fails() {
 async fn the_end_of_the_stream_is_the_end_of_the_channel() {
     for ending in ["ended", "broken", "too large"] {
         let mut server = Script::start().await;
-        let spec = RemoteSpec { max_body: 1000, ..spec(&server, Speaks::Legacy) };
+        let spec = RemoteSpec { max_body: 1000, ..spec(&server, HttpTransport::Legacy) };
         let (channel, mut record, mut stream) = open_as(&mut server, spec).await;
         let (waiting, _) = send(&channel, message("{}"));
         let unanswered = server.call().await;
@@ -212,7 +224,7 @@ async fn the_end_of_the_stream_is_the_end_of_the_channel() {
             }
             "broken" => {
                 drop(stream);
-                "broke before the answer came"
+                "broke before the answer"
             }
             _ => {
                 stream.chunk(&format!("data: {}", "x".repeat(1001))).await;
@@ -251,8 +263,8 @@ async fn a_message_that_the_endpoint_refuses() {
     let (channel, _record, _stream) = open(&mut server).await;
     let cases = [
         (404, "no such session", SendError::SessionLost),
-        (400, "bad", SendError::Refused { status: 400, body: "bad".into() }),
-        (503, "", SendError::Refused { status: 503, body: "".into() }),
+        (400, "bad", refused(400, "bad")),
+        (503, "", refused(503, "")),
     ];
     for (status, body, expected) in cases {
         let (result, _) = exchange(&mut server, &channel, message("{}"), async |call: Call| {
@@ -282,13 +294,13 @@ async fn streams_that_name_no_endpoint() {
 #[tokio::test]
 async fn a_stream_without_an_endpoint_is_not_waited_for_long() {
     let mut server = Script::start().await;
-    let (channel, _record) = connect(spec(&server, Speaks::Unknown)).await.unwrap();
+    let (channel, _record) = connect(spec(&server, HttpTransport::Detect)).await.unwrap();
     let (sending, _) = send(&channel, message(INITIALIZE));
     server.call().await.answer(400, "", "no").await;
     let mut get = server.call().await;
     get.stream().await;
     get.chunk("id: 1\ndata:\n\n").await;
-    let refused = SendError::Refused { status: 400, body: "no".into() };
+    let refused = refused(400, "no");
     assert_eq!(soon(sending).await.unwrap(), Err(refused));
     get.hung_up().await;
 }

@@ -22,7 +22,7 @@ fn lost(result: Result<(), SendError>) -> String {
 fn refused(result: Result<(), SendError>) -> (u16, String) {
     match result {
         Err(SendError::Refused { status, body }) => {
-            (status, String::from_utf8(body.to_vec()).unwrap())
+            (status.number, String::from_utf8(body.to_vec()).unwrap())
         }
         other => panic!("expected Refused, got {other:?}"),
     }
@@ -87,9 +87,9 @@ async fn successes_without_a_message() {
     let other = "{\"method\":\"x\"}";
     // status, headers, body, what a request says to it
     let cases = [
-        (202, "", "", "gave no answer"),
-        (204, "", "", "gave no answer"),
-        (202, json, ANSWER, "gave no answer"),
+        (202, "", "", "sent no answer"),
+        (204, "", "", "sent no answer"),
+        (202, json, ANSWER, "sent no answer"),
         (200, html, "<html>", "answered with `text/html`"),
         (200, "", "hello", "answered with `no content type`"),
         (200, json, "", "something else than the answer"),

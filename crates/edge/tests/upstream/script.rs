@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use toolgate_edge::remote::{Client, RemoteConnector, RemoteSpec, Speaks};
+use toolgate_edge::remote::{Client, HttpTransport, RemoteConnector, RemoteSpec};
 use toolgate_gateway::channel::{Channel, Connector, Outbound, SendError};
 
 use crate::recorder::{Record, message, recorder, soon};
@@ -57,7 +57,10 @@ impl Script {
 
     pub(crate) fn spec(&self) -> RemoteSpec {
         let url = format!("http://{}/mcp?channel=secret", self.address);
-        RemoteSpec { speaks: Speaks::Streamable, ..RemoteSpec::new("demo", url.parse().unwrap()) }
+        RemoteSpec {
+            transport: HttpTransport::Streamable,
+            ..RemoteSpec::new("demo", url.parse().unwrap())
+        }
     }
 
     /// A channel to this server, and what it says on its own.

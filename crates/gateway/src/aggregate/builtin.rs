@@ -1,35 +1,38 @@
 //! Built-ins: the tools that toolgate has itself.
 //!
 //! [`TABLE`] is all of them; a new one is one more line there and a file under `builtin/`. They
-//! are shown before all others, and nobody else's tool can take their names.
+//! are listed before all others, and no other tool can take their names.
 //!
-//! Invariant: a built-in is decided, counted and written down like any other call, under the
-//! server word `toolgate`.
+//! Invariant: a call to a built-in takes the pipeline of every call (`admission/src/pipeline.rs`),
+//! under the server name `toolgate`.
 //!
 //! Start at [`TABLE`] and [`start`].
 
 mod permissions;
 mod sessions;
 
-use std::future::Future;
+use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 use toolgate_admission::access::Grant;
+use toolgate_admission::call_request::CallRequest;
+use toolgate_admission::contained::Work;
+use toolgate_admission::ended::Ended;
 use toolgate_admission::expects::Expects;
+use toolgate_admission::pipeline::{self, Delivery, Sending};
+use toolgate_admission::refused::Refused;
 use toolgate_admission::reserved::TOOLGATE;
 use toolgate_admission::wanted::wanted;
 use toolgate_audit::{CallId, Effect, Outcome};
 use toolgate_json::quote;
-use toolgate_mcp::{Refusal, Request, write};
+use toolgate_mcp::Refusal;
 use toolgate_policy::Class;
-use toolgate_store::Ending;
-use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::lists::List;
-use toolgate_upstream::work::Work;
+use toolgate_upstream::reply::Reply;
 
 use crate::downstream::agent::AgentSession;
 
@@ -83,31 +86,43 @@ pub(crate) fn is_shown(session: &AgentSession, grant: &Grant, name: &str, now: T
 pub(crate) fn start(
     session: &Arc<AgentSession>,
     built_in: &'static BuiltIn,
-    request: &Request<'_>,
-    outlet: &Arc<Outlet>,
+    request: &CallRequest<'_>,
+    buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
     let wanted = wanted(session, TOOLGATE, request, Some(built_in.name), |_| built_in.class)?;
-    let (session, outlet, id) = (Arc::clone(session), Arc::clone(outlet), request.id.to_owned());
-    Ok(Box::pin(async move {
-        let began = Instant::now();
-        let (admission, wanted) = (Arc::clone(session.admission()), Arc::new(wanted));
-        let ticket = match admission.admit(&wanted).await {
-            Ok(admitted) => admitted.split().1,
-            Err(refused) => {
-                return outlet.answer(refused.answer(&id, Expects::ToolResult), None);
-            }
+    let reply = Reply::new(buffer, request.id, Expects::ToolResult);
+    let reply = reply.with_call_id(Some(wanted.call_id));
+    let delivery = ToBuiltIn { session: Arc::clone(session), built_in, reply };
+    let prepared = |_, wanted| ready(Some((delivery, wanted)));
+    Ok(pipeline::run(session.admission(), wanted, None, prepared))
+}
+
+/// The delivery of a call to a built-in.
+struct ToBuiltIn {
+    session: Arc<AgentSession>,
+    built_in: &'static BuiltIn,
+    reply: Reply,
+}
+
+impl Delivery for ToBuiltIn {
+    const HAS_PEER: bool = false;
+
+    fn refuse(self, refused: &Refused) {
+        self.reply.refuse(refused);
+    }
+
+    async fn send(self, Sending { wanted, .. }: Sending<'_>) -> Ended {
+        let done = (self.built_in.run)(self.session, wanted.arguments.clone()).await;
+        let ended = match &done {
+            Ok(_) => Ended::new(Outcome::Ok, Effect::Done),
+            Err(failed) => Ended {
+                code: Some(failed.code),
+                ..Ended::new(Outcome::ToolError, Effect::NotStarted)
+            },
         };
-        let done = (built_in.run)(session, wanted.arguments.clone()).await;
-        let (outcome, effect) = match &done {
-            Ok(_) => (Outcome::Ok, Effect::Done),
-            Err(_) => (Outcome::ToolError, Effect::NotStarted),
-        };
-        let mut ending = Ending::new(outcome, effect, admission.now());
-        ending.error_code = done.as_ref().err().map(|failed| failed.code.into());
-        ending.total_ms = u64::try_from(began.elapsed().as_millis()).ok();
-        outlet.answer(write::result(&id, &result(done, wanted.call_id)), None);
-        ticket.finish(ending);
-    }))
+        self.reply.result(&result(done, wanted.call_id));
+        ended
+    }
 }
 
 impl BuiltIn {
@@ -160,7 +175,7 @@ mod tests {
 
     #[test]
     fn sessions_may_not_take_their_names_and_definitions_say_theirs() {
-        let taken = toolgate_session::Settings::default().built_ins;
+        let taken = toolgate_session::SessionSettings::default().built_ins;
         for one in TABLE {
             assert!(taken.iter().any(|name| name == one.name), "{}", one.name);
             let definition: Value = serde_json::from_str(one.definition).unwrap();

@@ -4,23 +4,29 @@
 //! calls of its grant created.
 
 use std::collections::BTreeMap;
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
+use toolgate_admission::call_request::CallRequest;
+use toolgate_admission::contained::{Work, contained};
+use toolgate_admission::ended::Ended;
 use toolgate_admission::expects::Expects;
+use toolgate_admission::pipeline::{self, Delivery, Sending};
+use toolgate_admission::refused::Refused;
 use toolgate_admission::wanted::wanted;
 use toolgate_audit::{Effect, Outcome};
 use toolgate_json::{items, members, peek};
-use toolgate_mcp::{Incoming, Limits, Message, Request, code, method, parse_agent, write};
+use toolgate_mcp::{OwnedRequest, Request, code, method, write};
 use toolgate_policy::Class;
-use toolgate_store::Ending;
-use toolgate_upstream::event_buffer::{First, Outlet};
+use toolgate_upstream::event_buffer::{EventBuffer, First};
 use toolgate_upstream::forward::forward;
-use toolgate_upstream::link::{Ask, Link};
-use toolgate_upstream::work::Work;
+use toolgate_upstream::link::{AgentRequest, Link};
+use toolgate_upstream::reply::Reply;
+use toolgate_upstream::rewrite::with_error;
 
 use crate::downstream::agent::AgentSession;
 
@@ -29,14 +35,14 @@ const LISTING: Duration = Duration::from_millis(1_500);
 const MAX_PAGES: usize = 10;
 
 /// Lists the tasks of all servers.
-pub(super) fn list(session: &Arc<AgentSession>, id: &str, outlet: &Arc<Outlet>) -> Work {
-    let (session, outlet, id) = (Arc::clone(session), Arc::clone(outlet), id.to_owned());
-    Box::pin(async move {
+pub(super) fn list(session: &Arc<AgentSession>, id: &str, buffer: &Arc<EventBuffer>) -> Work {
+    let (session, reply) = (Arc::clone(session), Reply::new(buffer, id, Expects::Other));
+    contained(async move || {
         let mut asked = JoinSet::new();
         for (place, link) in session.links().iter().enumerate() {
-            let offer = link.server().offers.of(link.audience());
-            let lists = offer.is_some_and(|offer| offer.can("tasks"));
-            if lists && link.is_up() && !link.speaks_modern() {
+            let advertised = link.server().list_cache.of(link.client_profile());
+            let lists = advertised.is_some_and(|advertised| advertised.can("tasks"));
+            if lists && link.is_up() && !link.is_sessionless() {
                 let (session, link) = (Arc::clone(&session), Arc::clone(link));
                 asked.spawn(async move {
                     let listed = timeout(LISTING, tasks_of(&session, &link)).await;
@@ -45,7 +51,7 @@ pub(super) fn list(session: &Arc<AgentSession>, id: &str, outlet: &Arc<Outlet>) 
             }
         }
         if asked.is_empty() {
-            return outlet.answer(nothing(&session, &id).await, None);
+            return nothing(&session, reply).await;
         }
         let (mut all, mut refused) = (BTreeMap::new(), None);
         while let Some(answered) = asked.join_next().await {
@@ -56,29 +62,40 @@ pub(super) fn list(session: &Arc<AgentSession>, id: &str, outlet: &Arc<Outlet>) 
         let all = all.into_values().flatten().collect::<Vec<_>>();
         let answer = match refused {
             // Nobody could be asked: the agent is told why.
-            Some(error) if all.is_empty() => {
-                Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{error}}}"#))
-            }
-            _ => write::result(&id, &format!(r#"{{"tasks":[{}]}}"#, all.join(","))),
+            Some(error) if all.is_empty() => with_error(reply.id(), &error),
+            _ => write::result(reply.id(), &format!(r#"{{"tasks":[{}]}}"#, all.join(","))),
         };
-        outlet.answer(answer, None);
+        reply.answer(answer);
     })
 }
 
 /// The answer where no server lists tasks; the policy has the first word all the same.
-async fn nothing(session: &Arc<AgentSession>, id: &str) -> Bytes {
+async fn nothing(session: &Arc<AgentSession>, reply: Reply) {
     let request = Request { raw: "{}", id: "0", method: method::TASKS_LIST.into(), params: None };
-    let admission = session.admission();
-    let Ok(wanted) = wanted(session, "", &request, None, Class::by_name) else {
-        return write::error(Some(id), code::INTERNAL_ERROR, "the request was not admitted", None);
+    let request = CallRequest::read(&request);
+    let wanted = request.and_then(|request| wanted(session, "", &request, None, Class::by_name));
+    let Ok(wanted) = wanted else {
+        let why = "the request was not admitted";
+        let error = write::error(Some(reply.id()), code::INTERNAL_ERROR, why, None);
+        return reply.answer(error);
     };
-    match admission.admit(&Arc::new(wanted)).await {
-        Ok(admitted) => {
-            let (_never_used, ticket) = admitted.split();
-            ticket.finish(Ending::new(Outcome::Ok, Effect::NotStarted, admission.now()));
-            write::result(id, r#"{"tasks":[]}"#)
-        }
-        Err(refused) => refused.answer(id, Expects::Other),
+    let prepared = |_, wanted| ready(Some((Nothing(reply), wanted)));
+    pipeline::run(session.admission(), wanted, None, prepared).await;
+}
+
+/// The delivery of a request for tasks that no server receives.
+struct Nothing(Reply);
+
+impl Delivery for Nothing {
+    const HAS_PEER: bool = false;
+
+    fn refuse(self, refused: &Refused) {
+        self.0.refuse(refused);
+    }
+
+    async fn send(self, _: Sending<'_>) -> Ended {
+        self.0.result(r#"{"tasks":[]}"#);
+        Ended::new(Outcome::Ok, Effect::NotStarted)
     }
 }
 
@@ -109,28 +126,15 @@ async fn tasks_of(session: &Arc<AgentSession>, link: &Arc<Link>) -> (Vec<String>
 /// One page, asked for as a request of the agent's own.
 async fn ask(session: &Arc<AgentSession>, link: &Arc<Link>, params: Option<&str>) -> Option<Bytes> {
     let number = session.next_number();
-    let outlet = Arc::new(Outlet::expecting(number, 1));
-    let raw = write::request(number, method::TASKS_LIST, params);
+    let buffer = Arc::new(EventBuffer::expecting(number, 1));
+    let request = OwnedRequest::write(number, method::TASKS_LIST, params);
     let work = {
-        let Ok(Incoming::One(Message::Request(request))) = parse_agent(&raw, &Limits::default())
-        else {
-            return None;
-        };
-        let ask = Ask {
-            session: session.key(),
-            request: &request,
-            changes: &[],
-            task: None,
-            mapped: true,
-            withheld: false,
-            call_id: None,
-            newer: false,
-            hides: None,
-        };
-        forward(session, link, &ask, None, &outlet).ok()?
+        let request = request.request();
+        let ask = AgentRequest { mapped: true, ..AgentRequest::default() };
+        forward(session, link, CallRequest::read(&request).ok()?, &ask, &buffer).ok()?
     };
     work.await;
-    match outlet.first().await {
+    match buffer.first().await {
         First::Answer(answer, _) => Some(answer.into_bytes()),
         First::Stream => None,
     }

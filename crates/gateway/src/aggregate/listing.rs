@@ -8,14 +8,17 @@ use bytes::Bytes;
 use jiff::Timestamp;
 use tokio::time::Instant;
 use toolgate_admission::access::Grant;
+use toolgate_admission::call_request::CallRequest;
+use toolgate_admission::contained::{Work, contained};
+use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::reserved::{SESSIONS, TOOLGATE};
 use toolgate_json::{peek, quote, text};
-use toolgate_mcp::{Pieces, Request};
+use toolgate_mcp::Pieces;
 use toolgate_policy::Class;
-use toolgate_upstream::event_buffer::Outlet;
+use toolgate_upstream::event_buffer::EventBuffer;
 use toolgate_upstream::link::Link;
-use toolgate_upstream::work::Work;
+use toolgate_upstream::reply::Reply;
 
 use super::builtin;
 use super::cursor::Cursor;
@@ -32,8 +35,8 @@ const PAGE: usize = 16 * 1024 * 1024;
 pub(super) fn start(
     session: &Arc<AgentSession>,
     kind: Kind,
-    request: &Request<'_>,
-    outlet: &Arc<Outlet>,
+    request: &CallRequest<'_>,
+    buffer: &Arc<EventBuffer>,
 ) -> Option<Work> {
     let links = session.links();
     let given = request.params.and_then(|params| peek(params, &["cursor"]).ok().flatten());
@@ -44,12 +47,13 @@ pub(super) fn start(
             (place_of(&links, &cursor.server)?, cursor.entry)
         }
     };
-    let (session, outlet) = (Arc::clone(session), Arc::clone(outlet));
-    let id = request.id.to_owned();
-    Some(Box::pin(async move {
+    let session = Arc::clone(session);
+    let reply = Reply::new(buffer, request.id, Expects::of(request.method));
+    Some(contained(async move || {
         hear(&links, kind).await;
         session.sight.note_shown(kind, Seen::by(&session, kind));
-        outlet.answer(page(&session, &links, kind, from, &id), None);
+        let page = page(&session, &links, kind, from, reply.id());
+        reply.answer(page);
     }))
 }
 
@@ -86,7 +90,7 @@ async fn hear(links: &Links, kind: Kind) {
         freshen(link, kind, now);
     }
     for link in links.iter() {
-        link.server().offers.first_hearing().await;
+        link.server().list_cache.wait_for_first_list().await;
     }
 }
 
@@ -184,8 +188,8 @@ impl<'a> Look<'a> {
         entry: usize,
         room: usize,
     ) -> Option<(Bytes, Option<usize>)> {
-        let offer = link.server().offers.of(link.audience())?;
-        let list = offer.list(self.kind);
+        let advertised = link.server().list_cache.of(link.client_profile())?;
+        let list = advertised.list(self.kind);
         Some(if self.grant.may_hide() || self.links.may_collide() {
             list.page_of(entry, room, |own| self.shows(link, own))
         } else {
@@ -231,8 +235,10 @@ impl<'a> Look<'a> {
 
     fn server_tools(&self, link: &Arc<Link>) -> Vec<Listed> {
         let server = link.server();
-        let Some(offer) = server.offers.of(link.audience()) else { return Vec::new() };
-        let own = offer.list(self.kind).entries().map(|(own, _)| own);
+        let Some(advertised) = server.list_cache.of(link.client_profile()) else {
+            return Vec::new();
+        };
+        let own = advertised.list(self.kind).entries().map(|(own, _)| own);
         let listed = own.filter(|own| self.shows(link, own)).map(|own| Listed {
             shown: server.naming.shown(self.kind, own),
             server: server.name().to_owned(),

@@ -25,8 +25,8 @@ pub(super) fn route<'a, 'n>(
     prefixed(links, kind, shown).or_else(|| {
         let mut bare = links.bare().filter(|link| owner_of(links, link, kind, shown).is_none());
         let has = |link: &&Arc<Link>| {
-            let offer = link.server().offers.of(link.audience());
-            offer.is_some_and(|offer| offer.list(kind).has(shown))
+            let advertised = link.server().list_cache.of(link.client_profile());
+            advertised.is_some_and(|advertised| advertised.list(kind).has(shown))
         };
         bare.find(has).map(|link| (link, shown))
     })
@@ -56,6 +56,6 @@ fn prefixed<'a, 'n>(
     let (_, link) = links.find(server_of_name(shown)?)?;
     let naming = &link.server().naming;
     let own = naming.own_name(shown).filter(|_| !naming.is_bare())?;
-    let offer = link.server().offers.of(link.audience());
-    offer.is_none_or(|offer| offer.list(kind).has(own)).then_some((link, own))
+    let advertised = link.server().list_cache.of(link.client_profile());
+    advertised.is_none_or(|advertised| advertised.list(kind).has(own)).then_some((link, own))
 }

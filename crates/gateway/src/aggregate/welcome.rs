@@ -5,7 +5,7 @@ use toolgate_json::{peek, text};
 use toolgate_mcp::{Request, Version, write};
 
 use bytes::Bytes;
-use toolgate_upstream::list_cache::Offer;
+use toolgate_upstream::list_cache::Advertised;
 
 use crate::downstream::links::Links;
 
@@ -38,9 +38,12 @@ pub(crate) fn welcome(links: &Links, request: &Request<'_>) -> (Version, Bytes) 
 /// turn out to do anything.
 fn capabilities(links: &Links) -> Value {
     let offers: Vec<_> =
-        links.iter().map(|link| link.server().offers.of(link.audience())).collect();
-    let can =
-        |what: &str| offers.iter().any(|offer| offer.as_ref().is_none_or(|offer| offer.can(what)));
+        links.iter().map(|link| link.server().list_cache.of(link.client_profile())).collect();
+    let can = |what: &str| {
+        offers
+            .iter()
+            .any(|advertised| advertised.as_ref().is_none_or(|advertised| advertised.can(what)))
+    };
     let mut all = Map::new();
     // Servers may come and go while an agent is connected, and then so do tools.
     all.insert("tools".to_owned(), json!({"listChanged": true}));
@@ -66,10 +69,10 @@ fn capabilities(links: &Links) -> Value {
 }
 
 /// Everything that any server has under `what`; the first one's word holds.
-fn united<'a>(what: &str, offers: impl Iterator<Item = &'a Offer>) -> Map<String, Value> {
+fn united<'a>(what: &str, offers: impl Iterator<Item = &'a Advertised>) -> Map<String, Value> {
     let mut all = Map::new();
-    for offer in offers {
-        let raw = peek(&offer.capabilities, &[what]).ok().flatten();
+    for advertised in offers {
+        let raw = peek(&advertised.capabilities, &[what]).ok().flatten();
         let Some(Value::Object(one)) = raw.and_then(|raw| serde_json::from_str(raw).ok()) else {
             continue;
         };
@@ -84,8 +87,8 @@ fn united<'a>(what: &str, offers: impl Iterator<Item = &'a Offer>) -> Map<String
 fn instructions(links: &Links) -> Option<String> {
     let mut all = Vec::new();
     for link in links.iter() {
-        let Some(offer) = link.server().offers.of(link.audience()) else { continue };
-        let Some(words) = &offer.instructions else { continue };
+        let Some(advertised) = link.server().list_cache.of(link.client_profile()) else { continue };
+        let Some(words) = &advertised.instructions else { continue };
         let end = words.floor_char_boundary(MAX_INSTRUCTIONS);
         let words = words.get(..end).unwrap_or_default();
         all.push(format!("# {}\n{words}", link.server().name()));

@@ -1,179 +1,181 @@
-//! The way of one call to a session: found, admitted, sent, recorded.
+//! The path of one call to a session: found, then through the pipeline of every call
+//! (`admission/src/pipeline.rs`).
 //!
-//! Invariant: a call that goes nowhere is answered and written down like a denial, and the policy
-//! has the first word on its name, so that the answer does not tell what there is.
-//! Invariant: an admitted call runs to its outcome row, whoever waits for it.
+//! Invariant: a call without a session to go to is answered and recorded like a denial, and the
+//! policy has the first word on its name, so that the answer does not reveal what exists.
 
 use std::sync::Arc;
 
 use serde_json::Value;
-use tokio::time::Instant;
 use toolgate_admission::admit::{Admission, Called, Wanted, What};
+use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::caller::Caller;
+use toolgate_admission::contained::Work;
+use toolgate_admission::ended::{Ended, Withheld};
 use toolgate_admission::expects::Expects;
-use toolgate_admission::recheck::Recheck;
+use toolgate_admission::pipeline::{self, Delivery, Sending};
 use toolgate_admission::refused::Refused;
 use toolgate_admission::reserved::SESSIONS;
 use toolgate_admission::wanted::wanted;
 use toolgate_audit::{CallId, Effect, Outcome};
-use toolgate_json::peek;
-use toolgate_mcp::{Refusal, Request, write};
-use toolgate_session::{self as session, Answer, Failure, Known, Target};
-use toolgate_store::Ending;
-use toolgate_upstream::event_buffer::Outlet;
-use toolgate_upstream::withheld::{Withheld, record_first};
-use toolgate_upstream::work::Work;
+use toolgate_mcp::{Refusal, write};
+use toolgate_session::{self as session, CallAnswer, CallTarget, KnownSessionTool, SessionFailure};
+use toolgate_upstream::event_buffer::EventBuffer;
+use toolgate_upstream::reply::Reply;
 
-use super::{DialIn, Gate, Running, Sending, Unresolved};
+use super::running::Entered;
+use super::{DialIn, Gate, Running, Sending as ToDriver, Unresolved};
 
-/// A call to a session's tool.
+/// A call to a session's tool, before its session is found.
 struct SessionCall {
-    admission: Arc<Admission>,
     /// Where the agent can take it back.
     running: Arc<Running>,
     dial_in: Arc<DialIn>,
-    wanted: Arc<Wanted>,
     /// The name that was called.
     shown: String,
-    /// The raw arguments, if there are any.
-    arguments: Option<String>,
-    /// The agent's id of the request.
-    id: String,
-    outlet: Arc<Outlet>,
+    /// Whether the request has arguments; without, it is decided by an empty object.
+    has_arguments: bool,
+    reply: Reply,
+}
+
+/// The delivery of a call to a session.
+struct ToSession {
+    call: SessionCall,
+    target: CallTarget,
+    /// Whether the arguments were found to fit the tool's schema.
+    is_checked: bool,
+    /// Where the agent takes it back.
+    entered: Entered,
 }
 
 /// Starts a call of the tool that the grant knows as `shown`.
 pub(crate) fn start(
     (caller, running): (&dyn Caller, &Arc<Running>),
     dial_in: &Arc<DialIn>,
-    request: &Request<'_>,
-    (shown, known): (&str, Known),
-    outlet: &Arc<Outlet>,
+    request: &CallRequest<'_>,
+    (shown, known): (&str, KnownSessionTool),
+    buffer: &Arc<EventBuffer>,
 ) -> Result<Work, Refusal> {
-    let arguments = request.params.map(|params| peek(params, &["arguments"])).transpose()?;
-    let arguments = arguments.flatten().filter(|raw| *raw != "null").map(str::to_owned);
+    let has_arguments = request.arguments.is_some_and(|raw| raw != "null");
     let class = dial_in.class(&known);
-    let Known { original, aliases, .. } = known;
+    let KnownSessionTool { original, aliases, .. } = known;
     let mut wanted = wanted(caller, SESSIONS, request, Some(&original), |_| class)?;
     wanted.aliases = aliases;
+    let reply = Reply::new(buffer, request.id, Expects::ToolResult);
     let call = SessionCall {
-        admission: Arc::clone(caller.admission()),
         running: Arc::clone(running),
         dial_in: Arc::clone(dial_in),
-        wanted: Arc::new(wanted),
         shown: shown.to_owned(),
-        arguments,
-        id: request.id.to_owned(),
-        outlet: Arc::clone(outlet),
+        has_arguments,
+        reply: reply.with_call_id(Some(wanted.call_id)),
     };
-    Ok(Box::pin(call.run()))
+    Ok(pipeline::run(caller.admission(), wanted, None, |admission, wanted| {
+        call.prepare(admission, wanted)
+    }))
 }
 
 impl SessionCall {
-    async fn run(self) {
-        let reach = &self.wanted.sender.grant.sessions;
-        let resolved = self.dial_in.driver.resolve(&self.shown, self.arguments.as_deref(), reach);
-        match resolved {
-            Ok(target) => self.decide(target).await,
-            Err(unresolved) => self.go_nowhere(&unresolved).await,
-        }
-    }
-
-    /// The policy has the first word. What it lets pass, as far as it can tell without counters,
-    /// is checked before it is counted; what it refuses is not worth a check.
-    async fn decide(mut self, target: Target) {
-        let wanted = Arc::make_mut(&mut self.wanted);
-        wanted.session = Some(Called::of(&target));
-        if let What::Tool(_, class) = &mut wanted.what {
+    /// Finds the session. The policy has the first word: a call that it would let pass, as far as
+    /// that is known without counters, is checked against the tool's schema before it is counted; a
+    /// call that it refuses is not checked.
+    async fn prepare(
+        self,
+        admission: Arc<Admission>,
+        mut wanted: Arc<Wanted>,
+    ) -> Option<(ToSession, Arc<Wanted>)> {
+        let reach = &wanted.sender.grant.sessions;
+        let target = match self.dial_in.driver.resolve(&self.shown, self.arguments(&wanted), reach)
+        {
+            Ok(target) => target,
+            Err(unresolved) => {
+                self.go_nowhere(&admission, &wanted, &unresolved).await;
+                return None;
+            }
+        };
+        let called = Arc::make_mut(&mut wanted);
+        called.session = Some(Called::of(&target));
+        if let What::Tool(_, class) = &mut called.what {
             *class = self.dial_in.class_of_kind(&target.kind, &target.tool);
         }
-        let admission = Arc::clone(&self.admission);
-        let checked = admission.would_admit(&self.wanted);
-        if checked && let Err(failure) = self.check(&target).await {
+        let is_checked = admission.would_admit(&wanted);
+        if is_checked && let Err(failure) = self.check(&wanted, &target).await {
             let has_output_schema = target.tool.has_output_schema();
-            return self.go_nowhere(&Unresolved { failure, has_output_schema }).await;
+            let unresolved = Unresolved { failure, has_output_schema };
+            self.go_nowhere(&admission, &wanted, &unresolved).await;
+            return None;
         }
-        self.send(target, checked).await;
+        let entered = self.running.enter(self.reply.id());
+        Some((ToSession { call: self, target, is_checked, entered }, wanted))
     }
 
-    async fn check(&self, target: &Target) -> Result<(), Failure> {
-        let asked = self.arguments.as_deref().unwrap_or("{}");
-        self.dial_in.schemas.check(&self.wanted.sender.grant.label, target, asked).await
+    /// The raw arguments, if there are any.
+    fn arguments<'w>(&self, wanted: &'w Wanted) -> Option<&'w str> {
+        self.has_arguments.then_some(&*wanted.arguments)
     }
 
-    async fn go_nowhere(self, Unresolved { failure, has_output_schema }: &Unresolved) {
-        let admission = &self.admission;
-        let written =
-            admission.unroutable(&self.wanted, failure.error_code(), &failure.text()).await;
-        let answer = match written {
-            Ok(()) => {
-                let told = told(failure, *has_output_schema, self.wanted.call_id);
-                write::result(&self.id, &told)
-            }
-            Err(refused) => refused.answer(&self.id, Expects::ToolResult),
-        };
+    async fn check(&self, wanted: &Wanted, target: &CallTarget) -> Result<(), SessionFailure> {
+        self.dial_in.schemas.check(&wanted.sender.grant.label, target, &wanted.arguments).await
+    }
+
+    async fn go_nowhere(self, admission: &Admission, wanted: &Wanted, unresolved: &Unresolved) {
+        let Unresolved { failure, has_output_schema } = unresolved;
+        let recorded = admission.unroutable(wanted, failure.error_code(), &failure.text()).await;
         self.dial_in.metrics.unavailable.inc();
-        self.outlet.answer(answer, None);
+        match recorded {
+            Ok(()) => self.reply.result(&told(failure, *has_output_schema, wanted.call_id)),
+            Err(refused) => self.reply.refuse(&refused),
+        }
+    }
+}
+
+impl Delivery for ToSession {
+    fn refuse(self, refused: &Refused) {
+        self.call.reply.refuse(refused);
     }
 
-    async fn send(self, target: Target, checked: bool) {
-        let began = Instant::now();
+    async fn send(self, Sending { wanted, permit, recheck, .. }: Sending<'_>) -> Ended {
+        let Self { call, target, is_checked, entered } = self;
         let has_output_schema = target.tool.has_output_schema();
-        let admission = Arc::clone(&self.admission);
-        let wanted = Arc::clone(&self.wanted);
-        let entered = self.running.enter(&self.id);
-        let gate = Arc::new(Gate::new(Recheck::of(&admission, &wanted)));
-        let (permit, ticket) = match admission.admit(&wanted).await {
-            Ok(admitted) => admitted.split(),
-            Err(refused) => {
-                return self.outlet.answer(refused.answer(&self.id, Expects::ToolResult), None);
-            }
-        };
-        let sent = Instant::now();
         // Only if what is in force has changed since it was asked.
-        let unfit = if checked { None } else { self.check(&target).await.err() };
-        let ended = if entered.taken_back.is_cancelled() {
-            Ended::taken_back()
+        let unfit = if is_checked { None } else { call.check(wanted, &target).await.err() };
+        let (mut ended, result) = if entered.taken_back.is_cancelled() {
+            (Ended::cancelled(Effect::NotStarted), None)
         } else if let Some(failure) = unfit {
-            Ended::of(Err(failure), has_output_schema, wanted.call_id)
+            ended_by(Err(failure), has_output_schema, wanted.call_id)
         } else {
-            let sending = Sending::new(target, permit, Arc::clone(&gate));
-            let answer = wait(&self.dial_in, sending, &entered.taken_back).await;
+            let gate = Arc::new(Gate::new(recheck));
+            let sending = ToDriver::new(target, permit, Arc::clone(&gate));
+            let answer = wait(&call.dial_in, sending, &entered.taken_back).await;
             match gate.refused().filter(|_| was_not_sent(&answer)) {
-                Some(refused) => Ended::refused(&refused),
-                None => Ended::of(answer, has_output_schema, wanted.call_id),
+                Some(refused) => {
+                    (Ended::refused(&refused, false), Some(refused.result().to_string()))
+                }
+                None => ended_by(answer, has_output_schema, wanted.call_id),
             }
         };
         drop(entered);
-        let mut ending = Ending::new(ended.outcome, ended.effect, admission.now());
-        ending.error_code = ended.code.map(Into::into);
-        ending.message.clone_from(&ended.message);
-        ending.upstream_ms = u64::try_from(sent.elapsed().as_millis()).ok();
-        ending.total_ms = u64::try_from(began.elapsed().as_millis()).ok();
-        ended.count(&self.dial_in);
-        let Some(result) = ended.result else {
-            self.outlet.forgo();
-            return ticket.finish(ending);
-        };
-        let answer = write::result(&self.id, &result);
-        if ended.effect != Effect::Done || !wanted.watches_result() {
-            self.outlet.answer(answer, None);
-            return ticket.finish(ending);
+        count(&call.dial_in, ended.outcome);
+        let reply = call.reply;
+        match result {
+            None => reply.skip_answer(),
+            Some(result) if ended.effect == Effect::Done && wanted.watches_result() => {
+                let answer = write::result(reply.id(), &result);
+                ended.withheld = Some(Withheld::new(result, || reply.answer(answer)));
+            }
+            Some(result) => reply.result(&result),
         }
-        ending.ownership = admission.ownership_of(&wanted, &result).await;
-        let withheld = Withheld { answer: answer.into(), outlet: self.outlet, result };
-        record_first(ticket, ending, withheld).await;
+        ended
     }
 }
 
 /// Sends and waits. A call that is taken back still ends, in its own time.
 async fn wait(
     dial_in: &DialIn,
-    sending: Sending,
+    sending: ToDriver,
     taken_back: &tokio_util::sync::CancellationToken,
-) -> Result<Answer, Failure> {
+) -> Result<CallAnswer, SessionFailure> {
     let mut sent = dial_in.driver.call(sending)?;
-    let gone = || Failure::Cancelled { effect: session::Effect::Unknown };
+    let gone = || SessionFailure::Cancelled { effect: session::Effect::Unknown };
     tokio::select! {
         biased;
         answer = &mut sent.answer => return answer.map_err(|_| gone()),
@@ -183,7 +185,7 @@ async fn wait(
 }
 
 /// Whether the session has seen nothing of it.
-fn was_not_sent(answer: &Result<Answer, Failure>) -> bool {
+fn was_not_sent(answer: &Result<CallAnswer, SessionFailure>) -> bool {
     let failure = match answer {
         Ok(answer) => answer.result.as_ref().err(),
         Err(failure) => Some(failure),
@@ -192,7 +194,7 @@ fn was_not_sent(answer: &Result<Answer, Failure>) -> bool {
 }
 
 /// What the agent is told of a failure; it names the rows that tell of it.
-fn told(failure: &Failure, has_output_schema: bool, call_id: CallId) -> String {
+fn told(failure: &SessionFailure, has_output_schema: bool, call_id: CallId) -> String {
     let mut result = failure.result(has_output_schema);
     if let Some(meta) = result.get_mut("_meta").and_then(Value::as_object_mut) {
         meta.insert("call_id".to_owned(), call_id.to_string().into());
@@ -200,74 +202,46 @@ fn told(failure: &Failure, has_output_schema: bool, call_id: CallId) -> String {
     result.to_string()
 }
 
-/// How a call ended: for the record, and for the agent.
-struct Ended {
-    outcome: Outcome,
-    effect: Effect,
-    code: Option<&'static str>,
-    /// The raw result; none if the agent does not want one any more.
-    result: Option<String>,
-    /// Why it was not written after all, for the row.
-    message: Option<Arc<str>>,
+/// How a call ended, and its raw result; no result if the agent does not want one any more.
+fn ended_by(
+    answer: Result<CallAnswer, SessionFailure>,
+    has_output_schema: bool,
+    call_id: CallId,
+) -> (Ended, Option<String>) {
+    let (result, cancelled) = match answer {
+        Ok(answer) => (answer.result, answer.cancelled),
+        Err(failure) => (Err(failure), false),
+    };
+    let failure = match result {
+        Ok(result) => {
+            let outcome = if result.is_error { Outcome::ToolError } else { Outcome::Ok };
+            return (Ended::new(outcome, Effect::Done), Some(result.json));
+        }
+        Err(failure) => failure,
+    };
+    let effect = match failure.effect() {
+        session::Effect::NotStarted => Effect::NotStarted,
+        session::Effect::Unknown => Effect::Unknown,
+    };
+    if cancelled || matches!(failure, SessionFailure::Cancelled { .. }) {
+        return (Ended::cancelled(effect), None);
+    }
+    let outcome = match failure {
+        SessionFailure::Timeout { .. } => Outcome::Timeout,
+        _ if effect == Effect::NotStarted => Outcome::Unavailable,
+        _ => Outcome::Unknown,
+    };
+    let ended = Ended { code: Some(failure.error_code()), ..Ended::new(outcome, effect) };
+    (ended, Some(told(&failure, has_output_schema, call_id)))
 }
 
-impl Ended {
-    fn of(answer: Result<Answer, Failure>, has_output_schema: bool, call_id: CallId) -> Self {
-        let (result, cancelled) = match answer {
-            Ok(answer) => (answer.result, answer.cancelled),
-            Err(failure) => (Err(failure), false),
-        };
-        let failure = match result {
-            Ok(result) => {
-                let outcome = if result.is_error { Outcome::ToolError } else { Outcome::Ok };
-                let result = Some(result.json);
-                return Self { result, ..Self::new(outcome, Effect::Done) };
-            }
-            Err(failure) => failure,
-        };
-        let effect = match failure.effect() {
-            session::Effect::NotStarted => Effect::NotStarted,
-            session::Effect::Unknown => Effect::Unknown,
-        };
-        if cancelled || matches!(failure, Failure::Cancelled { .. }) {
-            return Self::new(Outcome::Cancelled, effect);
-        }
-        let outcome = match failure {
-            Failure::Timeout { .. } => Outcome::Timeout,
-            _ if effect == Effect::NotStarted => Outcome::Unavailable,
-            _ => Outcome::Unknown,
-        };
-        let result = Some(told(&failure, has_output_schema, call_id));
-        Self { code: Some(failure.error_code()), result, ..Self::new(outcome, effect) }
-    }
-
-    /// The agent took it back before it was sent.
-    fn taken_back() -> Self {
-        Self::new(Outcome::Cancelled, Effect::NotStarted)
-    }
-
-    /// It is not allowed any more, and nothing of it was written.
-    fn refused(refused: &Refused) -> Self {
-        Self {
-            code: Some(refused.code()),
-            result: Some(refused.result().to_string()),
-            message: Some(refused.said().into()),
-            ..Self::new(Outcome::Unavailable, Effect::NotStarted)
-        }
-    }
-
-    fn new(outcome: Outcome, effect: Effect) -> Self {
-        Self { outcome, effect, code: None, result: None, message: None }
-    }
-
-    fn count(&self, dial_in: &DialIn) {
-        let metrics = &dial_in.metrics;
-        match self.outcome {
-            Outcome::Timeout => metrics.timeout.inc(),
-            Outcome::Cancelled => metrics.cancelled.inc(),
-            Outcome::Unavailable => metrics.unavailable.inc(),
-            Outcome::Unknown => metrics.lost.inc(),
-            _ => metrics.answered.inc(),
-        };
-    }
+fn count(dial_in: &DialIn, outcome: Outcome) {
+    let metrics = &dial_in.metrics;
+    match outcome {
+        Outcome::Timeout => metrics.timeout.inc(),
+        Outcome::Cancelled => metrics.cancelled.inc(),
+        Outcome::Unavailable => metrics.unavailable.inc(),
+        Outcome::Unknown => metrics.lost.inc(),
+        _ => metrics.answered.inc(),
+    };
 }

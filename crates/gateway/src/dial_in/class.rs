@@ -10,7 +10,7 @@
 use std::collections::HashMap;
 
 use toolgate_policy::Class;
-use toolgate_session::{Known, Tool};
+use toolgate_session::{KnownSessionTool, Tool};
 
 use toolgate_upstream::class_of_definition;
 
@@ -25,7 +25,7 @@ pub struct SessionClasses {
 
 impl SessionClasses {
     /// The class of a tool that a grant knows, whichever kind of session is called.
-    pub fn of(&self, known: &Known) -> Class {
+    pub fn of(&self, known: &KnownSessionTool) -> Class {
         let classes =
             known.offered.iter().map(|offered| self.of_kind(&offered.kind, &offered.tool));
         classes.reduce(Class::raised).unwrap_or_else(|| by_name(&known.original))

@@ -11,26 +11,28 @@
 //! Invariant: a socket whose queue is full is closed; memory does not grow while a client does not
 //! read.
 //!
-//! Start at [`SessionDriver::handle`]; what the gateway asks is in `driver/queries.rs`.
+//! Start at [`SessionDriver::drive`]; what the gateway asks is in `driver/queries.rs`, what sockets
+//! report in `driver/sockets.rs`.
 
 mod queries;
+mod sockets;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
 use parking_lot::Mutex;
 use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::block_in_place;
 use tokio::time::{Instant, sleep_until};
 use toolgate_session::{
-    Answer, CallId, Counts, Entry, Event, Input, Millis, Output, Outputs, Reach, Sessions,
-    Settings, SocketId, Token, ViewId, What,
+    CallAnswer, CallNumber, Input, Millis, Output, Outputs, Reach, SessionCounts, SessionMachine,
+    SessionSettings, ShowcaseEntry, SocketId, ViewId,
 };
 
 use self::queries::KeptLists;
+pub use self::sockets::SocketCommand;
 use super::{Gate, Note};
 
 /// All sessions, the queues of their sockets, and the calls to them.
@@ -59,43 +61,19 @@ pub struct DriverEnvironment {
     pub max_unregistered: usize,
 }
 
-/// What the owner of a socket has to do.
-#[derive(Debug)]
-pub enum SocketCommand {
-    /// Send a text frame.
-    Text(Bytes),
-    /// Send the frame of a call, if the call may still be written.
-    Call {
-        /// The call, for [`SessionDriver::not_sent`].
-        call: CallId,
-        /// The text.
-        frame: Bytes,
-        /// Decides whether the call may still be written.
-        gate: Arc<Gate>,
-    },
-    /// Send a ping.
-    Ping,
-    /// Answer a ping with its payload.
-    Pong(Vec<u8>),
-    /// Close with this code and reason, and wait for the peer's close frame.
-    Close(u16, &'static str),
-    /// Close without waiting for the peer.
-    Drop(u16, &'static str),
-}
-
 struct State {
-    machine: Sessions,
+    machine: SessionMachine,
     sockets: HashMap<SocketId, mpsc::Sender<SocketCommand>>,
     /// Sockets that may not have registered, the oldest first.
     unregistered: VecDeque<SocketId>,
-    calls: HashMap<CallId, PendingCall>,
+    calls: HashMap<CallNumber, PendingCall>,
     views: HashMap<Arc<Reach>, ViewId>,
     wake_at: Option<Millis>,
 }
 
 /// A call that has not ended.
 struct PendingCall {
-    answered: oneshot::Sender<Answer>,
+    answered: oneshot::Sender<CallAnswer>,
     /// Checked before the call is written.
     gate: Arc<Gate>,
 }
@@ -112,13 +90,13 @@ struct Effects {
 impl SessionDriver {
     /// Starts the driver with the showcase of the store; inside a tokio runtime.
     pub fn start(
-        settings: Settings,
-        showcase: Vec<Entry>,
+        settings: SessionSettings,
+        showcase: Vec<ShowcaseEntry>,
         wall: Millis,
         environment: DriverEnvironment,
     ) -> Arc<Self> {
         let state = State {
-            machine: Sessions::new(settings, showcase, wall),
+            machine: SessionMachine::new(settings, showcase, wall),
             sockets: HashMap::new(),
             unregistered: VecDeque::new(),
             calls: HashMap::new(),
@@ -141,7 +119,7 @@ impl SessionDriver {
     }
 
     /// Replaces the settings.
-    pub fn reconfigure(&self, settings: Settings) {
+    pub fn reconfigure(&self, settings: SessionSettings) {
         self.drive(|machine, now| machine.reconfigure(settings, now));
     }
 
@@ -156,77 +134,15 @@ impl SessionDriver {
     }
 
     /// The numbers of sessions, sockets and calls.
-    pub fn counts(&self) -> Counts {
+    pub fn counts(&self) -> SessionCounts {
         self.state.lock().machine.counts()
     }
 
     /// The showcase in the layout of `tools_cache.json`.
     pub fn export(&self) -> String {
-        let entries: Vec<Arc<Entry>> = self.state.lock().machine.showcase().cloned().collect();
+        let entries: Vec<Arc<ShowcaseEntry>> =
+            self.state.lock().machine.showcase().cloned().collect();
         toolgate_session::export(entries.iter().map(AsRef::as_ref))
-    }
-
-    /// Adds a socket; its commands go to `commands`.
-    pub fn open_socket(
-        &self,
-        commands: mpsc::Sender<SocketCommand>,
-        token: Arc<Token>,
-    ) -> SocketId {
-        let socket = SocketId(self.number());
-        let mut evicted = None;
-        {
-            let mut state = self.state.lock();
-            state.sockets.insert(socket, commands);
-            state.unregistered.push_back(socket);
-            if state.unregistered.len() > self.environment.max_unregistered
-                && let Some(oldest) = state.unregistered.pop_front()
-                && state.machine.is_anonymous(oldest)
-            {
-                let reason = "too many sockets without register";
-                state.command(oldest, SocketCommand::Drop(4002, reason));
-                evicted = Some(oldest);
-            }
-        }
-        if evicted.is_some() {
-            self.record(What::TooMany, evicted, "closed: too many have not registered".to_owned());
-        }
-        self.handle(Input::Opened { socket, token });
-        socket
-    }
-
-    /// Removes a socket that is closed or lost.
-    pub fn close_socket(&self, socket: SocketId) {
-        self.state.lock().sockets.remove(&socket);
-        self.handle(Input::Closed { socket });
-    }
-
-    /// Receives a text frame; true if it has answered a call. The text is parsed before the lock is
-    /// taken, and a long one off the runtime's worker threads.
-    pub fn receive_text(&self, socket: SocketId, text: &str) -> bool {
-        let reader = self.state.lock().machine.reader();
-        let spoken = off_worker(text.len() > LONG, || reader.read(text));
-        self.handle(Input::Spoken { socket, spoken })
-    }
-
-    /// Receives any other frame, which shows that the peer is alive.
-    pub fn receive_other(&self, socket: SocketId) {
-        self.handle(Input::Alive { socket });
-    }
-
-    /// A call was not written, because its gate did not open.
-    pub fn not_sent(&self, call: CallId) {
-        self.handle(Input::Unsent { call });
-    }
-
-    /// Queues a command for a socket.
-    pub fn command(&self, socket: SocketId, command: SocketCommand) {
-        self.state.lock().command(socket, command);
-    }
-
-    /// Records an event that the machine does not see.
-    pub fn record(&self, what: What, socket: Option<SocketId>, text: String) {
-        let event = Event { what, session_id: None, socket, text };
-        (self.environment.record)(Note::Event(event));
     }
 
     /// Passes an input to the machine; true if it has answered a call.
@@ -235,7 +151,7 @@ impl SessionDriver {
     }
 
     /// Passes something to the machine and does what it puts out; true if it has answered a call.
-    fn drive(&self, input: impl FnOnce(&mut Sessions, Millis) -> Outputs) -> bool {
+    fn drive(&self, input: impl FnOnce(&mut SessionMachine, Millis) -> Outputs) -> bool {
         let now = self.now();
         let mut state = self.state.lock();
         let outputs = input(&mut state.machine, now);
@@ -337,9 +253,6 @@ fn off_worker<T>(is_long: bool, work: impl FnOnce() -> T) -> T {
     };
     if is_long && has_other_workers() { block_in_place(work) } else { work() }
 }
-
-/// A text of more bytes than this takes long to parse.
-const LONG: usize = 256 * 1024;
 
 async fn at(due: Option<Instant>) {
     match due {

@@ -22,9 +22,9 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use toolgate_admission::environment::Clock;
 use toolgate_admission::reserved::SESSIONS;
-use toolgate_audit::{Draft, Kind};
-use toolgate_session::{Entry, Event, Key, What};
-use toolgate_store::{ChangeError, Kept, NotAudited, NotReadable, Store};
+use toolgate_audit::{Draft, RowKind};
+use toolgate_session::{EntryKey, SessionEvent, SessionEventKind, ShowcaseEntry};
+use toolgate_store::{ChangeError, Document, NotAudited, NotReadable, Store};
 
 use self::limit::{Counted, EventLimit};
 use self::showcase::{Changes, SPACE, restore};
@@ -38,9 +38,9 @@ const GATHER: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub enum Note {
     /// Something has happened.
-    Event(Event),
+    Event(SessionEvent),
     /// Entries of the showcase have changed together: kept as they are now, or forgotten.
-    Showcase(Vec<(Key, Option<Arc<Entry>>)>),
+    Showcase(Vec<(EntryKey, Option<Arc<ShowcaseEntry>>)>),
 }
 
 /// Writes down what sessions do.
@@ -54,7 +54,7 @@ pub struct Records {
 
 #[derive(Debug)]
 enum Job {
-    Event(Event),
+    Event(SessionEvent),
     Flush(oneshot::Sender<()>),
 }
 
@@ -129,7 +129,7 @@ impl Records {
     /// Puts entries into the showcase of a store that nobody serves from.
     pub async fn keep(
         store: &dyn Store,
-        entries: Vec<Entry>,
+        entries: Vec<ShowcaseEntry>,
         now: Timestamp,
     ) -> Result<(), ChangeError> {
         let entries = entries.into_iter().map(|entry| (entry.key.clone(), Some(Arc::new(entry))));
@@ -142,13 +142,13 @@ impl Records {
     }
 
     /// The entries of the showcase, as they were read from [`Records::SPACE`] of a store.
-    pub fn entries(kept: &[Kept]) -> Vec<Entry> {
+    pub fn entries(kept: &[Document]) -> Vec<ShowcaseEntry> {
         kept.iter().filter_map(|kept| restore(&kept.json)).collect()
     }
 
     /// The showcase as the store has it.
-    pub async fn showcase(store: &dyn Store) -> Result<Vec<Entry>, NotReadable> {
-        Ok(Self::entries(&store.kept(SPACE).await?))
+    pub async fn showcase(store: &dyn Store) -> Result<Vec<ShowcaseEntry>, NotReadable> {
+        Ok(Self::entries(&store.documents(SPACE).await?))
     }
 }
 
@@ -179,8 +179,8 @@ impl Writer {
         }
     }
 
-    fn event(&mut self, event: Event) {
-        let Event { what, session_id, text, .. } = event;
+    fn event(&mut self, event: SessionEvent) {
+        let SessionEvent { what, session_id, text, .. } = event;
         let said = if text.is_empty() { what.as_str().replace('_', " ") } else { text.clone() };
         tracing::info!(what = what.as_str(), session_id = session_id.as_deref(), "{said}");
         if !is_audited(what) {
@@ -214,8 +214,8 @@ impl Writer {
         }
     }
 
-    fn row(&self, what: What) -> Draft {
-        let mut row = Draft::new(Kind::Session, self.clock.now());
+    fn row(&self, what: SessionEventKind) -> Draft {
+        let mut row = Draft::new(RowKind::Session, self.clock.now());
         row.server = Some(SESSIONS.into());
         row.error_code = is_refusal(what).then(|| what.as_str().into());
         row.message = Some(what.as_str().into());
@@ -260,31 +260,37 @@ impl Writer {
 }
 
 fn row(changes: &Changes, now: Timestamp) -> Draft {
-    let mut row = Draft::new(Kind::Session, now);
+    let mut row = Draft::new(RowKind::Session, now);
     row.server = Some(SESSIONS.into());
     row.message = Some(changes.said().into());
     row
 }
 
 /// What the audit has rows of.
-fn is_audited(what: What) -> bool {
-    !matches!(what, What::BadFrame | What::LateAnswer | What::Idle | What::DoubledTool)
+fn is_audited(what: SessionEventKind) -> bool {
+    !matches!(
+        what,
+        SessionEventKind::BadFrame
+            | SessionEventKind::LateAnswer
+            | SessionEventKind::Idle
+            | SessionEventKind::DoubledTool
+    )
 }
 
-fn is_refusal(what: What) -> bool {
+fn is_refusal(what: SessionEventKind) -> bool {
     matches!(
         what,
-        What::TakeoverRefused
-            | What::OutsideBounds
-            | What::ShowcaseFull
-            | What::ListsFull
-            | What::RegisterRefused
-            | What::TooManyAway
-            | What::AnswerDropped
-            | What::TokenRefused
-            | What::FrameTooLarge
-            | What::Unfinished
-            | What::Flooding
-            | What::TooMany
+        SessionEventKind::TakeoverRefused
+            | SessionEventKind::OutsideBounds
+            | SessionEventKind::ShowcaseFull
+            | SessionEventKind::ListsFull
+            | SessionEventKind::RegisterRefused
+            | SessionEventKind::TooManyAway
+            | SessionEventKind::AnswerDropped
+            | SessionEventKind::TokenRefused
+            | SessionEventKind::FrameTooLarge
+            | SessionEventKind::Unfinished
+            | SessionEventKind::Flooding
+            | SessionEventKind::TooMany
     )
 }

@@ -1,6 +1,7 @@
 //! The calls to sessions that an agent session has under way, so that it can take them back.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -10,18 +11,18 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Running(Mutex<HashMap<Box<str>, CancellationToken>>);
 
 /// One of them, until it is dropped.
-pub(crate) struct Entered<'a> {
-    running: &'a Running,
-    id: &'a str,
+pub(crate) struct Entered {
+    running: Arc<Running>,
+    id: Box<str>,
     pub(crate) taken_back: CancellationToken,
 }
 
 impl Running {
     /// A call begins.
-    pub(crate) fn enter<'a>(&'a self, id: &'a str) -> Entered<'a> {
+    pub(crate) fn enter(self: &Arc<Self>, id: &str) -> Entered {
         let taken_back = CancellationToken::new();
         self.0.lock().insert(id.into(), taken_back.clone());
-        Entered { running: self, id, taken_back }
+        Entered { running: Arc::clone(self), id: id.into(), taken_back }
     }
 
     /// The agent does not want it any more.
@@ -36,8 +37,8 @@ impl Running {
     }
 }
 
-impl Drop for Entered<'_> {
+impl Drop for Entered {
     fn drop(&mut self) {
-        self.running.0.lock().remove(self.id);
+        self.running.0.lock().remove(&self.id);
     }
 }

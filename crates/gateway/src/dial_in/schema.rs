@@ -19,7 +19,7 @@ use std::sync::Arc;
 use jsonschema::{PatternOptions, Validator};
 use parking_lot::Mutex;
 use serde_json::Value;
-use toolgate_session::{Failure, Schema, Target};
+use toolgate_session::{CallTarget, Schema, SessionFailure};
 
 use self::measure::{Measure, Stop};
 use self::workers::Workers;
@@ -64,12 +64,12 @@ impl Schemas {
     pub(crate) async fn check(
         &self,
         grant: &str,
-        target: &Target,
+        target: &CallTarget,
         asked: &str,
-    ) -> Result<(), Failure> {
+    ) -> Result<(), SessionFailure> {
         let Some(turn) = self.workers.turn(grant, &target.session_id).await else {
             let session_id = Arc::clone(&target.session_id);
-            return Err(Failure::SessionBusy { session_id, waiting: 0, retry_after_s: 1 });
+            return Err(SessionFailure::SessionBusy { session_id, waiting: 0, retry_after_s: 1 });
         };
         let (target, asked) = (target.clone(), asked.to_owned());
         let compiled = Arc::clone(&self.compiled);
@@ -86,11 +86,11 @@ impl Schemas {
 }
 
 impl Compiled {
-    fn check(&self, target: &Target, asked: &str) -> Result<(), Failure> {
+    fn check(&self, target: &CallTarget, asked: &str) -> Result<(), SessionFailure> {
         target.check_keys(asked)?;
         let schema = &target.tool.checked_schema;
         self.fits(schema, &target.arguments, target.identifier_keys)
-            .map_err(|what| Failure::InvalidArguments { what })
+            .map_err(|what| SessionFailure::InvalidArguments { what })
     }
 
     fn fits(&self, schema: &Schema, arguments: &str, exact_keys: bool) -> Result<(), String> {
@@ -167,21 +167,21 @@ pub(crate) fn checker() -> impl Fn(&Schema, &str, bool) -> Result<(), String> {
     move |schema, arguments, exact_keys| compiled.fits(schema, arguments, exact_keys)
 }
 
-fn invalid(what: &str) -> Failure {
-    Failure::InvalidArguments { what: what.to_owned() }
+fn invalid(what: &str) -> SessionFailure {
+    SessionFailure::InvalidArguments { what: what.to_owned() }
 }
 
 #[cfg(test)]
 mod tests {
-    use toolgate_session::{Entry, Key, Millis};
+    use toolgate_session::{EntryKey, Millis, ShowcaseEntry};
 
     use super::*;
 
     /// A schema as a session would publish it.
     fn schema(raw: &str) -> Schema {
         let tool = format!(r#"{{"name":"t","input_schema":{raw}}}"#);
-        let key = Key { kind: String::new(), config_id: String::new(), infobase_name: None };
-        let entry = Entry::restore(key, [tool.as_str()], Millis(0), []);
+        let key = EntryKey { kind: String::new(), config_id: String::new(), infobase_name: None };
+        let entry = ShowcaseEntry::restore(key, [tool.as_str()], Millis(0), []);
         entry.tools.get("t").unwrap().checked_schema.clone()
     }
 

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use toolgate_admission::access::Grant;
 use toolgate_admission::reserved::SESSIONS;
 use toolgate_policy::Call;
-use toolgate_session::{Known, ListSource, PublishedTool};
+use toolgate_session::{KnownSessionTool, ListSource, PublishedTool};
 use toolgate_upstream::lists::List;
 
 use super::DialIn;
@@ -17,7 +17,7 @@ use super::DialIn;
 pub(crate) struct ToolList {
     list: List,
     /// The other names of each of them.
-    names: HashMap<Box<str>, Known>,
+    names: HashMap<Box<str>, KnownSessionTool>,
     digest: [u8; 32],
 }
 
@@ -27,7 +27,7 @@ impl ToolList {
         let mut names = HashMap::new();
         let entries = source.tools().map(
             |PublishedTool { name, original, aliases, json, offered, .. }| {
-                names.insert(name.as_str().into(), Known { original, aliases, offered });
+                names.insert(name.as_str().into(), KnownSessionTool { original, aliases, offered });
                 (name, json)
             },
         );
@@ -45,7 +45,7 @@ impl ToolList {
     }
 
     /// The tools by the names they are shown under, each with its other names.
-    pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &Known)> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = (&str, &KnownSessionTool)> {
         let shown = self.list.entries().map(|(shown, _)| shown);
         shown.filter_map(|shown| Some((shown, self.names.get(shown)?)))
     }
@@ -59,7 +59,7 @@ impl ToolList {
         now: Timestamp,
     ) -> bool {
         let Some(known) = self.names.get(shown) else { return true };
-        let (Known { original, aliases, .. }, class) = (known, dial_in.class(known));
+        let (KnownSessionTool { original, aliases, .. }, class) = (known, dial_in.class(known));
         grant.hides_call(
             &Call { server: SESSIONS, tool: original, aliases, class, ..Call::default() },
             now,

@@ -18,17 +18,13 @@ use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 use toolgate_admission::access::Grant;
 use toolgate_admission::admit::{Admission, Sender};
-use toolgate_admission::clearance::Closed;
+use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::list_kind::Kind;
-use toolgate_json::{peek, quote};
-use toolgate_mcp::{Message, Notification, Refusal, Request, Version, code, method, write};
-use toolgate_upstream::event_buffer::{Next, Outlet, Reader};
-use toolgate_upstream::forward::{forward, refuse_task};
-use toolgate_upstream::link::{Ask, Asked, Link, Server};
-use toolgate_upstream::resubscribe::Wishes;
-use toolgate_upstream::rewrite::{refused, rewrite};
-use toolgate_upstream::tasks;
-use toolgate_upstream::work::Work;
+use toolgate_mcp::{Message, Notification, Refusal, Request, Version};
+use toolgate_upstream::event_buffer::{EventBuffer, Next, Reader};
+use toolgate_upstream::link::{Link, Server, ServerRequest};
+use toolgate_upstream::resubscribe::ServerSubscriptions;
+use toolgate_upstream::rewrite::refused;
 
 use crate::dial_in::{DialIn, Running};
 use crate::downstream::call::Call;
@@ -36,17 +32,18 @@ use crate::downstream::change_tracking::Sight;
 use crate::downstream::coarse_timer::Pace;
 use crate::downstream::endpoint::Endpoint;
 use crate::downstream::links::Links;
-use crate::downstream::size_limits::TooLong;
 use crate::downstream::streams::{EventId, Streams};
 
 mod as_agent;
 mod asked;
+mod notifications;
 mod opening;
+mod requests;
 mod standing;
 mod upwards;
 
 pub(crate) use opening::{Opening, public};
-pub(crate) use upwards::{Aggregate, ClientState};
+pub(crate) use upwards::Aggregate;
 
 /// One agent connected to one endpoint.
 pub struct AgentSession {
@@ -67,16 +64,16 @@ pub struct AgentSession {
     links: ArcSwap<Links>,
     /// Links before those, on which calls may still run.
     former: Mutex<Vec<Weak<Link>>>,
-    general: Arc<Outlet>,
+    general: Arc<EventBuffer>,
     streams: Mutex<Streams>,
     next_stream: AtomicU64,
-    asked: Mutex<HashMap<u64, Asked>>,
+    asked: Mutex<HashMap<u64, ServerRequest>>,
     next_asked: AtomicU64,
-    pub(crate) wishes: Wishes,
+    pub(crate) server_subscriptions: ServerSubscriptions,
     /// What serves it where all servers are shown.
     aggregate: &'static dyn Aggregate,
-    /// If it stands for clients of protocol 2026-07-28: what belongs to that.
-    standing: Option<Box<dyn ClientState>>,
+    /// Whether it stands for clients of protocol 2026-07-28.
+    is_standing: bool,
     pub(crate) sight: Sight,
     /// Whether the agent has listened to its general stream.
     listening: AtomicBool,
@@ -116,9 +113,9 @@ impl AgentSession {
 
     /// Sends a request. What comes of it is read from the returned call.
     pub fn request(self: &Arc<Self>, request: &Request<'_>) -> Result<Call, Refusal> {
-        let outlet = Arc::new(Outlet::expecting(self.stream_number(), 1));
-        let work = self.start(request, &outlet)?;
-        Ok(Call::new(outlet, work, &self.tasks, &self.pace))
+        let buffer = Arc::new(EventBuffer::expecting(self.stream_number(), 1));
+        let work = self.start(CallRequest::read(request)?, &buffer)?;
+        Ok(Call::new(buffer, work, &self.tasks, &self.pace))
     }
 
     /// Handles the members of a batch, each on its own; the call has an answer for every request.
@@ -127,16 +124,19 @@ impl AgentSession {
         let wants_answer =
             |member: &&Result<_, _>| matches!(member, Ok(Message::Request(_)) | Err(_));
         let answers = members.iter().filter(wants_answer).count();
-        let outlet = Arc::new(Outlet::expecting(self.stream_number(), answers));
+        let buffer = Arc::new(EventBuffer::expecting(self.stream_number(), answers));
         for member in members {
             let refusal = match member {
-                Ok(Message::Request(request)) => match self.start(request, &outlet) {
-                    Ok(work) => {
-                        self.tasks.spawn(work);
-                        continue;
+                Ok(Message::Request(request)) => {
+                    let started = CallRequest::read(request);
+                    match started.and_then(|request| self.start(request, &buffer)) {
+                        Ok(work) => {
+                            self.tasks.spawn(work);
+                            continue;
+                        }
+                        Err(refusal) => refusal,
                     }
-                    Err(refusal) => refusal,
-                },
+                }
                 Ok(Message::Notification(notification)) => {
                     if let Err(refusal) = self.notify(notification).await {
                         tracing::debug!(why = refusal.message, "a notification was rejected");
@@ -149,61 +149,10 @@ impl AgentSession {
                 }
                 Err(refusal) => refusal.clone(),
             };
-            outlet.answer(refused(&refusal), None);
+            buffer.answer(refused(&refusal), None);
         }
         let idle = Box::pin(std::future::ready(()));
-        (answers > 0).then(|| Call::new(outlet, idle, &self.tasks, &self.pace))
-    }
-
-    /// Passes on a notification of the agent.
-    pub async fn notify(&self, notification: &Notification<'_>) -> Result<(), Refusal> {
-        self.touch();
-        let name = notification.method.as_ref();
-        if let Some(long) = TooLong::of(name, notification.params, false) {
-            let (grant, via) = (self.grant(), Arc::clone(&self.sender.via));
-            long.record(&self.admission, &grant, &via, name).await;
-            return Err(long.refusal(None));
-        }
-        if let Some(closed) = Closed::notification(name) {
-            self.pass_on_notification(notification, closed).await;
-        }
-        Ok(())
-    }
-
-    async fn pass_on_notification(&self, notification: &Notification<'_>, closed: Closed) {
-        let part =
-            |key: &str| notification.params.and_then(|params| peek(params, &[key]).ok().flatten());
-        if notification.method == method::CANCELLED {
-            return self.cancel(notification, part("requestId"), closed).await;
-        }
-        if notification.method == method::PROGRESS {
-            let asked =
-                part("progressToken").and_then(|token| Some((token, self.token_of(token)?)));
-            if let Some((token, (link, theirs))) = asked
-                && let Ok(body) = rewrite(notification.raw, &[(token, &theirs)])
-            {
-                self.pass_on(link, body, closed).await;
-            }
-            return;
-        }
-        let all = !self.endpoint.is_one();
-        // Where all servers are shown the handshake with each is our own.
-        if all && notification.method != method::ROOTS_LIST_CHANGED {
-            return;
-        }
-        for link in self.links().iter() {
-            let params = notification.params.unwrap_or("{}");
-            let task = tasks::related_if_known(self, link.server().name(), params);
-            let task = task.map(|(part, own)| (part, quote(&own)));
-            let task: Vec<_> = task.iter().map(|(part, own)| (*part, own.as_str())).collect();
-            // What one agent says of itself is not true of all that share the server.
-            if !link.is_shared()
-                && (!all || link.is_up())
-                && let Ok(body) = rewrite(notification.raw, &task)
-            {
-                self.pass_on(Arc::clone(link), body, closed).await;
-            }
-        }
+        (answers > 0).then(|| Call::new(buffer, idle, &self.tasks, &self.pace))
     }
 
     /// Reads the general stream: what belongs to no request.
@@ -220,7 +169,7 @@ impl AgentSession {
         for link in self.links().iter() {
             link.listen();
             if !self.endpoint.is_one() && !link.is_up() && link.is_cheap() {
-                link.survey(&Kind::ALL);
+                link.refresh_lists(&Kind::ALL);
             }
         }
     }
@@ -228,18 +177,18 @@ impl AgentSession {
     /// Goes on reading a stream after the event `id`; none if the stream is not known (any more)
     /// or has not had that event.
     pub fn resume(self: &Arc<Self>, id: &EventId) -> Option<Attached> {
-        let outlet = match id.stream {
+        let buffer = match id.stream {
             0 => Arc::clone(&self.general),
             stream => self.streams.lock().find(stream)?,
         };
-        (id.event <= outlet.last()).then(|| self.attach(outlet.read(Some(id.event))))
+        (id.event <= buffer.last()).then(|| self.attach(buffer.read(Some(id.event))))
     }
 
     /// Reads the stream of a call, which can be resumed from now on.
     pub fn stream(self: &Arc<Self>, call: &Call) -> Attached {
-        let outlet = call.outlet();
-        self.streams.lock().keep(Arc::clone(outlet));
-        self.attach(outlet.read(Some(0)))
+        let buffer = call.buffer();
+        self.streams.lock().keep(Arc::clone(buffer));
+        self.attach(buffer.read(Some(0)))
     }
 
     /// Whose it is.
@@ -277,7 +226,7 @@ impl AgentSession {
         &self.opening
     }
 
-    pub(crate) fn general(&self) -> &Arc<Outlet> {
+    pub(crate) fn general(&self) -> &Arc<EventBuffer> {
         &self.general
     }
 
@@ -300,7 +249,7 @@ impl AgentSession {
     }
 
     /// A server's word that belongs to no request.
-    pub(crate) fn hear_general(
+    pub(crate) fn receive_general(
         &self,
         server: &Server,
         notification: &Notification<'_>,
@@ -355,111 +304,8 @@ impl AgentSession {
     /// calls that the agent has cancelled end now.
     pub(crate) fn hang_up(&self) {
         self.general.end();
-        if let Some(standing) = &self.standing {
-            standing.hang_up(self.key);
-        }
         for link in self.all_links() {
-            link.forgo_cancelled();
-        }
-    }
-
-    fn start(
-        self: &Arc<Self>,
-        request: &Request<'_>,
-        outlet: &Arc<Outlet>,
-    ) -> Result<Work, Refusal> {
-        self.touch();
-        check_level(request)?;
-        let mapped = !self.endpoint.is_one();
-        if let Some(long) = TooLong::of(&request.method, request.params, mapped) {
-            return Ok(self.reject(request, long, outlet));
-        }
-        let started = match &self.endpoint {
-            Endpoint::Server(server) => self.start_one(server, request, outlet),
-            Endpoint::All | Endpoint::Sessions => self.aggregate.start(self, request, outlet),
-        };
-        started.map_err(|refusal| Refusal { id: Some(request.id.to_owned()), ..refusal })
-    }
-
-    fn start_one(
-        self: &Arc<Self>,
-        server: &str,
-        request: &Request<'_>,
-        outlet: &Arc<Outlet>,
-    ) -> Result<Work, Refusal> {
-        let links = self.links.load();
-        let Some(link) = links.first() else {
-            return Err(Refusal {
-                code: code::INVALID_REQUEST,
-                message: "this agent session has ended".to_owned(),
-                id: None,
-            });
-        };
-        // They belong to the other era, or to the handshake, which is over.
-        let other = [method::INITIALIZE, method::DISCOVER, method::LISTEN];
-        if self.standing.is_none() && other.contains(&request.method.as_ref()) {
-            let why = format!("there is no method `{}` in this agent session", request.method);
-            outlet.answer(write::error(Some(request.id), code::METHOD_NOT_FOUND, &why, None), None);
-            return Ok(Box::pin(std::future::ready(())));
-        }
-        self.wishes.note(request);
-        let task = match self.task_at(server, request) {
-            Ok(task) => task,
-            Err(refusal) => return refuse_task(self, server, request, refusal, outlet),
-        };
-        let related = tasks::related(self, server, request.params)?;
-        let changes: Vec<_> =
-            task.iter().chain(&related).map(|(part, own)| (*part, quote(own))).collect();
-        let changes: Vec<_> = changes.iter().map(|(part, own)| (*part, own.as_str())).collect();
-        let grant = self.grant();
-        let ask = Ask {
-            session: self.key,
-            request,
-            changes: &changes,
-            task: task.as_ref().map(|(_, own)| own.as_str()),
-            mapped: false,
-            withheld: false,
-            call_id: None,
-            newer: self.standing.is_some(),
-            hides: grant.may_hide().then(|| (&grant, self.admission.now())),
-        };
-        forward(self, link, &ask, None, outlet)
-    }
-
-    /// The task of `server` that a request is about; none if it is about none.
-    fn task_at<'a>(
-        &self,
-        server: &str,
-        request: &Request<'a>,
-    ) -> Result<Option<tasks::Part<'a>>, Refusal> {
-        if !method::is_about_task(&request.method) {
-            return Ok(None);
-        }
-        let (of, task) = tasks::subject(self, request)?;
-        if of == server { Ok(Some(task)) } else { Err(tasks::no_such_task()) }
-    }
-
-    /// Rejects a request unread.
-    fn reject(&self, request: &Request<'_>, long: TooLong, outlet: &Arc<Outlet>) -> Work {
-        let (admission, outlet) = (Arc::clone(&self.admission), Arc::clone(outlet));
-        let (grant, via) = (self.grant(), Arc::clone(&self.sender.via));
-        let (name, refusal) = (request.method.to_string(), long.refusal(Some(request.id)));
-        Box::pin(async move {
-            long.record(&admission, &grant, &via, &name).await;
-            outlet.answer(refused(&refusal), None);
-        })
-    }
-
-    /// Passes on that the agent no longer wants its request `id`, wherever that runs.
-    async fn cancel(&self, notification: &Notification<'_>, id: Option<&str>, closed: Closed) {
-        let Some(id) = id else { return };
-        self.running.take_back(id);
-        for link in self.all_links() {
-            if let Some(number) = link.withdraw(self.key, id)
-                && let Ok(body) = rewrite(notification.raw, &[(id, &number.to_string())])
-            {
-                self.pass_on(link, body, closed).await;
-            }
+            link.drop_cancelled();
         }
     }
 
@@ -467,14 +313,6 @@ impl AgentSession {
     fn all_links(&self) -> Vec<Arc<Link>> {
         let former: Vec<_> = self.former.lock().iter().filter_map(Weak::upgrade).collect();
         self.links().iter().cloned().chain(former).collect()
-    }
-
-    /// Delivers before the agent's next message is read, and also if the agent hangs up meanwhile.
-    async fn pass_on(&self, link: Arc<Link>, body: Bytes, closed: Closed) {
-        let delivered = self.tasks.spawn(async move { link.tell(body, closed).await }).await;
-        if delivered.is_err() {
-            tracing::debug!(endpoint = %self.endpoint, "a message was not passed on");
-        }
     }
 
     fn stream_number(&self) -> u64 {
@@ -489,19 +327,6 @@ impl AgentSession {
         self.readers.fetch_add(1, Ordering::Relaxed);
         Attached { reader, session: Arc::clone(self) }
     }
-}
-
-/// A log level is a string; a server could read anything else its own way.
-fn check_level(request: &Request<'_>) -> Result<(), Refusal> {
-    if request.method != method::LOGGING_SET_LEVEL {
-        return Ok(());
-    }
-    let level = peek(request.params.unwrap_or("{}"), &["level"])?;
-    if level.is_some_and(|raw| raw.starts_with('"')) {
-        return Ok(());
-    }
-    let message = "`params.level` must be a string".to_owned();
-    Err(Refusal { code: code::INVALID_PARAMS, message, id: Some(request.id.to_owned()) })
 }
 
 // === impl Attached ===

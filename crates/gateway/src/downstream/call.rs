@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
-use toolgate_upstream::event_buffer::{Begun, First, Outlet};
-use toolgate_upstream::work::Work;
+use toolgate_admission::contained::Work;
+use toolgate_upstream::event_buffer::{Begun, EventBuffer, First};
 
 use crate::downstream::coarse_timer::Pace;
 
 /// A request on its way.
 pub struct Call {
-    outlet: Arc<Outlet>,
+    buffer: Arc<EventBuffer>,
     /// Polled by whoever waits for the first answer, which spares a task for short calls.
     work: Option<(Work, TaskTrackerToken)>,
     tasks: TaskTracker,
@@ -25,33 +25,33 @@ pub struct Call {
 
 impl Call {
     pub(crate) fn new(
-        outlet: Arc<Outlet>,
+        buffer: Arc<EventBuffer>,
         work: Work,
         tasks: &TaskTracker,
         pace: &Arc<Pace>,
     ) -> Self {
         let work = Some((work, tasks.token()));
-        Self { outlet, work, tasks: tasks.clone(), pace: Arc::clone(pace) }
+        Self { buffer, work, tasks: tasks.clone(), pace: Arc::clone(pace) }
     }
 
     /// Waits for the answer, but only a while (50 to 100 ms): then, or when something else comes
     /// first, it is to be read as a stream.
     pub async fn first(&mut self) -> First {
-        let (outlet, pace) = (Arc::clone(&self.outlet), Arc::clone(&self.pace));
+        let (buffer, pace) = (Arc::clone(&self.buffer), Arc::clone(&self.pace));
         tokio::select! {
             biased;
-            first = self.working(outlet.first()) => first,
+            first = self.working(buffer.first()) => first,
             () = pace.a_while() => First::Stream,
         }
     }
 
     /// The same, but not waiting for the rest of an answer that has begun.
     pub async fn begun(&mut self) -> Begun {
-        let (outlet, pace) = (Arc::clone(&self.outlet), Arc::clone(&self.pace));
+        let (buffer, pace) = (Arc::clone(&self.buffer), Arc::clone(&self.pace));
         tokio::select! {
             biased;
-            begun = self.working(outlet.begun()) => begun,
-            () = pace.a_while() => outlet.no_longer(),
+            begun = self.working(buffer.begun()) => begun,
+            () = pace.a_while() => buffer.no_longer(),
         }
     }
 
@@ -68,8 +68,8 @@ impl Call {
         seen.await
     }
 
-    pub(crate) fn outlet(&self) -> &Arc<Outlet> {
-        &self.outlet
+    pub(crate) fn buffer(&self) -> &Arc<EventBuffer> {
+        &self.buffer
     }
 }
 

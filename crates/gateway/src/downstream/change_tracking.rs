@@ -123,8 +123,8 @@ impl Seen {
     pub(crate) fn by(session: &AgentSession, kind: Kind) -> Self {
         let (links, grant) = (session.links(), session.grant());
         let seen = links.iter().filter_map(|link| {
-            let offer = link.server().offers.of(link.audience())?;
-            let list = offer.list(kind);
+            let advertised = link.server().list_cache.of(link.client_profile())?;
+            let list = advertised.list(kind);
             (!list.is_empty()).then(|| (link.server().name().to_owned(), Arc::downgrade(list)))
         });
         let policy = grant.policy.as_ref().filter(|_| grant.may_hide());

@@ -6,12 +6,12 @@
 use std::sync::Arc;
 
 use toolgate_admission::list_kind::{NAME, URI};
-use toolgate_audit::{Draft, Kind};
-use toolgate_json::{members, peek, text};
+use toolgate_audit::{Draft, RowKind};
 use toolgate_mcp::{Refusal, code, method};
 
 use toolgate_admission::access::Grant;
 use toolgate_admission::admit::Admission;
+use toolgate_admission::call_request::{CallRequest, Subject};
 use toolgate_admission::store_timeout::written_in_time;
 use toolgate_upstream::names::{server_of_name, server_of_uri};
 
@@ -27,40 +27,40 @@ pub(crate) struct TooLong {
 }
 
 impl TooLong {
-    /// What of a message is too long. `mapped` says that names and URIs may begin with a server.
-    pub(crate) fn of(name: &str, params: Option<&str>, mapped: bool) -> Option<Self> {
-        let over =
-            |what, bytes: usize, limit| (bytes > limit).then_some(Self { what, bytes, limit });
-        if let Some(long) = over("the method name", name.len(), NAME) {
+    /// What of a message is too long, whatever it is about.
+    pub(crate) fn of_message(name: &str, params: Option<&str>) -> Option<Self> {
+        if let Some(long) = Self::over("the method name", name.len(), NAME) {
             return Some(long);
         }
-        let params = params?;
-        if (method::CLOSED.contains(&name) || method::is_notification(name))
-            && let Some(long) = over("`params`", params.len(), PARAMS)
-        {
+        let is_short = method::CLOSED.contains(&name) || method::is_notification(name);
+        params.filter(|_| is_short).and_then(|params| Self::over("`params`", params.len(), PARAMS))
+    }
+
+    /// What of a request is too long. `mapped` says that names and URIs may begin with a server.
+    pub(crate) fn of(request: &CallRequest<'_>, mapped: bool) -> Option<Self> {
+        if let Some(long) = Self::of_message(request.method, request.params) {
             return Some(long);
         }
-        let (holder, parts) = match name {
-            method::TOOLS_CALL | method::PROMPTS_GET => (Some(params), (true, false)),
-            method::RESOURCES_READ
-            | method::RESOURCES_SUBSCRIBE
-            | method::RESOURCES_UNSUBSCRIBE => (Some(params), (false, true)),
-            // What cannot be read is rejected by whoever decides by it.
-            method::COMPLETION_COMPLETE => (peek(params, &["ref"]).ok().flatten(), (true, true)),
-            _ => (None, (false, false)),
+        // What cannot be read is rejected where the request is decided.
+        let (name, uri) = match &request.subject {
+            Subject::Tool(name) | Subject::Prompt(name) => (name.as_ref(), None),
+            Subject::Resource(uri) => (None, uri.as_ref()),
+            Subject::Reference(reference) => (reference.name.as_ref(), reference.uri.as_ref()),
+            _ => (None, None),
         };
-        let [named, uri] = members(holder?, ["name", "uri"]).unwrap_or_default();
-        let named = named.filter(|_| parts.0).and_then(text).and_then(|named| {
-            over(
-                "`name`",
-                named.len().saturating_sub(prefix(&named, mapped, server_of_name, 2)),
-                NAME,
-            )
+        let name = name.and_then(|name| name.text.as_deref()).and_then(|name| {
+            let prefix = prefix(name, mapped, server_of_name, 2);
+            Self::over("`name`", name.len().saturating_sub(prefix), NAME)
         });
-        let uri = uri.filter(|_| parts.1).and_then(text).and_then(|uri| {
-            over("`uri`", uri.len().saturating_sub(prefix(&uri, mapped, server_of_uri, 3)), URI)
+        let uri = uri.and_then(|uri| uri.text.as_deref()).and_then(|uri| {
+            let prefix = prefix(uri, mapped, server_of_uri, 3);
+            Self::over("`uri`", uri.len().saturating_sub(prefix), URI)
         });
-        named.or(uri)
+        name.or(uri)
+    }
+
+    fn over(what: &'static str, bytes: usize, limit: usize) -> Option<Self> {
+        (bytes > limit).then_some(Self { what, bytes, limit })
     }
 
     /// What its sender is told.
@@ -77,7 +77,7 @@ impl TooLong {
         via: &str,
         name: &str,
     ) {
-        let mut draft = Draft::new(Kind::Denied, admission.now());
+        let mut draft = Draft::new(RowKind::Denied, admission.now());
         draft.grant = Some(Arc::clone(&grant.label));
         draft.identity.clone_from(&grant.identity);
         draft.via = Some(via.into());
@@ -113,10 +113,13 @@ fn prefix(
 
 #[cfg(test)]
 mod tests {
+    use toolgate_mcp::Request;
+
     use super::*;
 
     fn check(method: &str, params: &str, mapped: bool, what: Option<&str>) {
-        let long = TooLong::of(method, Some(params), mapped);
+        let request = Request { raw: "", id: "1", method: method.into(), params: Some(params) };
+        let long = TooLong::of(&CallRequest::read(&request).unwrap(), mapped);
         let shown = params.get(..60).unwrap_or(params);
         assert_eq!(long.map(|long| long.what), what, "{method} {shown}");
     }

@@ -1,7 +1,7 @@
-//! Streams: the outlets of an agent session that an agent may come back to.
+//! Streams: the buffers of an agent session that an agent may come back to.
 //!
-//! Invariant: streams that have ended hold together at most [`MAX_ENDED`] outlets and
-//! [`outlet::MAX_BYTES`](toolgate_upstream::event_buffer::MAX_BYTES) bytes; the oldest are forgotten first.
+//! Invariant: streams that have ended hold together at most [`MAX_ENDED`] buffers and
+//! [`buffer::MAX_BYTES`](toolgate_upstream::event_buffer::MAX_BYTES) bytes; the oldest are forgotten first.
 //! Invariant: an event id names a stream of its own agent session and no other.
 
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use toolgate_upstream::event_buffer::{MAX_BYTES, Outlet};
+use toolgate_upstream::event_buffer::{EventBuffer, MAX_BYTES};
 
 /// How many ended streams an agent session keeps for an agent that lost its connection.
 pub(crate) const MAX_ENDED: usize = 64;
@@ -26,7 +26,7 @@ pub struct EventId {
 /// The streams of one agent session, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Streams {
-    kept: VecDeque<Arc<Outlet>>,
+    kept: VecDeque<Arc<EventBuffer>>,
 }
 
 // === impl EventId ===
@@ -50,24 +50,24 @@ impl FromStr for EventId {
 // === impl Streams ===
 
 impl Streams {
-    pub(crate) fn keep(&mut self, outlet: Arc<Outlet>) {
-        self.kept.push_back(outlet);
+    pub(crate) fn keep(&mut self, buffer: Arc<EventBuffer>) {
+        self.kept.push_back(buffer);
         let (mut ended, mut bytes) = (0, 0);
         // Newest first, so that it is the oldest that no longer fit.
         for index in (0..self.kept.len()).rev() {
-            let Some(outlet) = self.kept.get(index).filter(|outlet| outlet.ended()) else {
+            let Some(buffer) = self.kept.get(index).filter(|buffer| buffer.ended()) else {
                 continue;
             };
             ended += 1;
-            bytes += outlet.bytes();
+            bytes += buffer.bytes();
             if ended > MAX_ENDED || bytes > MAX_BYTES {
                 self.kept.remove(index);
             }
         }
     }
 
-    pub(crate) fn find(&self, number: u64) -> Option<Arc<Outlet>> {
-        self.kept.iter().find(|outlet| outlet.number() == number).cloned()
+    pub(crate) fn find(&self, number: u64) -> Option<Arc<EventBuffer>> {
+        self.kept.iter().find(|buffer| buffer.number() == number).cloned()
     }
 }
 
@@ -77,10 +77,10 @@ mod tests {
 
     use super::*;
 
-    fn ended(number: u64, bytes: usize) -> Arc<Outlet> {
-        let outlet = Outlet::expecting(number, 1);
-        outlet.answer(Bytes::from(vec![b'x'; bytes]), None);
-        Arc::new(outlet)
+    fn ended(number: u64, bytes: usize) -> Arc<EventBuffer> {
+        let buffer = EventBuffer::expecting(number, 1);
+        buffer.answer(Bytes::from(vec![b'x'; bytes]), None);
+        Arc::new(buffer)
     }
 
     #[test]
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn ended_streams_are_bounded_and_running_ones_stay() {
         let mut streams = Streams::default();
-        streams.keep(Arc::new(Outlet::new(1)));
+        streams.keep(Arc::new(EventBuffer::new(1)));
         for number in 2..200 {
             streams.keep(ended(number, 10));
         }

@@ -14,12 +14,12 @@ use toolgate_admission::list_kind::Kind;
 use toolgate_json::{peek, text};
 use toolgate_mcp::{Incoming, Limits, Message, Payload, Request, Version, parse_server};
 use toolgate_upstream::era::Era;
-use toolgate_upstream::link::{Instances, Link, Opened, Parties, Server};
+use toolgate_upstream::link::{HandshakeOutcome, Instances, Link, Parties, Server};
 use toolgate_upstream::rewrite::{refused, rewrite, with_error};
 
 use super::{Gateway, NotOpened};
 use crate::aggregate;
-use crate::downstream::agent::{AgentSession, ClientState, Opening};
+use crate::downstream::agent::{AgentSession, Opening};
 use crate::downstream::endpoint::Endpoint;
 use crate::downstream::size_limits::TooLong;
 
@@ -35,7 +35,7 @@ impl Gateway {
         if self.draining.is_cancelled() {
             return Err(NotOpened::Stopping);
         }
-        if let Some(long) = TooLong::of(&request.method, request.params, false) {
+        if let Some(long) = TooLong::of_message(&request.method, request.params) {
             let via = endpoint.via();
             long.record(&self.admission, caller, &via, &request.method).await;
             return Err(NotOpened::Answer(refused(&long.refusal(Some(request.id)))));
@@ -71,8 +71,12 @@ impl Gateway {
             Instances::Shared => link.opened(since).await,
         };
         match opened {
-            Ok(Opened::Yes(answer)) => Ok(welcome(session, request, &answer, &server)),
-            Ok(Opened::No(answer)) => Err(NotOpened::Answer(with_id(&answer, request.id))),
+            Ok(HandshakeOutcome::Accepted(answer)) => {
+                Ok(welcome(session, request, &answer, &server))
+            }
+            Ok(HandshakeOutcome::Rejected(answer)) => {
+                Err(NotOpened::Answer(with_id(&answer, request.id)))
+            }
             Err(failure) => {
                 let answer = failure.answer(server.name(), request.id, Expects::Other, None);
                 Err(NotOpened::Answer(answer))
@@ -85,7 +89,7 @@ impl Gateway {
         self.attach_all(session);
         let links = session.links();
         for link in links.iter() {
-            link.server().offers.first_hearing().await;
+            link.server().list_cache.wait_for_first_list().await;
         }
         let (version, answer) = aggregate::welcome(&links, request);
         session.set_version(version);
@@ -160,7 +164,7 @@ impl Gateway {
         endpoint: &Endpoint,
         params: Bytes,
         caller: &Arc<Grant>,
-        standing: Option<Box<dyn ClientState>>,
+        standing: Option<Arc<str>>,
     ) -> Option<Arc<AgentSession>> {
         let opening = Opening {
             id: self.ids.agent_session()?,
@@ -202,20 +206,20 @@ impl Gateway {
                 let known = before.find(server.name()).map(|(_, link)| link);
                 match known.filter(|link| Arc::ptr_eq(link.server(), server)) {
                     Some(link) => Arc::clone(link),
-                    None => self.surveyed_link(server, session),
+                    None => self.refreshed_link(server, session),
                 }
             })
             .collect();
         session.set_links(links);
     }
 
-    fn surveyed_link(&self, server: &Arc<Server>, session: &Arc<AgentSession>) -> Arc<Link> {
+    fn refreshed_link(&self, server: &Arc<Server>, session: &Arc<AgentSession>) -> Arc<Link> {
         let link = self.link(server, session);
         link.keep_lists();
         let me: Weak<AgentSession> = Arc::downgrade(session);
-        server.offers.watch(link.audience(), me);
-        if !server.offers.has_own(link.audience()) {
-            link.survey(&Kind::ALL);
+        server.list_cache.watch(link.client_profile(), me);
+        if !server.list_cache.has_own(link.client_profile()) {
+            link.refresh_lists(&Kind::ALL);
         }
         link
     }
@@ -226,7 +230,7 @@ impl Gateway {
                 let me: Weak<AgentSession> = Arc::downgrade(session);
                 let parties = Parties::One(me);
                 let opening = session.opening().clone();
-                let era = if session.standing().is_some() { Era::Modern } else { Era::Legacy };
+                let era = if session.is_standing() { Era::Sessionless } else { Era::Sessionful };
                 Link::new(Arc::clone(server), parties, opening, era, self.tasks.clone())
             }
             Instances::Shared => {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use toolgate_admission::access::Grant;
+use toolgate_admission::call_request::CallRequest;
 use toolgate_mcp::{Refusal, Request};
 use toolgate_upstream::rewrite::refused;
 
@@ -29,14 +30,13 @@ impl Gateway {
         client: &Client<'_>,
         request: &Request<'_>,
     ) -> Result<Started, NotStarted> {
-        let mapped = !endpoint.is_one();
-        if let Some(long) = TooLong::of(&request.method, request.params, mapped) {
+        let request = CallRequest::read(request).map_err(NotStarted::Refused)?;
+        if let Some(long) = TooLong::of(&request, !endpoint.is_one()) {
             let (admission, via) = (self.admission(), endpoint.via());
-            long.record(admission, caller, &via, &request.method).await;
-            return Ok(Started::Answer(refused(&long.refusal(Some(request.id))), 200));
+            long.record(admission, caller, &via, request.method).await;
+            return Ok(Started::Answer(refused(&long.refusal(Some(request.id))), None));
         }
-        let session =
-            self.standing_session(endpoint, caller, client).map_err(NotStarted::NotOpened)?;
-        start(&session, client, request).await.map_err(NotStarted::Refused)
+        let standing = self.standing(endpoint, caller, client).map_err(NotStarted::NotOpened)?;
+        start(&standing, client, request).await.map_err(NotStarted::Refused)
     }
 }

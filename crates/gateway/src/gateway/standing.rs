@@ -15,10 +15,10 @@ use toolgate_admission::access::Grant;
 use super::{Gateway, NotOpened};
 use crate::downstream::agent::{AgentSession, public};
 use crate::downstream::endpoint::Endpoint;
-use crate::sessionless::{Client, Standing, opening};
+use crate::sessionless::{Client, Clients, Standing, opening};
 
 /// The standing sessions there are.
-pub(super) type StandingSessions = HashMap<Key, Weak<AgentSession>>;
+pub(super) type StandingSessions = HashMap<Key, (Weak<AgentSession>, Arc<Clients>)>;
 
 /// Whom a standing session stands for.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -32,13 +32,13 @@ pub(super) struct Key {
 }
 
 impl Gateway {
-    /// The agent session that stands for this client.
-    pub(crate) fn standing_session(
+    /// The agent session that stands for this client, and what is kept with it.
+    pub(crate) fn standing(
         &self,
         endpoint: &Endpoint,
         caller: &Arc<Grant>,
         client: &Client<'_>,
-    ) -> Result<Arc<AgentSession>, NotOpened> {
+    ) -> Result<Standing, NotOpened> {
         let key = Key {
             grant: Arc::clone(&caller.label),
             endpoint: endpoint.clone(),
@@ -46,23 +46,26 @@ impl Gateway {
             opening: opening(client.claims),
         };
         let mut standing = self.standing.lock();
-        let known = standing.get(&key).and_then(Weak::upgrade);
         // One that has ended may be held by a call that still runs.
-        if let Some(session) = known.and_then(|known| self.session(endpoint, known.id(), caller)) {
-            return Ok(session);
+        let known = standing.get(&key).and_then(|(session, clients)| {
+            let session = self.session(endpoint, session.upgrade()?.id(), caller)?;
+            Some(Standing::new(session, Arc::clone(clients)))
+        });
+        if let Some(known) = known {
+            return Ok(known);
         }
         if self.draining.is_cancelled() {
             return Err(NotOpened::Stopping);
         }
         let place = self.take_place(&caller.label)?;
         let known_as = public(&format!("{}\n{}", caller.label, client.session.unwrap_or_default()));
-        let standing_for = Standing::new(known_as, Arc::clone(&self.parking));
         let session = self
-            .new_session(endpoint, key.opening.clone(), caller, Some(Box::new(standing_for)))
+            .new_session(endpoint, key.opening.clone(), caller, Some(known_as))
             .ok_or(NotOpened::NoIds)?;
         self.let_in(&session, place)?;
-        standing.retain(|_, session| session.strong_count() > 0);
-        standing.insert(key, Arc::downgrade(&session));
-        Ok(session)
+        let clients = Arc::new(Clients::new(&self.parking));
+        standing.retain(|_, (session, _)| session.strong_count() > 0);
+        standing.insert(key, (Arc::downgrade(&session), Arc::clone(&clients)));
+        Ok(Standing::new(session, clients))
     }
 }

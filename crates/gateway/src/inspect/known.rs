@@ -10,7 +10,7 @@ use toolgate_audit::Hash;
 use toolgate_json::{Edit, canonical, members, peek, quote, text};
 use toolgate_policy::Class;
 use toolgate_upstream::link::Server;
-use toolgate_upstream::list_cache::Audience;
+use toolgate_upstream::list_cache::ClientProfile;
 use toolgate_upstream::names::Naming;
 
 use crate::aggregate::builtin;
@@ -57,9 +57,9 @@ impl Gateway {
         let known = |server: &Server| KnownServer {
             name: server.name().to_owned(),
             tools: server
-                .offers
-                .of(&Audience::default())
-                .map(|offer| offer.list(Kind::Tools).len()),
+                .list_cache
+                .of(&ClientProfile::default())
+                .map(|advertised| advertised.list(Kind::Tools).len()),
         };
         self.servers().iter().map(|server| known(server)).collect()
     }
@@ -68,8 +68,10 @@ impl Gateway {
     pub fn known_tools(&self) -> Vec<KnownTool> {
         let mut tools = Vec::new();
         for server in self.servers().iter() {
-            let Some(offer) = server.offers.of(&Audience::default()) else { continue };
-            tools.extend(offer.list(Kind::Tools).entries().map(|(name, shown)| KnownTool {
+            let Some(advertised) = server.list_cache.of(&ClientProfile::default()) else {
+                continue;
+            };
+            tools.extend(advertised.list(Kind::Tools).entries().map(|(name, shown)| KnownTool {
                 server: server.name().to_owned(),
                 name: name.to_owned(),
                 class: server.class(name),

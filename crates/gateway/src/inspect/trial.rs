@@ -14,7 +14,7 @@ use toolgate_mcp::{
     Incoming, Limits, Message, Notification, Payload, Request, method, parse_agent, parse_server,
 };
 use toolgate_upstream::event_buffer::{First, Next};
-use toolgate_upstream::list_cache::{Audience, FIRST_HEARING};
+use toolgate_upstream::list_cache::{ClientProfile, FIRST_LIST_WAIT};
 
 use crate::downstream::agent::AgentSession;
 use crate::downstream::endpoint::Endpoint;
@@ -43,7 +43,7 @@ impl Gateway {
     /// list does; what they say later is known later.
     pub async fn hear_servers(self: &Arc<Self>) {
         let servers = self.servers();
-        if servers.iter().all(|server| server.offers.of(&Audience::default()).is_some()) {
+        if servers.iter().all(|server| server.list_cache.of(&ClientProfile::default()).is_some()) {
             return;
         }
         if !self.hearing.swap(true, Ordering::AcqRel) {
@@ -53,10 +53,10 @@ impl Gateway {
                 if let Ok(session) = session {
                     let settled = async {
                         for server in servers.iter() {
-                            server.offers.settled().await;
+                            server.list_cache.settled().await;
                         }
                         // One that could not be heard before gets as long again.
-                        sleep(FIRST_HEARING).await;
+                        sleep(FIRST_LIST_WAIT).await;
                     };
                     let _late = gateway.unless_stopping(timeout(TRIAL, settled)).await;
                     gateway.end(&session);
@@ -65,7 +65,7 @@ impl Gateway {
             });
         }
         for server in servers.iter() {
-            server.offers.first_hearing().await;
+            server.list_cache.wait_for_first_list().await;
         }
     }
 

@@ -4,11 +4,12 @@
 //! says of the message and not of the call. What this leaves out is not sent twice: the server is
 //! given the `params` of the first round (`link/input_required.rs`).
 
+use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::multi_round::OF_ROUND;
 use toolgate_audit::Hash;
 use toolgate_json::{canonical, entries, text};
 use toolgate_mcp::modern::key;
-use toolgate_mcp::{Refusal, Request, code};
+use toolgate_mcp::{Refusal, code};
 
 use crate::downstream::agent::AgentSession;
 
@@ -25,10 +26,10 @@ const OF_MESSAGE: [&str; 8] = [
 ];
 
 /// What a request is bound to: the grant, the endpoint, the method and the parameters.
-pub(super) fn bound(session: &AgentSession, request: &Request<'_>) -> Result<String, Refusal> {
+pub(super) fn bound(session: &AgentSession, request: &CallRequest<'_>) -> Result<String, Refusal> {
     let params = same_params(request.params.unwrap_or("{}"))?;
     let (grant, endpoint) = (session.grant(), session.endpoint().to_string());
-    let parts = [&*grant.label, &endpoint, request.method.as_ref(), &params];
+    let parts = [&*grant.label, &endpoint, request.method, &params];
     // With their lengths, so that no two lists of parts read the same.
     let whole = parts.map(|part| format!("{} {part}", part.len())).concat();
     Ok(Hash::of(whole.as_bytes()).to_string())

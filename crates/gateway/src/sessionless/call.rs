@@ -11,6 +11,7 @@ use toolgate_mcp::{Incoming, Limits, Message, parse_server};
 use toolgate_store::Permit;
 use toolgate_upstream::event_buffer::{First, Next};
 
+use super::Standing;
 use super::listen::Subscription;
 use super::parking::{Asked, park};
 use super::questions::Question;
@@ -57,7 +58,7 @@ pub(super) struct Going {
 
 /// Somebody waits for something; dropped before it came, the server is told.
 pub(super) struct Interest {
-    session: Arc<AgentSession>,
+    standing: Standing,
     what: Option<What>,
 }
 
@@ -81,13 +82,13 @@ impl ModernCall {
     /// be read as a stream.
     pub async fn first(&mut self) -> First {
         match self.call.first().await {
-            First::Answer(body, status) => {
+            First::Answer(body, rejection) => {
                 self.calling.interest.satisfied();
                 let body = body.into_bytes();
-                let newer = self.call.outlet().is_newer();
-                match self.calling.shape.show(&body, newer) {
-                    Some((shown, better)) => First::Answer(shown.into(), better.unwrap_or(status)),
-                    None => First::Answer(body.into(), status),
+                let sessionless = self.call.buffer().is_sessionless();
+                match self.calling.shape.show(&body, sessionless) {
+                    Some((shown, own)) => First::Answer(shown.into(), own.or(rejection)),
+                    None => First::Answer(body.into(), rejection),
                 }
             }
             First::Stream => First::Stream,
@@ -97,7 +98,7 @@ impl ModernCall {
     /// Reads it as a stream.
     pub fn stream(self) -> ModernStream {
         let Self { call, calling } = self;
-        let attached = calling.interest.session.follow(&call);
+        let attached = calling.interest.standing.session.follow(&call);
         ModernStream::of(Going { attached, calling })
     }
 }
@@ -123,13 +124,13 @@ impl ModernStream {
             let going = self.going.as_mut()?;
             match going.attached.next().await {
                 Next::Event(_, body) => {
-                    let newer = going.attached.reader.is_newer();
-                    let wish = newer.then(|| Question::of_result(&body)).flatten();
+                    let sessionless = going.attached.reader.is_sessionless();
+                    let wish = sessionless.then(|| Question::of_result(&body)).flatten();
                     if let Some(question) = wish.filter(|_| going.calling.asking.is_some()) {
                         self.ask(question);
                         continue;
                     }
-                    if let Some((shown, _)) = going.calling.shape.show(&body, newer) {
+                    if let Some((shown, _)) = going.calling.shape.show(&body, sessionless) {
                         return Some(shown);
                     }
                     self.hear(&body);
@@ -177,7 +178,11 @@ impl ModernStream {
 
 impl Going {
     pub(super) fn session(&self) -> &Arc<AgentSession> {
-        &self.calling.interest.session
+        &self.standing().session
+    }
+
+    pub(super) fn standing(&self) -> &Standing {
+        &self.calling.interest.standing
     }
 
     /// What a retry must be for.
@@ -219,16 +224,16 @@ impl Going {
 // === impl Interest ===
 
 impl Interest {
-    pub(super) fn answer(session: &Arc<AgentSession>, id: String) -> Self {
-        Self { session: Arc::clone(session), what: Some(What::Answer(id)) }
+    pub(super) fn answer(standing: &Standing, id: String) -> Self {
+        Self { standing: standing.clone(), what: Some(What::Answer(id)) }
     }
 
-    pub(super) fn changes(session: &Arc<AgentSession>, subscription: Arc<Subscription>) -> Self {
-        Self { session: Arc::clone(session), what: Some(What::Changes(subscription)) }
+    pub(super) fn changes(standing: &Standing, subscription: Arc<Subscription>) -> Self {
+        Self { standing: standing.clone(), what: Some(What::Changes(subscription)) }
     }
 
-    pub(super) fn ours(session: &Arc<AgentSession>) -> Self {
-        Self { session: Arc::clone(session), what: Some(What::Ours) }
+    pub(super) fn ours(standing: &Standing) -> Self {
+        Self { standing: standing.clone(), what: Some(What::Ours) }
     }
 
     fn satisfied(&mut self) {
@@ -241,8 +246,8 @@ impl Interest {
 impl Drop for Interest {
     fn drop(&mut self) {
         match self.what.take() {
-            Some(What::Answer(id)) => self.session.abandon(&id),
-            Some(What::Changes(subscription)) => subscription.end(&self.session),
+            Some(What::Answer(id)) => self.standing.session.abandon(&id),
+            Some(What::Changes(subscription)) => subscription.end(&self.standing),
             Some(What::Ours) | None => {}
         }
     }

@@ -4,18 +4,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use tokio::time::Instant;
+use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::expects::Expects;
 use toolgate_json::{entries, members, text};
 use toolgate_mcp::modern::{VERSION, key};
 use toolgate_mcp::{
     Incoming, Limits, Message, Payload, Request, Response, code, parse_server, write,
 };
-use toolgate_upstream::event_buffer::Outlet;
-use toolgate_upstream::link::Opened;
+use toolgate_upstream::event_buffer::EventBuffer;
+use toolgate_upstream::link::HandshakeOutcome;
 use toolgate_upstream::rewrite::with_error;
 
-use super::Shape;
 use super::call::{Calling, Interest, ModernCall};
+use super::{Shape, Standing};
 use crate::aggregate;
 use crate::downstream::agent::AgentSession;
 use crate::downstream::endpoint::Endpoint;
@@ -24,47 +25,49 @@ use crate::downstream::endpoint::Endpoint;
 const NOT_SHOWN: [&str; 1] = ["tasks"];
 
 /// Starts answering.
-pub(super) fn start(session: &Arc<AgentSession>, request: &Request<'_>) -> ModernCall {
+pub(super) fn start(standing: &Standing, request: &CallRequest<'_>) -> ModernCall {
+    let session = &standing.session;
     let since = Instant::now();
-    let outlet = Arc::new(Outlet::expecting(session.next_number(), 1));
+    let buffer = Arc::new(EventBuffer::expecting(session.next_number(), 1));
     let work = {
-        let (session, outlet) = (Arc::clone(session), Arc::clone(&outlet));
-        let (raw, id) = (request.raw.to_owned(), request.id.to_owned());
+        let (session, buffer) = (Arc::clone(session), Arc::clone(&buffer));
+        let owned = request.to_owned();
         async move {
+            let request = owned.request();
+            let id = request.id;
             let welcome = match session.endpoint() {
-                Endpoint::All | Endpoint::Sessions => welcome_of_all(&session, &raw, &id).await,
-                Endpoint::Server(_) => welcome_of_one(&session, &id, since).await,
+                Endpoint::All | Endpoint::Sessions => Ok(welcome_of_all(&session, &request).await),
+                Endpoint::Server(_) => welcome_of_one(&session, id, since).await,
             };
             // A server of the same protocol answers for itself.
             let links = session.links();
             let link =
-                links.first().filter(|link| session.endpoint().is_one() && link.speaks_modern());
+                links.first().filter(|link| session.endpoint().is_one() && link.is_sessionless());
             if let (Ok(_), Some(_)) = (&welcome, link)
-                && let Ok(asking) = session.start_own(&raw, &outlet)
+                && let Ok(asking) = session.start_own(&owned, &buffer)
             {
                 return asking.await;
             }
             let answer = match welcome {
-                Ok(welcome) => discovered(&welcome, &id),
+                Ok(welcome) => discovered(&welcome, id),
                 Err(answer) => answer,
             };
-            outlet.answer(answer, None);
+            buffer.answer(answer, None);
         }
     };
-    let call = session.call(outlet, Box::pin(work));
-    let interest = Interest::ours(session);
+    let call = session.call(buffer, Box::pin(work));
+    let interest = Interest::ours(standing);
     ModernCall::new(call, Calling { shape: Shape::Ours, interest, asking: None })
 }
 
 /// The answer of all servers together to the handshake of an older protocol.
-async fn welcome_of_all(session: &Arc<AgentSession>, raw: &str, id: &str) -> Result<Bytes, Bytes> {
+async fn welcome_of_all(session: &Arc<AgentSession>, request: &Request<'_>) -> Bytes {
     let links = session.links();
     for link in links.iter() {
-        link.server().offers.first_hearing().await;
+        link.server().list_cache.wait_for_first_list().await;
     }
-    let method = toolgate_mcp::method::DISCOVER.into();
-    let request = Request { raw, id, method, params: None };
-    Ok(aggregate::welcome(&links, &request).1)
+    let request = Request { params: None, ..request.clone() };
+    aggregate::welcome(&links, &request).1
 }
 
 /// The answer of one server to the handshake of an older protocol.
@@ -79,11 +82,13 @@ async fn welcome_of_one(
         return Err(write::error(Some(id), code::INTERNAL_ERROR, why, None));
     };
     match link.opened(since).await {
-        Ok(Opened::Yes(welcome)) => Ok(welcome),
-        Ok(Opened::No(refusal)) => Err(match response(&refusal).map(|it| it.payload) {
-            Some(Payload::Error(error)) => with_error(id, error),
-            _ => no_handshake(id),
-        }),
+        Ok(HandshakeOutcome::Accepted(welcome)) => Ok(welcome),
+        Ok(HandshakeOutcome::Rejected(refusal)) => {
+            Err(match response(&refusal).map(|it| it.payload) {
+                Some(Payload::Error(error)) => with_error(id, error),
+                _ => no_handshake(id),
+            })
+        }
         Err(failure) => Err(failure.answer(link.server().name(), id, Expects::Other, None)),
     }
 }

@@ -15,18 +15,20 @@ use parking_lot::Mutex;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::expects::Expects;
 use toolgate_json::{Edit, entries, imitates, items, members, peek, quote, text};
 use toolgate_mcp::modern::key;
 use toolgate_mcp::{
-    Incoming, Limits, Message, Notification, Refusal, Request, code, method, parse_server, write,
+    Incoming, Limits, Message, Notification, OwnedRequest, Refusal, code, method, parse_server,
+    write,
 };
-use toolgate_upstream::event_buffer::{First, Next, Outlet};
-use toolgate_upstream::link::{More, Opened};
+use toolgate_upstream::event_buffer::{EventBuffer, First, Next};
+use toolgate_upstream::link::{HandshakeOutcome, TaskStream};
 use toolgate_upstream::tasks;
 
 use super::call::{Calling, Interest, ModernCall};
-use super::{Shape, Standing};
+use super::{Clients, Shape, Standing};
 use crate::downstream::agent::{AgentSession, Attached};
 use crate::downstream::endpoint::Endpoint;
 
@@ -58,11 +60,11 @@ pub(super) struct Subscription {
     /// The id of the listen request, as the client spelled it.
     id: Box<str>,
     wants: Mutex<Wants>,
-    outlet: Arc<Outlet>,
+    buffer: Arc<EventBuffer>,
     /// The tasks that it follows.
-    more: Option<Arc<More>>,
+    task_stream: Option<Arc<TaskStream>>,
     /// What of that the server tells, members in raw JSON.
-    agreed_more: Mutex<String>,
+    agreed_tasks: Mutex<String>,
     /// Nobody reads it any more.
     over: AtomicBool,
 }
@@ -77,35 +79,33 @@ struct Wants {
 }
 
 /// Starts listening.
-pub(super) fn start(
-    session: &Arc<AgentSession>,
-    request: &Request<'_>,
-) -> Result<ModernCall, Refusal> {
+pub(super) fn start(standing: &Standing, request: &CallRequest<'_>) -> Result<ModernCall, Refusal> {
+    let session = &standing.session;
     let since = Instant::now();
     let (wanted, tasks) = Wants::of(request.params.unwrap_or("{}"))?;
     let tasks = own_tasks(session, &tasks)?;
-    let outlet = Arc::new(Outlet::expecting(session.next_number(), 1));
-    let more = match session.endpoint() {
+    let buffer = Arc::new(EventBuffer::expecting(session.next_number(), 1));
+    let task_stream = match session.endpoint() {
         Endpoint::Server(server) if !tasks.is_empty() => {
             let me: Weak<AgentSession> = Arc::downgrade(session);
-            Some(More::new((me, server), &tasks, request.id, &outlet))
+            Some(TaskStream::new((me, server), &tasks, request.id, &buffer))
         }
         _ => None,
     };
     let subscription = Arc::new(Subscription {
         id: request.id.into(),
         wants: Mutex::default(),
-        outlet: Arc::clone(&outlet),
-        more,
-        agreed_more: Mutex::default(),
+        buffer: Arc::clone(&buffer),
+        task_stream,
+        agreed_tasks: Mutex::default(),
         over: AtomicBool::new(false),
     });
     let work = {
-        let (session, subscription) = (Arc::clone(session), Arc::clone(&subscription));
-        async move { subscription.begin(&session, wanted, since).await }
+        let (standing, subscription) = (standing.clone(), Arc::clone(&subscription));
+        async move { subscription.begin(&standing, wanted, since).await }
     };
-    let call = session.call(outlet, Box::pin(work));
-    let interest = Interest::changes(session, subscription);
+    let call = session.call(buffer, Box::pin(work));
+    let interest = Interest::changes(standing, subscription);
     Ok(ModernCall::new(call, Calling { shape: Shape::Ours, interest, asking: None }))
 }
 
@@ -126,44 +126,42 @@ fn own_tasks(session: &AgentSession, shown: &[String]) -> Result<Vec<String>, Re
 // === impl Subscription ===
 
 impl Subscription {
-    async fn begin(self: &Arc<Self>, session: &Arc<AgentSession>, wanted: Wants, since: Instant) {
+    async fn begin(self: &Arc<Self>, standing: &Standing, wanted: Wants, since: Instant) {
+        let session = &standing.session;
         let mut agreed = match can_tell(session, &wanted, &self.id, since).await {
             Ok(agreed) => agreed,
-            Err(answer) => return self.outlet.answer(answer, None),
+            Err(answer) => return self.buffer.answer(answer, None),
         };
         for uri in wanted.uris {
             if follow(session, method::RESOURCES_SUBSCRIBE, &uri).await {
                 agreed.uris.insert(uri);
             }
         }
-        for link in session.links().iter().filter(|link| link.speaks_modern()) {
+        for link in session.links().iter().filter(|link| link.is_sessionless()) {
             link.listen();
-            link.hears_changes().await;
-            if let Some(more) = &self.more {
-                *self.agreed_more.lock() = link.listen_for_more(more).await;
+            link.wait_for_change_stream().await;
+            if let Some(task_stream) = &self.task_stream {
+                *self.agreed_tasks.lock() = link.open_task_stream(task_stream).await;
             }
         }
-        if let Some(standing) = Standing::of(session) {
-            *self.wants.lock() = agreed;
-            standing.subscriptions.add(session, self);
-            if let Some(more) = &self.more {
-                more.begin();
-            }
-            if self.over.load(Ordering::Acquire) {
-                self.end(session);
-            }
+        *self.wants.lock() = agreed;
+        standing.clients.subscriptions.add(standing, self);
+        if let Some(task_stream) = &self.task_stream {
+            task_stream.begin();
+        }
+        if self.over.load(Ordering::Acquire) {
+            self.end(standing);
         }
     }
 
     /// Nobody reads it any more. Servers are told of resources that nobody follows now.
-    pub(super) fn end(self: &Arc<Self>, session: &Arc<AgentSession>) {
+    pub(super) fn end(self: &Arc<Self>, Standing { session, clients }: &Standing) {
         // If it is about to begin, whoever begins it sees this and ends it.
         self.over.store(true, Ordering::Release);
-        if let Some(more) = &self.more {
-            more.end();
+        if let Some(task_stream) = &self.task_stream {
+            task_stream.end();
         }
-        let Some(standing) = Standing::of(session) else { return };
-        let deserted = standing.subscriptions.remove(self);
+        let deserted = clients.subscriptions.remove(self);
         if deserted.is_empty() {
             return;
         }
@@ -183,13 +181,13 @@ impl Subscription {
         if self.wants.lock().want(notification)
             && let Some(tagged) = tagged(notification, &self.id)
         {
-            self.outlet.push(tagged);
+            self.buffer.push(tagged);
         }
     }
 
     fn acknowledgement(&self) -> Bytes {
         let agreed = self.wants.lock().to_json().to_string();
-        let more = self.agreed_more.lock();
+        let more = self.agreed_tasks.lock();
         let comma = if more.is_empty() || agreed == "{}" { "" } else { "," };
         let agreed = agreed.trim_end_matches('}');
         let params = format!(
@@ -202,15 +200,15 @@ impl Subscription {
 
     /// There will be nothing more to tell.
     fn close(&self) {
-        if let Some(more) = &self.more {
-            more.end();
+        if let Some(task_stream) = &self.task_stream {
+            task_stream.end();
         }
         let result = format!(
             r#"{{"resultType":"complete","_meta":{{"{}":{}}}}}"#,
             key::SUBSCRIPTION_ID,
             self.id
         );
-        self.outlet.answer(write::result(&self.id, &result), None);
+        self.buffer.answer(write::result(&self.id, &result), None);
     }
 }
 
@@ -218,15 +216,15 @@ impl Subscription {
 
 impl Subscriptions {
     /// Acknowledges, and tells it of everything from now on.
-    fn add(&self, session: &Arc<AgentSession>, subscription: &Arc<Subscription>) {
+    fn add(&self, standing: &Standing, subscription: &Arc<Subscription>) {
         let mut state = self.0.lock();
         if state.reading.is_none() {
             let over = CancellationToken::new();
             state.reading = Some(over.clone());
-            let general = session.hear_from_now();
-            tokio::spawn(read(Arc::clone(session), general, over));
+            let general = standing.session.hear_from_now();
+            tokio::spawn(read(Arc::clone(&standing.clients), general, over));
         }
-        subscription.outlet.push(subscription.acknowledgement());
+        subscription.buffer.push(subscription.acknowledgement());
         state.all.push(Arc::clone(subscription));
     }
 
@@ -270,8 +268,7 @@ impl Subscriptions {
 }
 
 /// Gives what the servers say to those who want to know.
-async fn read(session: Arc<AgentSession>, mut general: Attached, over: CancellationToken) {
-    let Some(standing) = Standing::of(&session) else { return };
+async fn read(clients: Arc<Clients>, mut general: Attached, over: CancellationToken) {
     loop {
         let next = tokio::select! {
             biased;
@@ -279,9 +276,9 @@ async fn read(session: Arc<AgentSession>, mut general: Attached, over: Cancellat
             next = general.next() => next,
         };
         match next {
-            Next::Event(_, body) => standing.subscriptions.tell(&body),
+            Next::Event(_, body) => clients.subscriptions.tell(&body),
             Next::Pause(_) | Next::Gap => {}
-            Next::End => return standing.subscriptions.close(),
+            Next::End => return clients.subscriptions.close(),
         }
     }
 }
@@ -298,7 +295,9 @@ async fn can_tell(
     let links = session.links();
     if let (Endpoint::Server(_), Some(link)) = (session.endpoint(), links.first()) {
         let welcome = match link.opened(since).await {
-            Ok(Opened::Yes(welcome) | Opened::No(welcome)) => welcome,
+            Ok(HandshakeOutcome::Accepted(welcome) | HandshakeOutcome::Rejected(welcome)) => {
+                welcome
+            }
             Err(failure) => {
                 return Err(failure.answer(link.server().name(), id, Expects::Other, None));
             }
@@ -317,13 +316,11 @@ async fn can_tell(
 async fn follow(session: &Arc<AgentSession>, method: &str, uri: &str) -> bool {
     let number = session.next_number();
     let params = format!(r#"{{"uri":{}}}"#, quote(uri));
-    let request = write::request(number, method, Some(&params));
-    let outlet = Arc::new(Outlet::expecting(number, 1));
-    let Ok(work) = session.start_own(&String::from_utf8_lossy(&request), &outlet) else {
-        return false;
-    };
+    let request = OwnedRequest::write(number, method, Some(&params));
+    let buffer = Arc::new(EventBuffer::expecting(number, 1));
+    let Ok(work) = session.start_own(&request, &buffer) else { return false };
     work.await;
-    match outlet.first().await {
+    match buffer.first().await {
         First::Answer(answer, _) => {
             let answer = answer.into_bytes();
             let answer = String::from_utf8_lossy(&answer);

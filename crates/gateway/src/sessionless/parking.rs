@@ -19,13 +19,14 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::time::sleep;
+use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::clearance::Clearance;
 use toolgate_admission::expects::Expects;
 use toolgate_admission::multi_round::Retry;
 use toolgate_admission::sealed_token::{STATES, Seal};
 use toolgate_audit::Hash;
 use toolgate_json::{peek, text};
-use toolgate_mcp::{Refusal, Request, code};
+use toolgate_mcp::{Refusal, code};
 use toolgate_upstream::failure::Failure;
 
 use super::Standing;
@@ -122,9 +123,8 @@ pub(super) async fn park(going: Going, question: Question) -> Asked {
 }
 
 fn keep(going: Going, question: Question) -> Option<Bytes> {
-    let session = Arc::clone(going.session());
-    let admission = session.admission();
-    let parking = Arc::clone(&Standing::of(&session)?.parking);
+    let Standing { session, clients } = going.standing().clone();
+    let (admission, parking) = (session.admission(), &clients.parking);
     let place: String = Hash::of(&admission.random()?).to_string();
     let until = admission.now().as_millisecond() + i64::try_from(PATIENCE.as_millis()).ok()?;
     let bound = going.bound().to_owned();
@@ -139,14 +139,12 @@ fn keep(going: Going, question: Question) -> Option<Bytes> {
 
 /// Goes on with the call that a request names by its `requestState`, raw JSON.
 pub(super) async fn resume(
-    session: &Arc<AgentSession>,
+    standing: &Standing,
     raw: &str,
-    request: &Request<'_>,
+    request: &CallRequest<'_>,
 ) -> Result<Resumed, Refusal> {
-    let (admission, parking) = match Standing::of(session) {
-        Some(standing) => (session.admission(), Arc::clone(&standing.parking)),
-        None => return Err(refusal("this session keeps no calls")),
-    };
+    let Standing { session, clients } = standing;
+    let (admission, parking) = (session.admission(), &clients.parking);
     let sealed = text(raw).unwrap_or_default();
     let opened = Seal::new(&admission.secret(), STATES).and_then(|seal| seal.open(&sealed));
     let Some(state) = opened.and_then(|opened| State::of(&opened)) else {
@@ -172,7 +170,7 @@ pub(super) async fn resume(
         parking.put(state.place, parked);
         return again.map(Resumed::Answer).ok_or_else(|| refusal("it cannot be asked again"));
     };
-    go_on(session, &parking, state, parked, answer, request).await
+    go_on(session, parking, state, parked, answer, request).await
 }
 
 /// What a retry brings.
@@ -185,7 +183,7 @@ enum Answer<'a> {
 
 impl<'a> Answer<'a> {
     /// None if it brings nothing.
-    fn of(question: &Question, request: &Request<'a>) -> Option<Self> {
+    fn of(question: &Question, request: &CallRequest<'a>) -> Option<Self> {
         match question {
             Question::Wished(_) => Some(Self::Whole),
             Question::Asked(asked) => {
@@ -205,7 +203,7 @@ async fn go_on(
     state: State,
     parked: Parked,
     answer: Answer<'_>,
-    request: &Request<'_>,
+    request: &CallRequest<'_>,
 ) -> Result<Resumed, Refusal> {
     match parked.going.next_leg(session.sender()).await {
         None => Ok(Resumed::Answer(lost(session, request))),
@@ -214,7 +212,7 @@ async fn go_on(
             if session.admission().now().as_millisecond() <= state.until {
                 parking.put(state.place, parked);
             }
-            Ok(Resumed::Answer(refused.answer(request.id, Expects::of(&request.method))))
+            Ok(Resumed::Answer(refused.answer(request.id, Expects::of(request.method))))
         }
         Some(Ok(permit)) => {
             let Parked { mut going, question } = parked;
@@ -237,11 +235,11 @@ async fn go_on(
 }
 
 /// The call ran in a process that is no more.
-fn lost(session: &AgentSession, request: &Request<'_>) -> Bytes {
+fn lost(session: &AgentSession, request: &CallRequest<'_>) -> Bytes {
     let failure =
         Failure::Lost { why: "toolgate was restarted while it waited for you".to_owned() };
     let server = session.endpoint().to_string();
-    failure.answer(&server, request.id, Expects::of(&request.method), None)
+    failure.answer(&server, request.id, Expects::of(request.method), None)
 }
 
 fn refusal(why: &str) -> Refusal {

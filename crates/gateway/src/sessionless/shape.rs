@@ -4,11 +4,13 @@
 //! that it has changed are touched.
 
 use bytes::Bytes;
+use toolgate_admission::call_request::CallRequest;
 use toolgate_json::{Edit, members, peek, text};
 use toolgate_mcp::{
-    Incoming, Limits, Message, Notification, Payload, Request, Response, code, method, parse_server,
+    Incoming, Limits, Message, Notification, Payload, Response, code, method, parse_server,
 };
 
+use toolgate_upstream::event_buffer::Rejection;
 use toolgate_upstream::log_level::Level;
 
 /// What becomes of the messages of one call.
@@ -44,8 +46,8 @@ const CACHED: [&str; 5] = [
 const GOOD_FOR: &str = r#""ttlMs":0,"cacheScope":"private""#;
 
 impl Shape {
-    pub(super) fn passed(request: &Request<'_>, level: Option<Level>) -> Self {
-        let cached = CACHED.contains(&request.method.as_ref());
+    pub(super) fn passed(request: &CallRequest<'_>, level: Option<Level>) -> Self {
+        let cached = CACHED.contains(&request.method);
         Self::Passed(Passed { id: request.id.into(), cached, level })
     }
 
@@ -64,13 +66,19 @@ impl Shape {
         }
     }
 
-    /// A message as the client is to have it, and the HTTP status that goes with an answer; none
-    /// if it is not for the client.
-    /// What came from a server of the same protocol (`newer`) is in shape.
-    pub(super) fn show(&self, body: &Bytes, newer: bool) -> Option<(Bytes, Option<u16>)> {
+    /// A message as the client is to have it, and whether it rejects the request; `None` if it
+    /// is not for the client.
+    /// What came from a server of the same protocol (`sessionless`) is in shape.
+    pub(super) fn show(
+        &self,
+        body: &Bytes,
+        sessionless: bool,
+    ) -> Option<(Bytes, Option<Rejection>)> {
         let Self::Passed(passed) = self else { return Some((body.clone(), None)) };
         match parse_server(body, &Limits::default()) {
-            Ok(Incoming::One(Message::Response(response))) => Some(passed.answer(&response, newer)),
+            Ok(Incoming::One(Message::Response(response))) => {
+                Some(passed.answer(&response, sessionless))
+            }
             Ok(Incoming::One(Message::Notification(notification))) => {
                 passed.wants(&notification).then(|| (body.clone(), None))
             }
@@ -100,16 +108,16 @@ impl Passed {
         }
     }
 
-    fn answer(&self, response: &Response<'_>, newer: bool) -> (Bytes, Option<u16>) {
+    fn answer(&self, response: &Response<'_>, sessionless: bool) -> (Bytes, Option<Rejection>) {
         let as_it_is = || (Bytes::copy_from_slice(response.raw.as_bytes()), None);
         let Some(id) = response.id else { return as_it_is() };
         let Ok(edit) = Edit::new(response.raw).replace(id, &*self.id) else { return as_it_is() };
-        let (edit, status) = match response.payload {
-            Payload::Result(_) if newer => (Some(edit), None),
+        let (edit, rejection) = match response.payload {
+            Payload::Result(_) if sessionless => (Some(edit), None),
             Payload::Result(result) => (self.complete(edit, result), None),
             Payload::Error(error) => renumber(edit, error),
         };
-        edit.map_or_else(as_it_is, |edit| (edit.finish(), status))
+        edit.map_or_else(as_it_is, |edit| (edit.finish(), rejection))
     }
 
     /// Says that this is all, and for how long it is good.
@@ -129,17 +137,17 @@ impl Passed {
     }
 }
 
-/// Codes that mean something else by now, and the status of some.
-fn renumber<'a>(edit: Edit<'a>, error: &'a str) -> (Option<Edit<'a>>, Option<u16>) {
+/// Error codes as this protocol defines them, and the errors that reject the request itself.
+fn renumber<'a>(edit: Edit<'a>, error: &'a str) -> (Option<Edit<'a>>, Option<Rejection>) {
     let raw = peek(error, &["code"]).ok().flatten();
     let number = raw.and_then(|raw| raw.parse().ok());
-    let (new, status) = match number {
+    let (new, rejection) = match number {
         Some(code::RESOURCE_NOT_FOUND) => (Some(code::INVALID_PARAMS), None),
         // Nobody who speaks this protocol knows what to do with it.
         Some(code::URL_ELICITATION_REQUIRED) => (Some(code::INTERNAL_ERROR), None),
-        Some(code::METHOD_NOT_FOUND) => (None, Some(404)),
+        Some(code::METHOD_NOT_FOUND) => (None, Some(Rejection::UnknownMethod)),
         Some(code::HEADER_MISMATCH | code::MISSING_CAPABILITY | code::UNSUPPORTED_VERSION) => {
-            (None, Some(400))
+            (None, Some(Rejection::InvalidRequest))
         }
         _ => (None, None),
     };
@@ -147,7 +155,7 @@ fn renumber<'a>(edit: Edit<'a>, error: &'a str) -> (Option<Edit<'a>>, Option<u16
         (Some(raw), Some(new)) => edit.replace(raw, new.to_string()).ok(),
         _ => Some(edit),
     };
-    (edit, status)
+    (edit, rejection)
 }
 
 #[cfg(test)]
@@ -159,7 +167,9 @@ mod tests {
     fn shape(method: &str, level: Option<Level>) -> Shape {
         let raw = format!(r#"{{"jsonrpc":"2.0","id":"a","method":"{method}"}}"#);
         match parse_agent(raw.as_bytes(), &Limits::default()) {
-            Ok(Incoming::One(Message::Request(request))) => Shape::passed(&request, level),
+            Ok(Incoming::One(Message::Request(request))) => {
+                Shape::passed(&CallRequest::read(&request).unwrap(), level)
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -202,15 +212,15 @@ mod tests {
                 "x/y",
                 r#""error":{"code":-32601,"message":"m"}"#,
                 r#""error":{"code":-32601,"message":"m"}"#,
-                Some(404),
+                Some(Rejection::UnknownMethod),
             ),
         ];
-        for (method, said, shown, status) in cases {
+        for (method, said, shown, rejection) in cases {
             let body = Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":17,{said}}}"#));
             let expected = format!(r#"{{"jsonrpc":"2.0","id":"a",{shown}}}"#);
             assert_eq!(
                 shape(method, None).show(&body, false),
-                Some((expected.into(), status)),
+                Some((expected.into(), rejection)),
                 "{said}"
             );
             let untouched = format!(r#"{{"jsonrpc":"2.0","id":"a",{said}}}"#);

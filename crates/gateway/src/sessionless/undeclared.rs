@@ -1,8 +1,9 @@
 //! Requests about tasks of clients that did not declare the extension for tasks.
 
 use bytes::Bytes;
-use toolgate_json::{peek, text};
-use toolgate_mcp::{Request, code, method, write};
+use toolgate_admission::call_request::{CallRequest, Subject, Word};
+use toolgate_json::peek;
+use toolgate_mcp::{code, method, write};
 use toolgate_upstream::tasks::own_id;
 
 use super::Client;
@@ -16,16 +17,18 @@ const TASKS: &str = "io.modelcontextprotocol/tasks";
 pub(super) fn undeclared_task(
     session: &AgentSession,
     client: &Client<'_>,
-    request: &Request<'_>,
+    request: &CallRequest<'_>,
 ) -> Option<Bytes> {
     let tasks = [method::TASKS_GET, method::TASKS_UPDATE, method::TASKS_CANCEL];
-    if !tasks.contains(&&*request.method)
+    if !tasks.contains(&request.method)
         || matches!(peek(client.claims.capabilities, &["extensions", TASKS]), Ok(Some(_)))
     {
         return None;
     }
-    let shown = peek(request.params?, &["taskId"]).ok().flatten().and_then(text)?;
-    if own_id(session, &shown).is_some() {
+    let Subject::Task(Some(Word { text: Some(shown), .. })) = &request.subject else {
+        return None;
+    };
+    if own_id(session, shown).is_some() {
         return None;
     }
     let why = format!("the request does not declare the extension `{TASKS}`");

@@ -1,10 +1,9 @@
 //! Answers: each reaches whoever waits for it, once, and nobody else.
 
-use bytes::Bytes;
 use toolgate_gateway::channel::{Progress, SendError};
 
 use crate::bed::{Bed, Seen, shared};
-use crate::script::{Kind, Peer};
+use crate::script::{Kind, Peer, refusal};
 
 const ASK: &str = r#"{"jsonrpc":"2.0","id":7,"method":"m"}"#;
 const CALL: &str = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"t"}}"#;
@@ -92,7 +91,7 @@ async fn refused(status: u16, body: &'static str) -> (Vec<Seen>, String) {
     let mut seen = Vec::new();
     for raw in [ASK, CALL] {
         let reply = agent.ask(raw);
-        let error = SendError::Refused { status, body: Bytes::from_static(body.as_bytes()) };
+        let error = refusal(status, body);
         line.next().await.refuse(error);
         seen.push(reply.all().await);
     }

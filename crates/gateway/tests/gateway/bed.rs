@@ -10,10 +10,10 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
-use toolgate_gateway::outlet::{Begun, First, Next};
+use toolgate_gateway::event_buffer::{Begun, First, Next, Rejection};
 use toolgate_gateway::{
-    AgentSession, AgentSessions, Attached, BrokenOff, Call, Endpoint, Gateway, Grant, Ids,
-    Instances, Metrics, NotOpened, Passage, Server, ServerSettings,
+    AgentSession, AgentSessions, Attached, Call, Endpoint, Gateway, Grant, Ids, Instances, Metrics,
+    NotOpened, RelayReader, Server, ServerSettings, Truncated,
 };
 use toolgate_mcp::{Incoming, Limits, Message, Refusal, Request, parse_agent};
 
@@ -75,7 +75,7 @@ pub(crate) enum Seen {
     /// An answer of so many bytes begins; its pieces; that it breaks off.
     Begun(usize),
     Piece(String),
-    BrokenOff,
+    Truncated,
 }
 
 /// A server that may take a minute for a call and ten seconds to start.
@@ -270,23 +270,32 @@ impl Agent {
     }
 }
 
+/// The HTTP status that the edge would choose.
+pub(crate) fn status(rejection: Option<Rejection>) -> u16 {
+    match rejection {
+        None => 200,
+        Some(Rejection::InvalidRequest) => 400,
+        Some(Rejection::UnknownMethod) => 404,
+    }
+}
+
 impl Reply {
     /// Reads a call as the edge does: one body if it comes soon, else a stream.
     pub(crate) fn of(session: &Arc<AgentSession>, mut call: Call) -> Self {
         let session = Arc::clone(session);
         Self::reading(|events| async move {
             match call.begun().await {
-                Begun::All(First::Answer(body, status)) => {
-                    drop(events.send(Seen::Body(string(&body.into_bytes()), status)));
+                Begun::All(First::Answer(body, rejection)) => {
+                    drop(events.send(Seen::Body(string(&body.into_bytes()), status(rejection))));
                 }
                 Begun::All(First::Stream) => {
                     let attached = session.stream(&call);
                     drop(call);
                     read(attached, events).await;
                 }
-                Begun::Passing(passage) => {
+                Begun::Relaying(relay_reader) => {
                     drop(call);
-                    pass(passage, events).await;
+                    pass(relay_reader, events).await;
                 }
             }
         })
@@ -342,25 +351,25 @@ impl Reply {
             Seen::Pause(_) => "paused".to_owned(),
             Seen::Begun(_) => "begun".to_owned(),
             Seen::Piece(piece) => piece,
-            Seen::BrokenOff => "broken off".to_owned(),
+            Seen::Truncated => "broken off".to_owned(),
         })
         .collect()
     }
 }
 
-async fn pass(mut passage: Passage, events: mpsc::UnboundedSender<Seen>) {
-    let announced = passage.left();
+async fn pass(mut relay_reader: RelayReader, events: mpsc::UnboundedSender<Seen>) {
+    let announced = relay_reader.left();
     drop(events.send(Seen::Begun(announced)));
     loop {
         let seen = tokio::select! {
-            next = poll_fn(|context| passage.poll_next(context)) => match next {
+            next = poll_fn(|context| relay_reader.poll_next(context)) => match next {
                 Some(Ok(piece)) => Seen::Piece(string(&piece)),
-                Some(Err(BrokenOff)) => Seen::BrokenOff,
+                Some(Err(Truncated)) => Seen::Truncated,
                 None => return,
             },
             () = events.closed() => return,
         };
-        let over = seen == Seen::BrokenOff;
+        let over = seen == Seen::Truncated;
         drop(events.send(seen));
         if over {
             return;

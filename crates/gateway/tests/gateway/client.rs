@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use toolgate_gateway::event_buffer::First;
 use toolgate_gateway::modern::{Client as Caller, NotStarted, Started};
-use toolgate_gateway::outlet::First;
 use toolgate_gateway::{Endpoint, Grant};
 use toolgate_mcp::modern::Claims;
 
-use crate::bed::{Bed, Reply, Seen, request, string};
+use crate::bed::{Bed, Reply, Seen, request, status, string};
 
 /// A client that says the same of itself with every request.
 #[derive(Clone)]
@@ -86,20 +86,24 @@ impl<'b> Client<'b> {
         let started = self.start(raw);
         Reply::reading(|events| async move {
             let reading = async {
-                let mut stream = match started.await.unwrap_or_else(|why| panic!("{why:?}")) {
-                    Started::Answer(body, status) => {
-                        drop(events.send(Seen::Body(string(&body), status)));
-                        return;
-                    }
-                    Started::Stream(stream) => stream,
-                    Started::Call(mut call) => match call.first().await {
-                        First::Answer(body, status) => {
-                            drop(events.send(Seen::Body(string(&body.into_bytes()), status)));
+                let mut stream =
+                    match started.await.unwrap_or_else(|why| panic!("{why:?}")) {
+                        Started::Answer(body, rejection) => {
+                            drop(events.send(Seen::Body(string(&body), status(rejection))));
                             return;
                         }
-                        First::Stream => call.stream(),
-                    },
-                };
+                        Started::Stream(stream) => stream,
+                        Started::Call(mut call) => match call.first().await {
+                            First::Answer(body, rejection) => {
+                                drop(events.send(Seen::Body(
+                                    string(&body.into_bytes()),
+                                    status(rejection),
+                                )));
+                                return;
+                            }
+                            First::Stream => call.stream(),
+                        },
+                    };
                 while let Some(body) = stream.next().await {
                     drop(events.send(Seen::Event(string(&body))));
                 }

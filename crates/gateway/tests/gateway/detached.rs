@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use toolgate_gateway::EventId;
-use toolgate_gateway::outlet::{First, Next};
+use toolgate_gateway::event_buffer::{First, Next};
 
 use crate::bed::{Bed, Seen};
 use crate::script::{Kind, settle};

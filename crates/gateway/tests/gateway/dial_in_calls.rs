@@ -1,7 +1,7 @@
 //! Calls to sessions through the gateway: listed, decided, sent, answered, failed, recorded.
 
 use serde_json::{Value, json};
-use toolgate_audit::{Effect, Kind, Outcome, Row};
+use toolgate_audit::{Effect, Outcome, Row, RowKind};
 
 use crate::bed::Agent;
 use crate::dial_in_program::{DialInBed, Received, call, result};
@@ -21,8 +21,8 @@ fn code(result: &Value) -> &str {
 /// The outcome row of the only call.
 async fn outcome(bed: &DialInBed) -> Row {
     let rows = bed.bed.office.rows_by(2).await;
-    assert_eq!(rows.iter().filter(|row| row.draft.kind == Kind::Intent).count(), 1, "{rows:?}");
-    rows.into_iter().find(|row| row.draft.kind == Kind::Outcome).unwrap()
+    assert_eq!(rows.iter().filter(|row| row.draft.kind == RowKind::Intent).count(), 1, "{rows:?}");
+    rows.into_iter().find(|row| row.draft.kind == RowKind::Outcome).unwrap()
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::{Duration, timeout};
 use toolgate_gateway::{DriverEnvironment, Note, SessionDriver, SocketCommand};
-use toolgate_session::{Millis, Settings, SocketId, Token};
+use toolgate_session::{Millis, SessionSettings, SocketId, SocketToken};
 
 use crate::bed::{Agent, Bed, INITIALIZE, Reply};
 
@@ -44,20 +44,30 @@ pub(crate) enum Received {
 
 impl DialInBed {
     pub(crate) fn new() -> Self {
-        Self::with(Settings::default())
+        Self::with(SessionSettings::default())
     }
 
-    pub(crate) fn with(settings: Settings) -> Self {
-        let bed = Bed::new();
+    pub(crate) fn with(settings: SessionSettings) -> Self {
+        let numbers = AtomicU64::new(1);
+        let random = move || Some(numbers.fetch_add(1, Ordering::Relaxed).into());
+        Self::of(Bed::new(), settings, random)
+    }
+
+    /// The same for this gateway, with these random numbers.
+    pub(crate) fn of(
+        bed: Bed,
+        settings: SessionSettings,
+        random: impl Fn() -> Option<u128> + Send + Sync + 'static,
+    ) -> Self {
         let events = Arc::<Mutex<Vec<String>>>::default();
-        let (recorded, numbers) = (Arc::clone(&events), AtomicU64::new(1));
+        let recorded = Arc::clone(&events);
         let environment = DriverEnvironment {
             record: Box::new(move |note| {
                 if let Note::Event(event) = note {
                     recorded.lock().push(event.what.as_str().to_owned());
                 }
             }),
-            random: Box::new(move || Some(numbers.fetch_add(1, Ordering::Relaxed).into())),
+            random: Box::new(random),
             max_unregistered: 100,
         };
         let driver = SessionDriver::start(settings, Vec::new(), Millis(0), environment);
@@ -73,7 +83,7 @@ impl DialInBed {
     /// Opens a socket.
     pub(crate) fn dial(&self) -> Program {
         let (sender, commands) = mpsc::channel(64);
-        let socket = self.driver.open_socket(sender, Arc::new(Token::default()));
+        let socket = self.driver.open_socket(sender, Arc::new(SocketToken::default()));
         Program { driver: Arc::clone(&self.driver), socket, commands }
     }
 

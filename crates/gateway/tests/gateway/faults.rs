@@ -7,10 +7,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolgate_audit::Kind;
+use toolgate_audit::RowKind;
 use toolgate_gateway::{Server, ServerMetrics, ServerSettings};
 use toolgate_json::peek;
-use toolgate_store::{Engine, Settings, Store};
+use toolgate_store::{Engine, EngineSettings, Store};
 
 use crate::bed::{Bed, Counted, INITIALIZE, limits, settings};
 use crate::faulty::{Fault, FaultyBackend, FaultyConnector, FaultyIds, FaultyStore, Plan};
@@ -159,8 +159,8 @@ async fn check(case: &Case, policy: &str) -> Vec<String> {
     let start = |memory, now| {
         let backend = FaultyBackend(memory, plan.clone());
         // Who hangs must not hang here.
-        let start = if fault == Fault::RecordHangs { Engine::start } else { Engine::on_the_spot };
-        start(backend, Settings::default(), now).unwrap()
+        let start = if fault == Fault::RecordHangs { Engine::start } else { Engine::inline };
+        start(backend, EngineSettings::default(), now).unwrap()
     };
     let office = Office::over(ids.clone(), start, between);
     office.enforce(policy);
@@ -221,7 +221,7 @@ async fn check(case: &Case, policy: &str) -> Vec<String> {
         .map(|row| {
             let draft = &row.draft;
             match (draft.kind, draft.outcome, draft.effect) {
-                (Kind::Outcome, Some(outcome), Some(effect)) => {
+                (RowKind::Outcome, Some(outcome), Some(effect)) => {
                     format!("outcome {outcome} {effect}")
                 }
                 (kind, ..) => kind.to_string(),

@@ -9,10 +9,11 @@ use tokio::runtime::Handle;
 use toolgate_audit::{CallId, Checkpoint, Draft, Row};
 use toolgate_gateway::Ids;
 use toolgate_gateway::channel::{BoxFuture, Channel, Connector, Inbox, Outbound, SendError};
-use toolgate_store::backend::{Reader, Work};
+use toolgate_store::backend::{BackendReader, TransactionBody};
 use toolgate_store::{
-    Answer, Asking, Backend, Change, ChangeError, Fault as StoreFault, FaultKind, Kept, Look,
-    Memory, NotAudited, NotReadable, Page, Snapshot, Status, Store,
+    AdmitOutcome, AdmitRequest, Backend, Change, ChangeError, Completion, Document, MemoryBackend,
+    NotAudited, NotReadable, ReadUsage, RowQuery, Snapshot, Store, StoreError, StoreErrorKind,
+    StoreStatus,
 };
 
 use crate::script::Script;
@@ -22,6 +23,8 @@ use crate::script::Script;
 pub(crate) enum Fault {
     NoId,
     IdPanics,
+    /// The driver of sessions, or a read_usage at what was used, panics.
+    CalleePanics,
     DecisionPanics,
     NotWritten,
     StorePanics,
@@ -66,17 +69,17 @@ impl Plan {
         *self.0.fault.lock()
     }
 
-    fn is(&self, fault: Fault) -> bool {
+    pub(crate) fn is(&self, fault: Fault) -> bool {
         self.fault() == Some(fault)
     }
 }
 
 /// Data in memory whose next transaction after the call was sent fails.
 #[derive(Debug)]
-pub(crate) struct FaultyBackend(pub(crate) Memory, pub(crate) Plan);
+pub(crate) struct FaultyBackend(pub(crate) MemoryBackend, pub(crate) Plan);
 
 impl Backend for FaultyBackend {
-    fn transact(&mut self, work: &mut Work<'_>) -> Result<(), StoreFault> {
+    fn transact(&mut self, work: &mut TransactionBody<'_>) -> Result<(), StoreError> {
         let plan = &self.1;
         if plan.0.sent.swap(false, Ordering::SeqCst) {
             assert!(!plan.is(Fault::RecordPanics), "on purpose");
@@ -88,7 +91,7 @@ impl Backend for FaultyBackend {
         self.0.transact(work)
     }
 
-    fn reader(&self) -> Result<Box<dyn Reader>, StoreFault> {
+    fn reader(&self) -> Result<Box<dyn BackendReader>, StoreError> {
         self.0.reader()
     }
 }
@@ -118,7 +121,7 @@ impl std::fmt::Debug for FaultyStore {
 }
 
 fn not_audited() -> NotAudited {
-    NotAudited(StoreFault::new(FaultKind::Io, "told to fail"))
+    NotAudited(StoreError::new(StoreErrorKind::Io, "told to fail"))
 }
 
 /// The clock of the test stands still until the store, which may use a thread, has answered.
@@ -130,7 +133,10 @@ fn still<T: Send + 'static>(answer: BoxFuture<'static, T>) -> BoxFuture<'static,
 }
 
 impl Store for FaultyStore {
-    fn admit(&self, mut asking: Asking) -> BoxFuture<'static, Result<Answer, NotAudited>> {
+    fn admit(
+        &self,
+        mut asking: AdmitRequest,
+    ) -> BoxFuture<'static, Result<AdmitOutcome, NotAudited>> {
         if asking.draft.tool.as_deref() != Some("bad") {
             return still(self.0.admit(asking));
         }
@@ -172,6 +178,9 @@ impl Store for FaultyStore {
     fn change(&self, change: Change, row: Draft) -> BoxFuture<'static, Result<u64, ChangeError>> {
         self.0.change(change, row)
     }
+    fn end_task(&self, task: &str, ending: Completion) {
+        self.0.end_task(task, ending);
+    }
     fn touch(&self, grant: Arc<str>, now: Timestamp) {
         self.0.touch(grant, now);
     }
@@ -181,23 +190,28 @@ impl Store for FaultyStore {
     fn snapshot(&self) -> BoxFuture<'static, Result<Snapshot, NotReadable>> {
         self.0.snapshot()
     }
-    fn kept(&self, space: &str) -> BoxFuture<'static, Result<Vec<Kept>, NotReadable>> {
-        self.0.kept(space)
+    fn documents(&self, space: &str) -> BoxFuture<'static, Result<Vec<Document>, NotReadable>> {
+        self.0.documents(space)
     }
-    fn rows(&self, page: Page) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
+    fn rows(&self, page: RowQuery) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
         self.0.rows(page)
     }
-    fn story(&self, call: CallId) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
-        self.0.story(call)
+    fn call_rows(&self, call: CallId) -> BoxFuture<'static, Result<Vec<Row>, NotReadable>> {
+        self.0.call_rows(call)
     }
     fn checkpoints(&self) -> BoxFuture<'static, Result<Vec<Checkpoint>, NotReadable>> {
         self.0.checkpoints()
     }
-    fn status(&self) -> BoxFuture<'static, Result<Status, NotReadable>> {
+    fn status(&self) -> BoxFuture<'static, Result<StoreStatus, NotReadable>> {
         self.0.status()
     }
-    fn look(&self, now: Timestamp, look: Box<Look>) -> BoxFuture<'static, Result<(), NotReadable>> {
-        self.0.look(now, look)
+    fn read_usage(
+        &self,
+        now: Timestamp,
+        read_usage: Box<ReadUsage>,
+    ) -> BoxFuture<'static, Result<(), NotReadable>> {
+        assert!(!self.1.is(Fault::CalleePanics), "on purpose");
+        self.0.read_usage(now, read_usage)
     }
     fn tick(&self, now: Timestamp) {
         self.0.tick(now);
@@ -211,7 +225,7 @@ impl Store for FaultyStore {
 pub(crate) struct FaultyConnector {
     pub(crate) inner: Arc<Script>,
     pub(crate) plan: Plan,
-    pub(crate) memory: Memory,
+    pub(crate) memory: MemoryBackend,
 }
 
 impl Connector for FaultyConnector {
@@ -235,7 +249,7 @@ impl Connector for FaultyConnector {
 struct FaultyChannel {
     inner: Arc<dyn Channel>,
     plan: Plan,
-    memory: Memory,
+    memory: MemoryBackend,
 }
 
 impl Channel for FaultyChannel {

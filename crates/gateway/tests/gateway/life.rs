@@ -92,7 +92,7 @@ async fn a_reconnect_that_fails_says_that_nothing_was_sent() {
     let sent = line.next().await;
     sent.say(&format!(r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":1}}}}"#, sent.id()));
     let answer = reply.answer().await;
-    assert!(answer.contains("refuses a new session") && answer.contains("not_started"), "{answer}");
+    assert!(answer.contains("rejects a new session") && answer.contains("not_started"), "{answer}");
     line.until_closed().await;
 
     peer.set_welcome(Some(crate::script::WELCOME));
@@ -172,7 +172,7 @@ async fn a_call_whose_session_was_forgotten_is_for_the_agent_to_repeat() {
     let reply = agent.ask(CALL);
     line.next().await.refuse(SendError::SessionLost);
     let answer = reply.answer().await;
-    assert!(answer.contains("forgotten the session") && answer.contains("Repeat"), "{answer}");
+    assert!(answer.contains("lost the session") && answer.contains("Repeat"), "{answer}");
     assert!(answer.contains(r#""error_code":"upstream_unavailable""#), "{answer}");
     assert!(answer.contains(r#""effect":"unknown""#), "{answer}");
     assert!(!answer.contains("Nothing was sent"), "{answer}");
@@ -195,7 +195,7 @@ async fn a_session_that_is_forgotten_twice_is_a_failure() {
     let mut again = peer.line().await;
     again.next().await.refuse(SendError::SessionLost);
     let answer = reply.answer().await;
-    assert!(answer.contains("forgotten the session") && answer.contains("unknown"), "{answer}");
+    assert!(answer.contains("lost the session") && answer.contains("unknown"), "{answer}");
     assert!(again.rest().await.is_empty());
 }
 

@@ -39,6 +39,7 @@ mod newer;
 mod once;
 mod opening;
 mod owned_tasks;
+mod panics;
 mod pass;
 mod passing;
 mod policy;

@@ -2,28 +2,30 @@
 //! puts in force.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use toolgate_audit::{ArgumentMode, Row, Secret};
+use toolgate_audit::{ArgumentHashKey, ArgumentMode, Row};
 use toolgate_gateway::{Access, Admission, Clock, Grant, Ids, InForce, Writing};
 use toolgate_policy::{Known, Policy};
-use toolgate_store::{Engine, Memory, Page, Settings, Store};
+use toolgate_store::{Engine, EngineSettings, MemoryBackend, RowQuery, Store};
 
 /// Where requests are decided.
 pub(crate) struct Office {
     pub(crate) admission: Arc<Admission>,
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) memory: Memory,
+    pub(crate) memory: MemoryBackend,
     pub(crate) clock: Arc<Still>,
 }
 
-/// A clock that is set.
+/// A clock that is set, and that panics when it is broken.
 #[derive(Debug)]
-pub(crate) struct Still(Mutex<Timestamp>);
+pub(crate) struct Still(Mutex<Timestamp>, AtomicBool);
 
 impl Clock for Still {
     fn now(&self) -> Timestamp {
+        assert!(!self.1.load(Ordering::SeqCst), "on purpose");
         *self.0.lock()
     }
 }
@@ -31,6 +33,11 @@ impl Clock for Still {
 impl Still {
     pub(crate) fn set(&self, now: Timestamp) {
         *self.0.lock() = now;
+    }
+
+    /// Panics whenever it is read, or no longer.
+    pub(crate) fn set_broken(&self, broken: bool) {
+        self.1.store(broken, Ordering::SeqCst);
     }
 }
 
@@ -45,21 +52,21 @@ impl Office {
         ids: Arc<dyn Ids>,
         between: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
     ) -> Self {
-        let start = |memory, now| Engine::on_the_spot(memory, Settings::default(), now).unwrap();
+        let start = |memory, now| Engine::inline(memory, EngineSettings::default(), now).unwrap();
         Self::over(ids, start, between)
     }
 
     /// The same, with a store that is started otherwise.
     pub(crate) fn over(
         ids: Arc<dyn Ids>,
-        start: impl FnOnce(Memory, Timestamp) -> Engine,
+        start: impl FnOnce(MemoryBackend, Timestamp) -> Engine,
         between: impl FnOnce(Arc<dyn Store>) -> Arc<dyn Store>,
     ) -> Self {
         let now: Timestamp = "2026-11-15T12:00:00Z".parse().unwrap();
-        let memory = Memory::default();
+        let memory = MemoryBackend::default();
         let store: Arc<dyn Store> = Arc::new(start(memory.clone(), now));
-        let clock = Arc::new(Still(Mutex::new(now)));
-        let writing = Writing { mode: ArgumentMode::Keys, secret: Secret([7; 32]) };
+        let clock = Arc::new(Still(Mutex::new(now), AtomicBool::new(false)));
+        let writing = Writing { mode: ArgumentMode::Keys, secret: ArgumentHashKey([7; 32]) };
         let ticking: Arc<dyn Clock> = Arc::clone(&clock) as _;
         let admission = Admission::new(between(Arc::clone(&store)), ticking, ids, writing);
         let office = Self { admission: Arc::new(admission), store, memory, clock };
@@ -78,7 +85,8 @@ impl Office {
     /// All rows of the audit, once there are so many: outcomes are written behind the scenes.
     pub(crate) async fn rows_by(&self, count: usize) -> Vec<Row> {
         loop {
-            let rows = self.store.rows(Page { limit: 1_000, ..Page::default() }).await.unwrap();
+            let rows =
+                self.store.rows(RowQuery { limit: 1_000, ..RowQuery::default() }).await.unwrap();
             if rows.len() >= count {
                 return rows;
             }

@@ -16,7 +16,7 @@ use crate::bed::{Bed, Reply, settings, shared, string};
 use crate::client::{Client, ask};
 use crate::newer::DISCOVERED;
 use crate::office::{Office, policy};
-use crate::script::{Connect, Kind, Line, Peer, settle};
+use crate::script::{Connect, Kind, Line, Peer, refusal, settle};
 
 const OPENING: &str = r#"{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"elicitation":{}},"clientInfo":{"name":"a","version":"0"}}}"#;
 const CALL: &str =
@@ -61,12 +61,11 @@ fn refusals() -> Vec<SendError> {
     };
     let mut all = vec![SendError::SessionLost, SendError::Lost("it hung up".to_owned())];
     for status in [301, 307, 308, 400, 401, 403, 404, 405, 409, 421, 429, 500, 502, 503] {
-        all.push(SendError::Refused { status, body: "".into() });
+        all.push(refusal(status, ""));
     }
     for code in [-32000, -32001, -32019, -32020, -32021, -32022, -32600, -32601, -32602] {
         for status in [400, 404] {
-            let body = error(code, "no such session").into();
-            all.push(SendError::Refused { status, body });
+            all.push(refusal(status, error(code, "no such session")));
         }
     }
     all

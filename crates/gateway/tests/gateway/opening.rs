@@ -11,7 +11,7 @@ use toolgate_json::peek;
 use toolgate_mcp::{Incoming, Limits, Message, parse_agent};
 
 use crate::bed::{Agent, Bed, INITIALIZE, limits, settings, shared};
-use crate::script::{Connect, Kind, Peer, settle};
+use crate::script::{Connect, Kind, Peer, refusal as refused_with, settle};
 
 fn refusal(opened: Result<Agent, NotOpened>) -> String {
     match opened {
@@ -91,7 +91,7 @@ async fn an_error_inside_a_refusal_reaches_the_agent_too() {
     let mut line = peer.line().await;
     let body = r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32602,"message":"too old"}}"#;
     let body = Bytes::from_static(body.as_bytes());
-    line.next().await.refuse(SendError::Refused { status: 400, body });
+    line.next().await.refuse(refused_with(400, body));
     let expected = r#"{"jsonrpc":"2.0","id":"hello","error":{"code":-32602,"message":"too old"}}"#;
     assert_eq!(refusal(opening.await.unwrap()), expected);
 }
@@ -101,8 +101,8 @@ async fn a_server_that_cannot_be_reached_is_told() {
     let table = [
         (SendError::NotSent("no such program".to_owned()), "no such program"),
         (SendError::Lost("it hung up".to_owned()), "it hung up"),
-        (SendError::Refused { status: 401, body: Bytes::new() }, "credentials"),
-        (SendError::SessionLost, "forgotten the session"),
+        (refused_with(401, Bytes::new()), "credentials"),
+        (SendError::SessionLost, "lost the session"),
     ];
     for (error, what) in table {
         let (bed, peer) = Bed::of(settings("files"), Peer::silent(Kind::Http));
@@ -141,8 +141,7 @@ async fn a_server_that_does_not_shake_hands_in_time_is_given_up() {
 
 #[tokio::test(start_paused = true)]
 async fn a_handshake_that_is_none_is_told() {
-    for (result, what) in [("{}", "names no protocol version"), ("7", "names no protocol version")]
-    {
+    for (result, what) in [("{}", "has no protocol version"), ("7", "has no protocol version")] {
         let (bed, mut peer) =
             Bed::of(settings("files"), Peer::with_welcome(Kind::Child, Some(result)));
         let answer = refusal(bed.open("files", INITIALIZE).await);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolgate_audit::{Kind, Outcome, Row};
+use toolgate_audit::{Outcome, Row, RowKind};
 use toolgate_gateway::{Endpoint, Grant};
 use toolgate_json::{peek, text};
 
@@ -195,11 +195,12 @@ async fn a_call_is_in_flight_until_its_task_ends() {
     bed.gateway.drain(Duration::from_secs(1)).await;
     // Every call has its two rows; none is left open.
     let rows = bed.office.rows_by(19).await;
-    let calls = rows.iter().filter(|row| row.draft.kind == Kind::Intent);
+    let calls = rows.iter().filter(|row| row.draft.kind == RowKind::Intent);
     let calls = calls.filter(|row| row.draft.method.as_deref() == Some("tools/call"));
     let outcome_of = |call: &Row| {
-        let is_its =
-            |row: &&Row| row.draft.kind == Kind::Outcome && row.draft.call_id == call.draft.call_id;
+        let is_its = |row: &&Row| {
+            row.draft.kind == RowKind::Outcome && row.draft.call_id == call.draft.call_id
+        };
         let all: Vec<_> = rows.iter().filter(is_its).collect();
         assert_eq!(all.len(), 1, "two rows a call");
         all[0].draft.outcome.unwrap()

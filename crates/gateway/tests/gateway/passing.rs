@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::time::sleep;
-use toolgate_gateway::Onward;
+use toolgate_gateway::RelayWriter;
 use toolgate_gateway::channel::{Progress, SendError};
 
 use crate::bed::{Agent, Bed, INITIALIZE, Reply, Seen, shared};
@@ -28,10 +28,10 @@ struct Passing {
     line: Line,
     reply: Reply,
     sent: Sent,
-    onward: Onward,
+    relay_writer: RelayWriter,
 }
 
-fn begins(sent: &Sent) -> Option<Onward> {
+fn begins(sent: &Sent) -> Option<RelayWriter> {
     let beginning = beginning(sent.id());
     sent.begins(&beginning, beginning.len() + REST.len())
 }
@@ -41,24 +41,24 @@ async fn passing() -> Passing {
     let (agent, mut line) = bed.agent_on(&mut peer).await;
     let mut reply = agent.ask(LIST);
     let sent = line.next().await;
-    let onward = begins(&sent).unwrap();
+    let relay_writer = begins(&sent).unwrap();
     let begun = Seen::Begun(beginning("\"mine\"").len() + REST.len());
     let pieces = [BEFORE, "\"mine\""].map(|piece| Seen::Piece(piece.to_owned()));
     for expected in [begun].into_iter().chain(pieces) {
         assert_eq!(reply.next().await, Some(expected));
     }
-    Passing { bed, agent, line, reply, sent, onward }
+    Passing { bed, agent, line, reply, sent, relay_writer }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_list_goes_on_while_it_comes() {
-    let Passing { bed, mut reply, sent, mut onward, .. } = passing().await;
+    let Passing { bed, mut reply, sent, mut relay_writer, .. } = passing().await;
     assert!(reply.so_far().await.is_empty(), "the newest piece waits");
-    onward.push(Bytes::from_static(REST.as_bytes()));
+    relay_writer.push(Bytes::from_static(REST.as_bytes()));
     assert_eq!(reply.next().await, Some(Seen::Piece(AFTER.to_owned())));
     // However long the rest takes, it has begun as one answer and remains one.
     sleep(Duration::from_secs(10)).await;
-    assert_eq!(sent.passed(onward), Progress::Answered);
+    assert_eq!(sent.passed(relay_writer), Progress::Answered);
     assert_eq!(reply.all().await, [Seen::Piece(REST.to_owned())]);
     assert_eq!(bed.count(&format!("{OUTCOME}answered\"}}")), 1);
 }
@@ -66,18 +66,18 @@ async fn a_list_goes_on_while_it_comes() {
 #[tokio::test(start_paused = true)]
 async fn what_breaks_off_is_no_answer_and_the_next_request_works() {
     for lost in [true, false] {
-        let Passing { bed, agent, mut line, reply, sent, mut onward } = passing().await;
-        onward.push(Bytes::from_static(b"{"));
+        let Passing { bed, agent, mut line, reply, sent, mut relay_writer } = passing().await;
+        relay_writer.push(Bytes::from_static(b"{"));
         if lost {
-            drop(onward);
+            drop(relay_writer);
             sent.refuse(SendError::Lost("the connection broke".to_owned()));
         } else {
             sleep(Duration::from_secs(61)).await;
             assert!(sent.hung_up(), "it took too long");
-            drop(onward);
+            drop(relay_writer);
         }
         let seen = reply.all().await;
-        assert_eq!(seen.last(), Some(&Seen::BrokenOff), "{seen:?}");
+        assert_eq!(seen.last(), Some(&Seen::Truncated), "{seen:?}");
         let outcome = if lost { "unknown" } else { "timeout" };
         assert_eq!(bed.count(&format!("{OUTCOME}{outcome}\"}}")), 1);
 
@@ -94,27 +94,27 @@ async fn what_breaks_off_is_no_answer_and_the_next_request_works() {
 #[tokio::test(start_paused = true)]
 async fn what_turns_out_to_be_no_answer_is_broken_off() {
     for rest in [r#""x"]},"id":99}"#, r#""x"]}} {}"#, r#""x"]},"error":{}}"#] {
-        let Passing { reply, sent, mut onward, .. } = passing().await;
-        onward.push(Bytes::from_static(rest.as_bytes()));
-        assert_eq!(sent.passed(onward), Progress::Expecting, "{rest}");
+        let Passing { reply, sent, mut relay_writer, .. } = passing().await;
+        relay_writer.push(Bytes::from_static(rest.as_bytes()));
+        assert_eq!(sent.passed(relay_writer), Progress::Expecting, "{rest}");
         sent.refuse(SendError::Lost("no answer".to_owned()));
         let seen = reply.all().await;
-        assert_eq!(seen.last(), Some(&Seen::BrokenOff), "{seen:?}");
+        assert_eq!(seen.last(), Some(&Seen::Truncated), "{seen:?}");
     }
     for rest in [r#""x"]"#, r#""x]}}"#] {
-        let Passing { mut onward, .. } = passing().await;
-        onward.push(Bytes::from_static(rest.as_bytes()));
-        assert!(onward.finish().is_none(), "{rest}");
+        let Passing { mut relay_writer, .. } = passing().await;
+        relay_writer.push(Bytes::from_static(rest.as_bytes()));
+        assert!(relay_writer.finish().is_none(), "{rest}");
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_agent_that_hangs_up_leaves_the_request_to_its_end() {
-    let Passing { bed, reply, sent, mut onward, .. } = passing().await;
+    let Passing { bed, reply, sent, mut relay_writer, .. } = passing().await;
     drop(reply);
     crate::script::settle().await;
-    onward.push(Bytes::from_static(REST.as_bytes()));
-    assert_eq!(sent.passed(onward), Progress::Answered);
+    relay_writer.push(Bytes::from_static(REST.as_bytes()));
+    assert_eq!(sent.passed(relay_writer), Progress::Answered);
     crate::script::settle().await;
     assert_eq!(bed.count(&format!("{OUTCOME}answered\"}}")), 1);
 }
@@ -143,9 +143,9 @@ async fn whatever_an_agent_is_not_to_see_as_it_is_waits_until_it_is_whole() {
         let sent = line.next().await;
         sleep(after).await;
         assert!(sent.begins(&beginning("999"), 100).is_none(), "it answers something else");
-        let onward = begins(&sent);
-        assert_eq!(onward.is_some(), passes, "{raw} {policy} {after:?}");
-        if onward.is_none() {
+        let relay_writer = begins(&sent);
+        assert_eq!(relay_writer.is_some(), passes, "{raw} {policy} {after:?}");
+        if relay_writer.is_none() {
             sent.answer(r#"{"tools":[]}"#);
             let expected = r#"{"jsonrpc":"2.0","id":"mine","result":{"tools":[]}}"#;
             assert_eq!(reply.message().await, expected, "{raw}");

@@ -13,12 +13,27 @@ use parking_lot::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
-use toolgate_gateway::Onward;
+use toolgate_gateway::RelayWriter;
 use toolgate_gateway::channel::{
-    BoxFuture, Channel, Connector, Heads, Inbox, Outbound, Progress, SendError,
+    BoxFuture, Channel, Connector, Heads, Inbox, Outbound, Progress, RefusedStatus, SendError,
+    StatusClass,
 };
 use toolgate_json::{peek, text};
 use toolgate_mcp::method;
+
+/// A server's rejection with this HTTP status, classified as the edge does.
+pub(crate) fn refusal(number: u16, body: impl Into<Bytes>) -> SendError {
+    let class = match number {
+        400 => StatusClass::BadRequest,
+        401 | 403 => StatusClass::Credentials,
+        404 | 405 => StatusClass::NoEndpoint,
+        421 => StatusClass::WrongHost,
+        300..=399 => StatusClass::Redirect,
+        400..=499 => StatusClass::OtherClientError,
+        _ => StatusClass::ServerError,
+    };
+    SendError::Refused { status: RefusedStatus { number, class }, body: body.into() }
+}
 
 /// Longer than anything the gateway waits for; the clock is virtual.
 const FOR_EVER: Duration = Duration::from_hours(24 * 365);
@@ -312,16 +327,16 @@ impl Sent {
     }
 
     /// Begins an answer of so many bytes; where it goes on to, if it does.
-    pub(crate) fn begins(&self, beginning: &str, size: usize) -> Option<Onward> {
+    pub(crate) fn begins(&self, beginning: &str, size: usize) -> Option<RelayWriter> {
         self.exchange.begins(&Bytes::copy_from_slice(beginning.as_bytes()), size)
     }
 
     /// An answer that went on while it came is here, as the edge does it.
-    pub(crate) fn passed(&self, onward: Onward) -> Progress {
-        let (outline, held) = onward.finish().expect("an outline");
+    pub(crate) fn passed(&self, relay_writer: RelayWriter) -> Progress {
+        let (outline, held) = relay_writer.finish().expect("an outline");
         let progress = self.exchange.message(outline);
         if progress == Progress::Answered {
-            held.let_go();
+            held.release();
             self.end(Ok(()));
         }
         progress
@@ -377,7 +392,7 @@ impl Wire {
             return Err(SendError::NotSent("the script has ended".to_owned()));
         }
         if message.last_look().is_some_and(|look| !look.allows()) {
-            return Err(SendError::Withheld);
+            return Err(SendError::NoLongerAllowed);
         }
         if let Some(error) = self.refusals.lock().pop_front() {
             return Err(error);
@@ -453,7 +468,7 @@ impl Channel for Handle {
         *self.0.established.lock() = Some(version.to_owned());
     }
 
-    fn hangs_up(&self) -> bool {
+    fn exchange_per_request(&self) -> bool {
         self.0.kind == Kind::Http
     }
 

@@ -92,8 +92,8 @@ fn run(force: Force, seed: u64, sequences: u64) -> Heard {
 }
 
 fn players() -> [Player; SERVERS.len()] {
-    SERVERS.map(|(_, kind, _, is_newer)| {
-        let player = if is_newer {
+    SERVERS.map(|(_, kind, _, is_sessionless)| {
+        let player = if is_sessionless {
             Player::modern_over(kind, MODERN, &["x"])
         } else {
             Player::over(kind, &["x", "ping"])

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use toolgate_dice::Dice;
 use toolgate_gateway::AgentSession;
-use toolgate_gateway::outlet::{First, Next};
+use toolgate_gateway::event_buffer::{First, Next};
 use toolgate_json::peek;
 use toolgate_mcp::{Incoming, Limits, Message, Payload, parse_agent, parse_server};
 
@@ -164,8 +164,8 @@ async fn request(session: Arc<AgentSession>, agent: u64, number: u64, fate: Fate
         return tally;
     }
     match call.first().await {
-        First::Answer(body, 200) => tally.take(&body.into_bytes(), number, &mark),
-        First::Answer(body, status) => panic!("{status}: {body:?}"),
+        First::Answer(body, None) => tally.take(&body.into_bytes(), number, &mark),
+        First::Answer(body, rejection) => panic!("{rejection:?}: {body:?}"),
         First::Stream => {
             let mut attached = session.stream(&call);
             drop(call);

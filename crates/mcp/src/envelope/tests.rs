@@ -371,8 +371,11 @@ fn methods_that_can_act_are_not_imitated() {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#);
         assert_eq!(agent(&body).unwrap_err().code, code::METHOD_NOT_FOUND, "{body}");
     }
-    let body = r#"{"jsonrpc":"2.0","method":"notifications/Cancelled"}"#;
-    assert_eq!(agent(body).unwrap_err().code, code::METHOD_NOT_FOUND);
+    for method in ["Cancelled", "Tasks", "tasks\\u200b", "tasks/Status"] {
+        let body = format!(r#"{{"jsonrpc":"2.0","method":"notifications/{method}"}}"#);
+        assert_eq!(agent(&body).unwrap_err().code, code::METHOD_NOT_FOUND, "{body}");
+    }
+    agent(r#"{"jsonrpc":"2.0","method":"notifications/tasks"}"#).unwrap();
     for method in ["tools/delete", "x/y", "tools", "tools/calls", "инструменты/список"]
     {
         agent(&format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}"}}"#)).unwrap();

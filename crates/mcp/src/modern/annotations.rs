@@ -115,7 +115,7 @@ impl Annotation {
             (None, None) => Ok(()),
             (None, Some(_)) => {
                 let message = format!("the header {name} repeats an argument that is not there");
-                Err(Objection::new(400, code::HEADER_MISMATCH, message))
+                Err(Objection::new(code::HEADER_MISMATCH, message))
             }
             (Some(value), Some(said)) if same_number(&value, said) => Ok(()),
             (Some(value), said) => agree(&name, said, &value),

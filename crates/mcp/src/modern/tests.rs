@@ -21,7 +21,7 @@ fn what_is_said_twice_must_be_said_alike() {
     let read = format!(r#"{META},"uri":"a:b""#);
     let none: Option<&str> = None;
     let ok = Ok(());
-    let differs = Err((400, code::HEADER_MISMATCH));
+    let differs = Err(code::HEADER_MISMATCH);
     let cases = [
         ("tools/list", META, Some(VERSION), Some("tools/list"), none, ok),
         ("tools/list", META, Some(VERSION), Some(" tools/list\t"), none, ok),
@@ -44,14 +44,14 @@ fn what_is_said_twice_must_be_said_alike() {
     for (method, params, version, said, name, expected) in cases {
         let raw = message(method, params);
         let judged = judge(&Heads { version, method: said, name }, &request(&raw));
-        let judged = judged.map(drop).map_err(|objection| (objection.status, objection.code));
+        let judged = judged.map(drop).map_err(|objection| objection.code);
         assert_eq!(judged, expected, "{raw} {version:?} {said:?} {name:?}");
     }
 }
 
 #[test]
 fn what_a_request_must_say_of_itself() {
-    let invalid = (400, code::INVALID_PARAMS);
+    let invalid = code::INVALID_PARAMS;
     let cases = [
         ("tools/list", "", invalid),
         ("tools/list", r#""_meta":{}"#, invalid),
@@ -66,16 +66,16 @@ fn what_a_request_must_say_of_itself() {
             r#""_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":[]}"#,
             invalid,
         ),
-        ("ping", META, (404, code::METHOD_NOT_FOUND)),
-        ("initialize", META, (404, code::METHOD_NOT_FOUND)),
-        ("logging/setLevel", META, (404, code::METHOD_NOT_FOUND)),
-        ("resources/subscribe", META, (404, code::METHOD_NOT_FOUND)),
+        ("ping", META, code::METHOD_NOT_FOUND),
+        ("initialize", META, code::METHOD_NOT_FOUND),
+        ("logging/setLevel", META, code::METHOD_NOT_FOUND),
+        ("resources/subscribe", META, code::METHOD_NOT_FOUND),
     ];
     for (method, params, expected) in cases {
         let raw = message(method, params);
         let heads = Heads { version: Some(VERSION), method: Some(method), name: None };
         let objection = judge(&heads, &request(&raw)).unwrap_err();
-        assert_eq!((objection.status, objection.code), expected, "{raw}");
+        assert_eq!(objection.code, expected, "{raw}");
     }
 }
 
@@ -84,7 +84,7 @@ fn an_unknown_version_is_told_what_is_spoken() {
     let raw = message("server/discover", &META.replace("2026-07-28", "v999"));
     let heads = Heads { version: Some("v999"), method: Some("server/discover"), name: None };
     let objection = judge(&heads, &request(&raw)).unwrap_err();
-    assert_eq!((objection.status, objection.code), (400, code::UNSUPPORTED_VERSION));
+    assert_eq!(objection.code, code::UNSUPPORTED_VERSION);
     let data = objection.data.unwrap();
     assert_eq!(data, r#"{"supported":["2026-07-28"],"requested":"v999"}"#);
 }

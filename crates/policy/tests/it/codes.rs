@@ -1,6 +1,6 @@
 //! Every code has a failing example; the reference page is made from them.
 //!
-//! `TOOLGATE_BLESS=1 cargo test -p toolgate-policy` writes the page anew.
+//! `UPDATE=1 cargo test -p toolgate-policy` writes the page anew.
 
 use std::{fs, path::Path};
 
@@ -106,12 +106,12 @@ fn codes_are_unique_and_in_order() {
 fn the_reference_page_is_up_to_date() {
     let page = page();
     let path = folder().join("../../docs/reference/policy-errors.md");
-    if std::env::var("TOOLGATE_BLESS").is_ok() {
+    if std::env::var("UPDATE").is_ok() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, &page).unwrap();
     }
     let written = fs::read_to_string(&path).unwrap_or_default();
-    assert!(written == page, "docs/reference/policy-errors.md is stale: run with TOOLGATE_BLESS=1");
+    assert!(written == page, "docs/reference/policy-errors.md is stale: run with UPDATE=1");
 }
 
 fn page() -> String {

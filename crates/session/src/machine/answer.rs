@@ -1,21 +1,21 @@
-//! Answers of clients: whose they are, and what comes of them.
+//! Answers of clients: which call they belong to, and what they cause.
 //!
-//! Invariant: an answer is heard from the socket its call went to, from the socket on which the
-//! session is now, or from an unregistered socket with the same token while the session has none.
+//! Invariant: an answer is accepted from the socket its call was sent to, from the current socket
+//! of the session, or from an unregistered socket with the same token while the session has none.
 //! Nothing else ends a call, and nothing is guessed.
 
 use std::sync::Arc;
 
 use toolgate_json::text;
 
-use super::Sessions;
+use super::SessionMachine;
 use super::session::{Phase, Session};
-use super::socket::Bond;
+use super::socket::SocketOwner;
 use crate::frame::is_unawaited;
-use crate::io::{Answer, CallId, SocketId, What};
-use crate::outcome::ToolResult;
+use crate::io::{CallAnswer, CallNumber, SessionEventKind, SocketId};
+use crate::tool_result::ToolResult;
 
-impl Sessions {
+impl SessionMachine {
     pub(super) fn response(&mut self, socket: SocketId, id: &str, result: ToolResult) {
         let Some(wire) = text(id) else {
             return self.drop_answer(socket, None, "an id that was never sent");
@@ -31,7 +31,7 @@ impl Sessions {
             Judgement::Rebinds => {
                 self.bind(&uid, socket, false);
                 let text = "a late answer has come on a new socket of the same program";
-                self.event(What::Rebound, Some(&uid), Some(socket), text);
+                self.event(SessionEventKind::Rebound, Some(&uid), Some(socket), text);
             }
             Judgement::Stranger => {
                 return self.drop_answer(socket, Some(&uid), "from a socket that was not asked");
@@ -41,7 +41,7 @@ impl Sessions {
         self.pump(&uid);
     }
 
-    fn judge(&self, socket: SocketId, uid: &Arc<str>, call: CallId) -> Judgement {
+    fn judge(&self, socket: SocketId, uid: &Arc<str>, call: CallNumber) -> Judgement {
         let session = self.by_uid.get(uid);
         let flights = session.map(|session| session.flights.iter());
         let flight = flights.and_then(|mut flights| flights.find(|flight| flight.call == call));
@@ -58,11 +58,11 @@ impl Sessions {
     fn may_rebind(&self, socket: SocketId, session: &Session) -> bool {
         let Some(socket) = self.sockets.get(&socket) else { return false };
         session.socket.is_none()
-            && socket.bond == Bond::Anonymous
+            && socket.bond == SocketOwner::Anonymous
             && socket.token.id == session.token
     }
 
-    fn complete(&mut self, uid: &Arc<str>, call: CallId, socket: SocketId, result: ToolResult) {
+    fn complete(&mut self, uid: &Arc<str>, call: CallNumber, socket: SocketId, result: ToolResult) {
         let now = self.now;
         let Some(session) = self.by_uid.get_mut(uid) else { return };
         let Some(at) = session.flights.iter().position(|flight| flight.call == call) else {
@@ -76,10 +76,10 @@ impl Sessions {
         self.wires.remove(&flight.wire);
         self.forget(call);
         if flight.phase == Phase::Quarantined {
-            self.event(What::LateAnswer, Some(uid), Some(socket), "");
+            self.event(SessionEventKind::LateAnswer, Some(uid), Some(socket), "");
             return;
         }
-        self.answer(Answer {
+        self.answer(CallAnswer {
             call,
             session_id: Arc::clone(uid),
             result: Ok(result),
@@ -89,7 +89,7 @@ impl Sessions {
     }
 
     fn drop_answer(&mut self, socket: SocketId, uid: Option<&Arc<str>>, why: &str) {
-        self.event(What::AnswerDropped, uid, Some(socket), why);
+        self.event(SessionEventKind::AnswerDropped, uid, Some(socket), why);
     }
 }
 

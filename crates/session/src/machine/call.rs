@@ -1,29 +1,29 @@
-//! Calls: let in, in order of arrival, sent when the session has room, ended in time.
+//! Calls: queued in order of arrival, sent when the session has a free slot, ended in time.
 //!
 //! Invariant: the queue of a session is served strictly from the front.
-//! Invariant: a slot is free only when the client has answered, or has had `late_answer` to do so
-//! after its call had ended.
+//! Invariant: a slot is free only after the client has answered, or has had `late_answer` to do so
+//! after its call ended.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Sessions;
-use super::session::{Flight, Phase, Queued, Session};
-use crate::failure::{Effect, Failure};
+use super::SessionMachine;
+use super::session::{InFlightCall, Phase, QueuedCall, Session};
+use crate::failure::{Effect, SessionFailure};
 use crate::frame::{tool_call, tool_cancel};
-use crate::io::{Answer, Call, CallId, Output, SocketId, What};
+use crate::io::{CallAnswer, CallNumber, Output, SessionCall, SessionEventKind, SocketId};
 use crate::timers::Timer;
 use crate::tool::Tool;
 
-impl Sessions {
-    pub(super) fn admit(&mut self, call: Call) {
-        let Call { call, target, random } = call;
+impl SessionMachine {
+    pub(super) fn admit(&mut self, call: SessionCall) {
+        let SessionCall { call, target, random } = call;
         let uid = Arc::clone(&target.session_id);
         let refused = self.refusal(&target);
         let (now, wait) = (self.now, self.reconnect_wait(&uid));
         let Some(session) = self.by_uid.get_mut(&uid).filter(|_| refused.is_none()) else {
             let failure = refused.unwrap_or_else(|| target.gone());
-            return self.answer(Answer {
+            return self.answer(CallAnswer {
                 call,
                 session_id: uid,
                 result: Err(failure),
@@ -35,7 +35,7 @@ impl Sessions {
         let waits_until = session.socket.is_none().then(|| now.after(wait));
         session.last_call = Some(now);
         session.used_at = now;
-        session.queue.push_back(Queued {
+        session.queue.push_back(QueuedCall {
             call,
             tool: target.tool,
             published: target.published,
@@ -63,7 +63,7 @@ impl Sessions {
         self.settings.of_kind(kind.unwrap_or_default()).reconnect_wait
     }
 
-    /// Sends what may be sent.
+    /// Sends the calls that may be sent.
     pub(super) fn pump(&mut self, uid: &Arc<str>) {
         loop {
             let Some(session) = self.by_uid.get_mut(uid) else { return };
@@ -81,7 +81,7 @@ impl Sessions {
             } else {
                 let tool = next.tool.name.to_string();
                 let session_id = Arc::clone(uid);
-                self.end_queued(uid, &next, Failure::SessionMismatch { session_id, tool });
+                self.end_queued(uid, &next, SessionFailure::SessionMismatch { session_id, tool });
             }
         }
     }
@@ -90,7 +90,7 @@ impl Sessions {
         &mut self,
         uid: &Arc<str>,
         socket: SocketId,
-        next: &Queued,
+        next: &QueuedCall,
         tool: Arc<Tool>,
         concurrency: usize,
     ) {
@@ -103,7 +103,7 @@ impl Sessions {
         }
         let now = self.now;
         if let Some(session) = self.by_uid.get_mut(uid) {
-            session.flights.push(Flight {
+            session.flights.push(InFlightCall {
                 call: next.call,
                 tool,
                 wire,
@@ -119,28 +119,32 @@ impl Sessions {
     }
 
     /// The client has seen nothing of the call, so its slot is free at once.
-    pub(super) fn unsent(&mut self, call: CallId) {
+    pub(super) fn unsent(&mut self, call: CallNumber) {
         let Some(uid) = self.calls.get(&call).cloned() else { return };
         let flights = self.by_uid.get(&uid).map(|session| session.flights.iter());
         let phase = flights.and_then(|mut flights| flights.find(|flight| flight.call == call));
         match phase.map(|flight| flight.phase) {
             None => return,
             Some(Phase::Running | Phase::Cancelled(_)) => {
-                self.end_flight(&uid, call, Failure::Cancelled { effect: Effect::NotStarted });
+                self.end_flight(
+                    &uid,
+                    call,
+                    SessionFailure::Cancelled { effect: Effect::NotStarted },
+                );
             }
-            // Its end has been told.
+            // Its end was already reported.
             Some(Phase::Quarantined) => {}
         }
         self.free(&uid, call);
     }
 
-    /// The id on the wire: never used before or after, and nobody can guess it.
+    /// The id on the wire: unique and unguessable.
     fn wire(&mut self, random: u128) -> String {
         self.sent += 1;
         format!("mgr-{}-{random:032x}", self.sent)
     }
 
-    /// The session is back: calls that waited for it wait for their turn.
+    /// The session is back: calls that waited for it become normally queued.
     pub(super) fn stop_waiting(&mut self, uid: &Arc<str>) {
         let Some(session) = self.by_uid.get_mut(uid) else { return };
         for queued in &mut session.queue {
@@ -153,13 +157,17 @@ impl Sessions {
         }
     }
 
-    pub(super) fn cancel(&mut self, call: CallId) {
+    pub(super) fn cancel(&mut self, call: CallNumber) {
         let Some(uid) = self.calls.get(&call).cloned() else { return };
         let now = self.now;
         let Some(session) = self.by_uid.get_mut(&uid) else { return };
         if let Some(at) = session.queue.iter().position(|queued| queued.call == call) {
             if let Some(queued) = session.queue.remove(at) {
-                self.end_queued(&uid, &queued, Failure::Cancelled { effect: Effect::NotStarted });
+                self.end_queued(
+                    &uid,
+                    &queued,
+                    SessionFailure::Cancelled { effect: Effect::NotStarted },
+                );
             }
             return self.pump(&uid);
         }
@@ -182,7 +190,7 @@ impl Sessions {
     }
 
     /// A deadline, the end of a wait, or the end of a quarantine.
-    pub(super) fn call_due(&mut self, call: CallId) {
+    pub(super) fn call_due(&mut self, call: CallNumber) {
         let Some(uid) = self.calls.get(&call).cloned() else { return };
         let now = self.now;
         let Some(session) = self.by_uid.get_mut(&uid) else { return };
@@ -197,14 +205,14 @@ impl Sessions {
         match phase {
             Some(Phase::Running) => self.time_out(&uid, call),
             Some(Phase::Cancelled(until)) => {
-                self.end_flight(&uid, call, Failure::Cancelled { effect: Effect::Unknown });
+                self.end_flight(&uid, call, SessionFailure::Cancelled { effect: Effect::Unknown });
                 self.quarantine(&uid, call, until);
             }
             Some(Phase::Quarantined) | None => self.free(&uid, call),
         }
     }
 
-    fn time_out(&mut self, uid: &Arc<str>, call: CallId) {
+    fn time_out(&mut self, uid: &Arc<str>, call: CallNumber) {
         let now = self.now;
         let Some(session) = self.by_uid.get_mut(uid) else { return };
         session.timeouts = session.timeouts.saturating_add(1);
@@ -217,20 +225,21 @@ impl Sessions {
         let after = flight.allowed.unwrap_or_else(|| now.since(flight.sent_at));
         let frame = tool_cancel(&flight.wire, "timeout");
         let session_id = Arc::clone(uid);
-        let failure = Failure::Timeout { session_id, after, effect: Effect::Unknown, unresponsive };
+        let failure =
+            SessionFailure::Timeout { session_id, after, effect: Effect::Unknown, unresponsive };
         self.end_flight(uid, call, failure);
         if let Some(socket) = socket {
             self.send(socket, frame);
         }
         if unresponsive {
             let text = format!("{count} calls in a row have timed out");
-            self.event(What::Unresponsive, Some(uid), socket, text);
+            self.event(SessionEventKind::Unresponsive, Some(uid), socket, text);
         }
         self.quarantine(uid, call, now.after(late));
     }
 
-    /// The call has ended; its slot is kept until its late answer comes, or until then.
-    fn quarantine(&mut self, uid: &Arc<str>, call: CallId, until: crate::time::Millis) {
+    /// The call has ended; its slot stays occupied until its late answer arrives, or until then.
+    fn quarantine(&mut self, uid: &Arc<str>, call: CallNumber, until: crate::time::Millis) {
         if until <= self.now {
             return self.free(uid, call);
         }
@@ -241,7 +250,7 @@ impl Sessions {
         }
     }
 
-    fn free(&mut self, uid: &Arc<str>, call: CallId) {
+    fn free(&mut self, uid: &Arc<str>, call: CallNumber) {
         self.forget(call);
         let Some(session) = self.by_uid.get_mut(uid) else { return };
         if let Some(at) = session.flights.iter().position(|flight| flight.call == call) {
@@ -251,48 +260,48 @@ impl Sessions {
         self.pump(uid);
     }
 
-    pub(super) fn forget(&mut self, call: CallId) {
+    pub(super) fn forget(&mut self, call: CallNumber) {
         self.calls.remove(&call);
         self.timers.clear(&Timer::Call(call));
     }
 
-    fn end_queued(&mut self, uid: &Arc<str>, queued: &Queued, failure: Failure) {
+    fn end_queued(&mut self, uid: &Arc<str>, queued: &QueuedCall, failure: SessionFailure) {
         self.forget(queued.call);
-        self.answer(Answer {
+        self.answer(CallAnswer {
             call: queued.call,
             session_id: Arc::clone(uid),
-            cancelled: matches!(failure, Failure::Cancelled { .. }),
+            cancelled: matches!(failure, SessionFailure::Cancelled { .. }),
             result: Err(failure),
             has_output_schema: queued.tool.has_output_schema(),
         });
     }
 
-    fn end_flight(&mut self, uid: &Arc<str>, call: CallId, failure: Failure) {
+    fn end_flight(&mut self, uid: &Arc<str>, call: CallNumber, failure: SessionFailure) {
         let flights = self.by_uid.get(uid).map(|session| session.flights.iter());
         let flight = flights.and_then(|mut flights| flights.find(|flight| flight.call == call));
         let Some(flight) = flight else { return };
         let has_output_schema = flight.tool.has_output_schema();
-        self.answer(Answer {
+        self.answer(CallAnswer {
             call,
             session_id: Arc::clone(uid),
-            cancelled: matches!(failure, Failure::Cancelled { .. }),
+            cancelled: matches!(failure, SessionFailure::Cancelled { .. }),
             result: Err(failure),
             has_output_schema,
         });
     }
 }
 
-/// Why a call in the queue has waited long enough.
+/// Why a queued call has waited long enough.
 fn overdue(
     session: &Session,
     uid: &Arc<str>,
-    queued: &Queued,
+    queued: &QueuedCall,
     now: crate::time::Millis,
-) -> Failure {
+) -> SessionFailure {
     if queued.waits_until.is_some_and(|until| until <= now) {
         return session.away(uid, &queued.published, queued.selected);
     }
-    Failure::Timeout {
+    SessionFailure::Timeout {
         session_id: Arc::clone(uid),
         after: queued.allowed.unwrap_or_default(),
         effect: Effect::NotStarted,

@@ -1,19 +1,21 @@
-//! Sessions begin, come back, are taken over and change their tools.
+//! Sessions register, reconnect, are taken over and change their tools.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 use toolgate_mcp::{code, write};
 
-use super::Sessions;
+use super::SessionMachine;
+use super::room::definitions_len;
 use super::session::{Phase, Session};
-use super::socket::Bond;
-use crate::io::{SocketId, What};
+use super::socket::SocketOwner;
+use crate::error::ParamsError;
+use crate::io::{SessionEventKind, SocketId};
 use crate::pool::ReadTools;
-use crate::reach::Token;
-use crate::registration::{Card, Registration};
+use crate::reach::SocketToken;
+use crate::registration::{Registration, SessionInfo};
 use crate::showcase::Publication;
 use crate::timers::Timer;
 use crate::tool::Tools;
@@ -22,50 +24,50 @@ use crate::tool::Tools;
 const UID_IN_USE: i32 = -32010;
 /// The sessions of this token have no room for another list of tools.
 const NO_ROOM: i32 = -32011;
-/// A list of fewer bytes always has room.
-const SMALL_LIST: usize = 64 * 1024;
 
-impl Sessions {
+impl SessionMachine {
     pub(super) fn register(
         &mut self,
         id: SocketId,
         request: &str,
-        read: Result<Registration, String>,
+        read: Result<Registration, ParamsError>,
     ) {
         let Some(socket) = self.sockets.get(&id) else { return };
         let token = Arc::clone(&socket.token);
-        if matches!(socket.bond, Bond::Bound { registered: true, .. }) {
+        if matches!(socket.bond, SocketOwner::Bound { registered: true, .. }) {
             let message = "a register was already accepted on this socket";
             return self.refuse(id, request, code::INVALID_REQUEST, message);
         }
         let registration = match read {
             Ok(registration) => registration,
-            Err(what) => {
-                self.event(What::RegisterRefused, None, Some(id), what.as_str());
+            Err(error) => {
+                let what = error.to_string();
+                self.event(SessionEventKind::RegisterRefused, None, Some(id), what.as_str());
                 return self.refuse(id, request, code::INVALID_PARAMS, &what);
             }
         };
         let Registration { uid, card, tools } = registration;
         if let Some(field) = token.outside(&uid, &card.kind, &card.infobase_name) {
             let what = format!("`{field}` is outside the bounds of this token");
-            self.event(What::OutsideBounds, Some(&uid), Some(id), what.as_str());
+            self.event(SessionEventKind::OutsideBounds, Some(&uid), Some(id), what.as_str());
             return self.refuse(id, request, code::INVALID_PARAMS, &what);
         }
         if let Some(what) = self.too_many_away(&uid, token.id, &tools.tools) {
-            self.event(What::TooManyAway, Some(&uid), Some(id), what.as_str());
+            self.event(SessionEventKind::TooManyAway, Some(&uid), Some(id), what.as_str());
             return self.refuse(id, request, NO_ROOM, &what);
         }
         if let Some(what) = self.lists_full(&uid, token.id, &tools.tools) {
-            self.event(What::ListsFull, Some(&uid), Some(id), what.as_str());
+            self.event(SessionEventKind::ListsFull, Some(&uid), Some(id), what.as_str());
             return self.refuse(id, request, NO_ROOM, &what);
         }
         if !self.make_way(id, &uid, &token, &card) {
             let what = "this `client_uid` is live and may not be taken over: it needs the same token, kind and infobase_name";
-            self.event(What::TakeoverRefused, Some(&uid), Some(id), host(&card));
+            self.event(SessionEventKind::TakeoverRefused, Some(&uid), Some(id), host(&card));
             return self.refuse(id, request, UID_IN_USE, what);
         }
-        // A late answer had bound this socket to a session which it turns out not to be.
-        if let Some(Bond::Bound { uid: other, .. }) = self.sockets.get(&id).map(|s| s.bond.clone())
+        // A late answer had bound this socket to a session that it does not belong to.
+        if let Some(SocketOwner::Bound { uid: other, .. }) =
+            self.sockets.get(&id).map(|s| s.bond.clone())
             && other != uid
         {
             self.lose(&other, id, "its socket has registered as another session");
@@ -77,59 +79,14 @@ impl Sessions {
         self.pump(&uid);
     }
 
-    /// Why a new session may not begin: those of its token that have left, and are kept until their
-    /// grace is over, take all the room there is for them. A program that registers and leaves in a
-    /// loop, under ever new uids, stops here. One that comes back is always let in.
-    fn too_many_away(
-        &self,
-        uid: &Arc<str>,
-        token: Option<u32>,
-        new: &Arc<Tools>,
-    ) -> Option<String> {
-        if self.by_uid.contains_key(uid) {
-            return None;
-        }
-        let room = self.settings.away;
-        let (mut count, mut bytes, mut known) = (0, 0, HashSet::from([Arc::as_ptr(new)]));
-        let of_token = |session: &&Session| session.socket.is_none() && session.token == token;
-        for session in self.by_uid.values().filter(of_token) {
-            count += 1;
-            if known.insert(Arc::as_ptr(&session.tools)) {
-                bytes += session.bytes;
-            }
-        }
-        let full = count >= room.entries || bytes >= room.bytes;
-        let grace = self.settings.grace.as_secs();
-        full.then(|| {
-            format!(
-                "{count} sessions of this token have left within {grace} s and are kept; come back \
-                 under the same `client_uid`, say `session.bye` before leaving, or retry later"
-            )
-        })
-    }
-
-    /// Why a large list of tools is rejected: the different lists of the other sessions of its token
-    /// take all the room that there is.
-    fn lists_full(&self, uid: &Arc<str>, token: Option<u32>, new: &Arc<Tools>) -> Option<String> {
-        let (bytes, room) = (definitions_len(new), self.settings.lists);
-        if bytes < SMALL_LIST {
-            return None;
-        }
-        let mut known = HashSet::from([Arc::as_ptr(new)]);
-        let others = self.by_uid.iter().filter(|(other, session)| {
-            *other != uid && session.token == token && known.insert(Arc::as_ptr(&session.tools))
-        });
-        let held: usize = others.map(|(_, session)| session.bytes).sum();
-        (held + bytes > room).then(|| {
-            format!(
-                "`tools` has {bytes} bytes, and the lists of the other sessions of this token have \
-                 {held}; {room} are the limit for all of them"
-            )
-        })
-    }
-
     /// Clears the uid for a socket that registers it; false if somebody else lives there.
-    fn make_way(&mut self, id: SocketId, uid: &Arc<str>, token: &Token, card: &Card) -> bool {
+    fn make_way(
+        &mut self,
+        id: SocketId,
+        uid: &Arc<str>,
+        token: &SocketToken,
+        card: &SessionInfo,
+    ) -> bool {
         let Some(session) = self.by_uid.get(uid) else { return true };
         let same = session.same_program(token.id, card);
         match session.socket.filter(|live| *live != id) {
@@ -137,15 +94,20 @@ impl Sessions {
             Some(_) => return false,
             None if same => {}
             None => {
-                self.event(What::Ended, Some(uid), None, "another program has taken its uid");
+                self.event(
+                    SessionEventKind::Ended,
+                    Some(uid),
+                    None,
+                    "another program has taken its uid",
+                );
                 self.end(uid);
             }
         }
         true
     }
 
-    fn take_over(&mut self, uid: &Arc<str>, live: SocketId, card: &Card) {
-        self.event(What::TakenOver, Some(uid), Some(live), host(card));
+    fn take_over(&mut self, uid: &Arc<str>, live: SocketId, card: &SessionInfo) {
+        self.event(SessionEventKind::TakenOver, Some(uid), Some(live), host(card));
         self.supersede(live);
         let now = self.now;
         let Some(session) = self.by_uid.get_mut(uid) else { return };
@@ -153,12 +115,12 @@ impl Sessions {
         let text = format!("hosts `{rival}` and `{}`", card.host_id);
         session.rival = Some(rival);
         if session.taken_over(now) {
-            self.event(What::Conflict, Some(uid), None, text);
+            self.event(SessionEventKind::Conflict, Some(uid), None, text);
         }
     }
 
-    /// Begins the session, or replaces what it says of itself.
-    fn put(&mut self, uid: &Arc<str>, card: Card, read: ReadTools, token: Option<u32>) {
+    /// Starts the session, or replaces its description.
+    fn put(&mut self, uid: &Arc<str>, card: SessionInfo, read: ReadTools, token: Option<u32>) {
         self.warn(uid, &read);
         let (now, grace) = (self.now, self.settings.grace);
         let restarted = self.by_uid.get(uid).is_some_and(
@@ -196,8 +158,8 @@ impl Sessions {
         self.replace_tools(uid, read.tools, true);
     }
 
-    /// Another process has taken the place of the one that was called: what that one still ran can
-    /// hardly be answered, so it does not keep others waiting longer than a lost session would.
+    /// Another process has replaced the one that was called: calls of the old process will hardly
+    /// be answered, so they do not block the queue longer than a lost session would.
     fn hasten(&mut self, uid: &Arc<str>, grace: Duration) {
         let latest = self.now.after(grace);
         let Some(session) = self.by_uid.get_mut(uid) else { return };
@@ -210,11 +172,11 @@ impl Sessions {
         }
     }
 
-    /// From now on this socket is the session's.
+    /// Binds the socket to the session.
     pub(super) fn bind(&mut self, uid: &Arc<str>, id: SocketId, registered: bool) {
         let now = self.now;
         if let Some(socket) = self.sockets.get_mut(&id) {
-            socket.bond = Bond::Bound { uid: Arc::clone(uid), registered };
+            socket.bond = SocketOwner::Bound { uid: Arc::clone(uid), registered };
         }
         self.time_socket(id);
         self.timers.clear(&Timer::Grace(Arc::clone(uid)));
@@ -241,7 +203,7 @@ impl Sessions {
         if back && let Some(result) = result.as_object_mut() {
             result.insert("reconnected".to_owned(), true.into());
         }
-        let what = if back { What::Reconnected } else { What::Registered };
+        let what = if back { SessionEventKind::Reconnected } else { SessionEventKind::Registered };
         let card = &session.card;
         let text = format!(
             "kind `{}`, infobase `{}`, {}, {} tools",
@@ -258,10 +220,10 @@ impl Sessions {
         &mut self,
         id: SocketId,
         request: Option<&str>,
-        read: Result<ReadTools, String>,
+        read: Result<ReadTools, ParamsError>,
     ) {
         let bond = self.sockets.get(&id).map(|socket| socket.bond.clone());
-        let Some(Bond::Bound { uid, .. }) = bond else {
+        let Some(SocketOwner::Bound { uid, .. }) = bond else {
             if let Some(request) = request {
                 self.refuse(id, request, code::INVALID_REQUEST, "send session.register first");
             }
@@ -271,8 +233,8 @@ impl Sessions {
         let read = read.and_then(|read| match self.lists_full(&uid, token, &read.tools) {
             None => Ok(read),
             Some(what) => {
-                self.event(What::ListsFull, Some(&uid), Some(id), what.as_str());
-                Err(what)
+                self.event(SessionEventKind::ListsFull, Some(&uid), Some(id), what.as_str());
+                Err(ParamsError::ListsFull(what))
             }
         });
         match read {
@@ -284,8 +246,9 @@ impl Sessions {
                 }
                 self.pump(&uid);
             }
-            Err(what) => {
-                self.event(What::BadFrame, Some(&uid), Some(id), what.as_str());
+            Err(error) => {
+                let what = error.to_string();
+                self.event(SessionEventKind::BadFrame, Some(&uid), Some(id), what.as_str());
                 if let Some(request) = request {
                     self.refuse(id, request, code::INVALID_PARAMS, &what);
                 }
@@ -296,8 +259,8 @@ impl Sessions {
     fn warn(&mut self, uid: &Arc<str>, read: &ReadTools) {
         if !read.doubled.is_empty() {
             let names = read.doubled.join("`, `");
-            let text = format!("published more than once, the first counts: `{names}`");
-            self.event(What::DoubledTool, Some(uid), None, text);
+            let text = format!("published more than once; the first definition is used: `{names}`");
+            self.event(SessionEventKind::DoubledTool, Some(uid), None, text);
         }
     }
 
@@ -324,11 +287,7 @@ impl Sessions {
     }
 }
 
-fn definitions_len(tools: &Tools) -> usize {
-    tools.values().map(|tool| tool.raw.get().len()).sum()
-}
-
-fn host(card: &Card) -> String {
+fn host(card: &SessionInfo) -> String {
     match card.pid {
         Some(pid) => format!("host `{}`, pid {pid}", card.host_id),
         None => format!("host `{}`", card.host_id),

@@ -1,34 +1,34 @@
-//! Sessions say goodbye, are lost, lie idle and end.
+//! Sessions leave, lose their socket, become idle and end.
 //!
-//! Invariant: when a session ends, every call that it still has ends with it.
+//! Invariant: when a session ends, all of its calls end with it.
 
 use std::sync::Arc;
 
 use toolgate_mcp::write;
 
-use super::Sessions;
+use super::SessionMachine;
 use super::session::Phase;
-use super::socket::Bond;
-use crate::failure::{Effect, Failure};
+use super::socket::SocketOwner;
+use crate::failure::{Effect, SessionFailure};
 use crate::frame::session_shutdown;
-use crate::io::{Answer, Output, SocketId, What};
+use crate::io::{CallAnswer, Output, SessionEventKind, SocketId};
 use crate::settings::Idle;
 use crate::timers::Timer;
 
-impl Sessions {
+impl SessionMachine {
     pub(super) fn bye(&mut self, id: SocketId, request: Option<&str>) {
         let bond = self.sockets.get(&id).map(|socket| socket.bond.clone());
         if let Some(request) = request {
             self.send(id, write::result(request, "{}"));
         }
         self.say_bye(id);
-        if let Some(Bond::Bound { uid, .. }) = bond {
-            self.event(What::Bye, Some(&uid), Some(id), "");
+        if let Some(SocketOwner::Bound { uid, .. }) = bond {
+            self.event(SessionEventKind::Bye, Some(&uid), Some(id), "");
             self.end(&uid);
         }
     }
 
-    /// The session's socket is gone; the session is kept for the grace.
+    /// The session lost its socket; it is kept for the grace period.
     pub(super) fn lose(&mut self, uid: &Arc<str>, id: SocketId, why: &str) {
         let now = self.now;
         let Some(session) = self.by_uid.get_mut(uid) else { return };
@@ -38,18 +38,18 @@ impl Sessions {
         session.socket = None;
         session.lost_at = Some(now);
         self.timers.clear(&Timer::Idle(Arc::clone(uid)));
-        self.event(What::Lost, Some(uid), Some(id), why);
+        self.event(SessionEventKind::Lost, Some(uid), Some(id), why);
         self.timers.set(Timer::Grace(Arc::clone(uid)), now.after(self.settings.grace));
     }
 
     pub(super) fn grace_over(&mut self, uid: &Arc<str>) {
         if self.by_uid.get(uid).is_some_and(|session| session.socket.is_none()) {
-            self.event(What::Expired, Some(uid), None, "");
+            self.event(SessionEventKind::Expired, Some(uid), None, "");
             self.end(uid);
         }
     }
 
-    /// The session is no more; every call that it still has ends now.
+    /// Ends the session and all of its calls.
     pub(super) fn end(&mut self, uid: &Arc<str>) {
         let Some(session) = self.by_uid.remove(uid) else { return };
         self.timers.clear(&Timer::Grace(Arc::clone(uid)));
@@ -65,10 +65,13 @@ impl Sessions {
             self.wires.remove(&flight.wire);
             if flight.phase != Phase::Quarantined {
                 let session_id = Arc::clone(uid);
-                self.answer(Answer {
+                self.answer(CallAnswer {
                     call: flight.call,
                     session_id: Arc::clone(uid),
-                    result: Err(Failure::SessionGone { session_id, effect: Effect::Unknown }),
+                    result: Err(SessionFailure::SessionGone {
+                        session_id,
+                        effect: Effect::Unknown,
+                    }),
                     cancelled: matches!(flight.phase, Phase::Cancelled(_)),
                     has_output_schema: flight.tool.has_output_schema(),
                 });
@@ -77,7 +80,7 @@ impl Sessions {
         for queued in &session.queue {
             self.forget(queued.call);
             let selected = queued.selected || queued.waits_until.is_none();
-            self.answer(Answer {
+            self.answer(CallAnswer {
                 call: queued.call,
                 session_id: Arc::clone(uid),
                 result: Err(session.away(uid, &queued.published, selected)),
@@ -88,7 +91,7 @@ impl Sessions {
         self.lists_may_differ();
     }
 
-    /// Nobody has used it for long enough.
+    /// The idle timeout has passed.
     pub(super) fn idle_due(&mut self, uid: &Arc<str>) {
         let (now, number) = (self.now, self.sent);
         let Some(session) = self.by_uid.get_mut(uid) else { return };
@@ -101,7 +104,7 @@ impl Sessions {
             return;
         }
         let action = kind.idle;
-        self.event(What::Idle, Some(uid), Some(socket), "");
+        self.event(SessionEventKind::Idle, Some(uid), Some(socket), "");
         match action {
             Idle::Hide => {
                 if let Some(session) = self.by_uid.get_mut(uid) {
@@ -131,7 +134,7 @@ impl Sessions {
         }
     }
 
-    /// A session that is used again is seen again.
+    /// A hidden session that is used again becomes visible again.
     pub(super) fn show(&mut self, uid: &Arc<str>) {
         if let Some(session) = self.by_uid.get_mut(uid)
             && std::mem::take(&mut session.hidden)

@@ -1,27 +1,27 @@
-//! A session, its queue and what is under way in it.
+//! A session, its queue and its running calls.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::failure::{Candidate, Effect, Failure};
-use crate::io::{CallId, SocketId};
-use crate::registration::Card;
+use crate::failure::{Candidate, Effect, SessionFailure};
+use crate::io::{CallNumber, SocketId};
+use crate::registration::SessionInfo;
 use crate::time::Millis;
 use crate::tool::{Tool, Tools};
 
-/// One program that has registered.
+/// A registered program.
 #[derive(Debug)]
 pub(crate) struct Session {
-    pub(crate) card: Card,
+    pub(crate) card: SessionInfo,
     pub(crate) tools: Arc<Tools>,
-    /// How long their definitions are.
+    /// The size of their definitions.
     pub(crate) bytes: usize,
-    /// The token it came with.
+    /// The token of its registration.
     pub(crate) token: Option<u32>,
-    /// Tells it from a later session with the same uid.
+    /// Distinguishes it from a later session with the same uid.
     pub(crate) life: u64,
-    /// Counts the sockets it has had.
+    /// The number of sockets it has had.
     pub(crate) generation: u64,
     /// `None` while it is disconnected.
     pub(crate) socket: Option<SocketId>,
@@ -29,18 +29,18 @@ pub(crate) struct Session {
     pub(crate) lost_at: Option<Millis>,
     pub(crate) last_call: Option<Millis>,
     pub(crate) last_answer: Option<Millis>,
-    /// From when on its idleness counts.
+    /// The start of its idle time.
     pub(crate) used_at: Millis,
-    /// Idle for too long: its tools are not shown.
+    /// Idle for too long: its tools are hidden.
     pub(crate) hidden: bool,
-    pub(crate) queue: VecDeque<Queued>,
+    pub(crate) queue: VecDeque<QueuedCall>,
     /// In the order in which they were sent.
-    pub(crate) flights: Vec<Flight>,
+    pub(crate) flights: Vec<InFlightCall>,
     /// When it was taken over, within the last minute.
     pub(crate) takeovers: VecDeque<Millis>,
     /// The host that had it before it was last taken over.
     pub(crate) rival: Option<String>,
-    /// How many calls in a row have had no answer in time.
+    /// The number of consecutive calls without an answer in time.
     pub(crate) timeouts: u32,
     /// How long the last answered call took.
     pub(crate) pace: Duration,
@@ -48,28 +48,29 @@ pub(crate) struct Session {
 
 /// A call that has not been sent.
 #[derive(Debug)]
-pub(crate) struct Queued {
-    pub(crate) call: CallId,
+pub(crate) struct QueuedCall {
+    pub(crate) call: CallNumber,
     pub(crate) tool: Arc<Tool>,
-    /// The name it was called by.
+    /// The published name of the call.
     pub(crate) published: String,
     pub(crate) arguments: String,
     pub(crate) random: u128,
     pub(crate) allowed: Option<Duration>,
     pub(crate) deadline: Option<Millis>,
-    /// Until when it waits for the session to come back; `None` if it came while it was there.
+    /// Until when it waits for the session to reconnect; `None` if it arrived while the session was
+    /// connected.
     pub(crate) waits_until: Option<Millis>,
-    /// Whether the agent has said which session it wants.
+    /// Whether the agent selected the session.
     pub(crate) selected: bool,
 }
 
-/// A call that was sent and whose answer may still come.
+/// A sent call whose answer may still arrive.
 #[derive(Debug)]
-pub(crate) struct Flight {
-    pub(crate) call: CallId,
+pub(crate) struct InFlightCall {
+    pub(crate) call: CallNumber,
     pub(crate) tool: Arc<Tool>,
     pub(crate) wire: String,
-    /// Where it went.
+    /// The socket it was sent to.
     pub(crate) socket: SocketId,
     pub(crate) concurrency: usize,
     pub(crate) sent_at: Millis,
@@ -78,25 +79,25 @@ pub(crate) struct Flight {
     pub(crate) phase: Phase,
 }
 
-/// How far a sent call is.
+/// The phase of a sent call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// Its answer is awaited.
     Running,
-    /// It was taken back; its answer is awaited until then.
+    /// It was cancelled; its answer is awaited until then.
     Cancelled(Millis),
-    /// It has ended without answer; until then the client is taken to be busy with it.
+    /// It ended without an answer; the client is assumed to be busy with it.
     Quarantined,
 }
 
 impl Session {
-    pub(crate) fn same_program(&self, token: Option<u32>, card: &Card) -> bool {
+    pub(crate) fn same_program(&self, token: Option<u32>, card: &SessionInfo) -> bool {
         self.token == token
             && self.card.kind == card.kind
             && self.card.infobase_name == card.infobase_name
     }
 
-    /// As errors name it.
+    /// The session as listed in errors.
     pub(crate) fn candidate(&self, uid: &Arc<str>) -> Candidate {
         Candidate {
             session_id: Arc::clone(uid),
@@ -105,20 +106,20 @@ impl Session {
         }
     }
 
-    /// Whether a call may be sent now. No call shares the client with others unless its own tool
-    /// and each of theirs say that it can take so many at once. A quarantined slot counts.
+    /// Whether a call may be sent now. Calls run concurrently only if each of their tools allows
+    /// that many. A quarantined slot is occupied.
     pub(crate) fn has_room(&self, concurrency: usize) -> bool {
         let least =
             self.flights.iter().map(|flight| flight.concurrency).fold(concurrency, usize::min);
         self.flights.len() < least
     }
 
-    /// Calls that somebody still waits for, under way.
+    /// Running calls that a caller awaits.
     pub(crate) fn inflight(&self) -> usize {
         self.flights.iter().filter(|flight| flight.phase != Phase::Quarantined).count()
     }
 
-    /// Whether calls have timed out again and again.
+    /// Whether calls time out repeatedly.
     pub(crate) fn is_unresponsive(&self) -> bool {
         self.timeouts >= UNRESPONSIVE
     }
@@ -129,7 +130,7 @@ impl Session {
         recent.count() > MAX_TAKEOVERS
     }
 
-    /// Remembers a takeover; whether that makes it a conflict.
+    /// Records a takeover; returns whether that makes it a conflict.
     pub(crate) fn taken_over(&mut self, now: Millis) -> bool {
         let before = self.in_conflict(now);
         self.takeovers.push_back(now);
@@ -139,23 +140,23 @@ impl Session {
         !before && self.in_conflict(now)
     }
 
-    /// Why a call cannot be sent while the session is away.
-    pub(crate) fn away(&self, uid: &Arc<str>, published: &str, selected: bool) -> Failure {
+    /// Why a call cannot be sent while the session is disconnected.
+    pub(crate) fn away(&self, uid: &Arc<str>, published: &str, selected: bool) -> SessionFailure {
         if selected {
-            return Failure::SessionGone {
+            return SessionFailure::SessionGone {
                 session_id: Arc::clone(uid),
                 effect: Effect::NotStarted,
             };
         }
-        Failure::NoLiveSession {
+        SessionFailure::NoLiveSession {
             tool: published.to_owned(),
             kind: self.card.kind.clone(),
             config_id: self.card.config_id.clone(),
         }
     }
 
-    pub(crate) fn busy(&self, uid: &Arc<str>) -> Failure {
-        Failure::SessionBusy {
+    pub(crate) fn busy(&self, uid: &Arc<str>) -> SessionFailure {
+        SessionFailure::SessionBusy {
             session_id: Arc::clone(uid),
             waiting: self.queue.len(),
             retry_after_s: self.pace.as_secs().clamp(1, 60),
@@ -164,7 +165,8 @@ impl Session {
 }
 
 const MINUTE: Duration = Duration::from_mins(1);
-/// A server channel comes back about once a minute; two programs with one uid fight each second.
+/// A server channel reconnects about once a minute; two programs with one uid conflict every
+/// second.
 const MAX_TAKEOVERS: usize = 5;
-/// So many timeouts in a row are no accident.
+/// This many consecutive timeouts mark a session as unresponsive.
 const UNRESPONSIVE: u32 = 3;

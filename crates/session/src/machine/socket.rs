@@ -1,47 +1,48 @@
-//! Sockets: what comes in on them, and whether they live.
+//! Sockets: received frames and liveness.
 //!
-//! Invariant: to a socket that is leaving nothing is sent; of what it says only answers are heard.
+//! Invariant: nothing is sent to a socket that is closing; of what it sends, only answers are
+//! accepted.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use toolgate_mcp::{code, write};
 
-use super::Sessions;
+use super::SessionMachine;
 use crate::frame::parse_error;
-use crate::io::{Output, SocketId, What};
-use crate::reach::Token;
-use crate::spoken::{Said, Spoken};
+use crate::io::{Output, SessionEventKind, SocketId};
+use crate::parsed_frame::{ClientMessage, ParsedFrame};
+use crate::reach::SocketToken;
 use crate::time::Millis;
 use crate::timers::Timer;
 
 /// One WebSocket.
 #[derive(Debug)]
 pub(crate) struct Socket {
-    pub(crate) token: Arc<Token>,
+    pub(crate) token: Arc<SocketToken>,
     pub(crate) opened: Millis,
     heard: Millis,
     pinged: Millis,
-    pub(crate) bond: Bond,
+    pub(crate) bond: SocketOwner,
 }
 
-/// Whose socket it is.
+/// What a socket belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Bond {
-    /// Nobody has registered on it.
+pub(crate) enum SocketOwner {
+    /// No session has registered on it.
     Anonymous,
-    /// A session's.
+    /// It belongs to a session.
     Bound {
-        /// Which.
+        /// The session.
         uid: Arc<str>,
-        /// Whether by a register, not by a late answer.
+        /// Bound by a register, not by a late answer.
         registered: bool,
     },
     /// It is being closed.
     Leaving,
 }
 
-/// Why sockets are closed, as WebSocket close codes.
+/// WebSocket close codes and reasons.
 mod close {
     pub(super) const BYE: (u16, &str) = (1000, "bye");
     pub(super) const REVOKED: (u16, &str) = (1008, "the token is no longer valid");
@@ -51,10 +52,11 @@ mod close {
     pub(super) const DEAD: (u16, &str) = (4003, "no sign of life");
 }
 
-impl Sessions {
-    pub(super) fn opened(&mut self, id: SocketId, token: Arc<Token>) {
+impl SessionMachine {
+    pub(super) fn opened(&mut self, id: SocketId, token: Arc<SocketToken>) {
         let now = self.now;
-        let socket = Socket { token, opened: now, heard: now, pinged: now, bond: Bond::Anonymous };
+        let socket =
+            Socket { token, opened: now, heard: now, pinged: now, bond: SocketOwner::Anonymous };
         self.sockets.insert(id, socket);
         self.time_socket(id);
     }
@@ -68,29 +70,31 @@ impl Sessions {
     pub(super) fn closed(&mut self, id: SocketId) {
         self.timers.clear(&Timer::Socket(id));
         let bond = self.sockets.remove(&id).map(|socket| socket.bond);
-        if let Some(Bond::Bound { uid, .. }) = bond {
+        if let Some(SocketOwner::Bound { uid, .. }) = bond {
             self.lose(&uid, id, "the socket was closed");
         }
     }
 
-    pub(super) fn spoken(&mut self, id: SocketId, Spoken(said): Spoken<'_>) {
+    pub(super) fn spoken(&mut self, id: SocketId, ParsedFrame(message): ParsedFrame<'_>) {
         self.alive(id);
         let Some(socket) = self.sockets.get(&id) else { return };
-        let leaving = socket.bond == Bond::Leaving;
-        match said {
-            Ok(Said::Answer { id: wire, result }) => self.response(id, wire, result),
+        let leaving = socket.bond == SocketOwner::Leaving;
+        match message {
+            Ok(ClientMessage::Answer { id: wire, result }) => self.response(id, wire, result),
             _ if leaving => {}
-            Ok(Said::Register { id: request, read }) => self.register(id, request, read),
-            Ok(Said::ToolsChanged { id: request, read }) => self.tools_changed(id, request, read),
-            Ok(Said::Bye { id: request }) => self.bye(id, request),
-            Ok(Said::Ping { id: request }) => self.send(id, write::result(request, "{}")),
-            Ok(Said::Unknown { id: request }) => {
+            Ok(ClientMessage::Register { id: request, read }) => self.register(id, request, read),
+            Ok(ClientMessage::ToolsChanged { id: request, read }) => {
+                self.tools_changed(id, request, read)
+            }
+            Ok(ClientMessage::Bye { id: request }) => self.bye(id, request),
+            Ok(ClientMessage::Ping { id: request }) => self.send(id, write::result(request, "{}")),
+            Ok(ClientMessage::Unknown { id: request }) => {
                 self.refuse(id, request, code::METHOD_NOT_FOUND, "no such method");
             }
-            Ok(Said::Nothing) => {}
-            Err(what) => {
-                self.event(What::BadFrame, None, Some(id), what.as_str());
-                self.send(id, parse_error(&what));
+            Ok(ClientMessage::Nothing) => {}
+            Err(error) => {
+                self.event(SessionEventKind::BadFrame, None, Some(id), error.to_string());
+                self.send(id, parse_error(&error));
             }
         }
     }
@@ -111,13 +115,13 @@ impl Sessions {
         self.leave(id, close::SUPERSEDED);
     }
 
-    /// Nothing is sent on it any more; what it still answers is heard until it is closed.
+    /// Stops sending on it; its answers are accepted until it is closed.
     fn leave(&mut self, id: SocketId, (code, reason): (u16, &'static str)) {
         self.timers.clear(&Timer::Socket(id));
         if let Some(socket) = self.sockets.get_mut(&id)
-            && socket.bond != Bond::Leaving
+            && socket.bond != SocketOwner::Leaving
         {
-            socket.bond = Bond::Leaving;
+            socket.bond = SocketOwner::Leaving;
             self.push(Output::Close { socket: id, code, reason });
         }
     }
@@ -132,7 +136,12 @@ impl Sessions {
         let uids: Vec<Arc<str>> = self.by_uid.keys().cloned().collect();
         for uid in uids {
             if self.by_uid.get(&uid).is_some_and(|session| session.token == token) {
-                self.event(What::Ended, Some(&uid), None, "its token is no longer valid");
+                self.event(
+                    SessionEventKind::Ended,
+                    Some(&uid),
+                    None,
+                    "its token is no longer valid",
+                );
                 self.end(&uid);
             }
         }
@@ -149,22 +158,22 @@ impl Sessions {
         }
     }
 
-    /// Ping, death, or the end of the time to register.
+    /// Ping, liveness, or the deadline to register.
     pub(super) fn socket_due(&mut self, id: SocketId) {
         let (now, dead_after) = (self.now, self.settings.dead_after);
         let Some(socket) = self.sockets.get_mut(&id) else { return };
         if now >= socket.heard.after(dead_after) {
             let bond = socket.bond.clone();
             self.leave(id, close::DEAD);
-            if let Bond::Bound { uid, .. } = bond {
+            if let SocketOwner::Bound { uid, .. } = bond {
                 self.lose(&uid, id, "no sign of life");
             }
             return;
         }
-        if socket.bond == Bond::Anonymous
+        if socket.bond == SocketOwner::Anonymous
             && now >= socket.opened.after(self.settings.register_within)
         {
-            self.event(What::NotRegistered, None, Some(id), "");
+            self.event(SessionEventKind::NotRegistered, None, Some(id), "");
             self.leave(id, close::NOT_REGISTERED);
             return;
         }
@@ -180,8 +189,8 @@ impl Sessions {
     pub(super) fn time_socket(&mut self, id: SocketId) {
         let Some(socket) = self.sockets.get(&id) else { return };
         let settings = &self.settings;
-        let register =
-            (socket.bond == Bond::Anonymous).then(|| socket.opened.after(settings.register_within));
+        let register = (socket.bond == SocketOwner::Anonymous)
+            .then(|| socket.opened.after(settings.register_within));
         let ping = settings.ping_interval.map(|interval| socket.pinged.after(interval));
         let dead = socket.heard.after(settings.dead_after);
         let due = [register, ping].into_iter().flatten().fold(dead, Millis::min);

@@ -1,4 +1,4 @@
-//! Case by case: what comes in, what comes out.
+//! Case by case: inputs and expected outputs.
 
 mod calls;
 mod joining;
@@ -12,42 +12,42 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::{
-    Asked, Call, CallId, Failure, Glob, Input, Millis, Output, Outputs, Reach, Sessions, Settings,
-    SocketId, Target, Token, ViewId,
+    CallArguments, CallNumber, CallTarget, Glob, Input, Millis, Output, Outputs, Reach,
+    SessionCall, SessionFailure, SessionMachine, SessionSettings, SocketId, SocketToken, ViewId,
 };
 
 #[test]
-fn another_thread_may_own_it() {
+fn the_machine_is_send() {
     fn is_send<T: Send>() {}
-    is_send::<Sessions>();
+    is_send::<SessionMachine>();
 }
 
-/// A machine, its clock, and what comes out of it as short lines.
-pub(super) struct Bed {
-    pub(super) gate: Sessions,
+/// A machine, its clock, and its outputs as short lines.
+pub(super) struct Harness {
+    pub(super) gate: SessionMachine,
     pub(super) now: Millis,
     pub(super) reach: Reach,
 }
 
-impl Bed {
+impl Harness {
     pub(super) fn new() -> Self {
-        Self::with(Settings {
+        Self::with(SessionSettings {
             ping_interval: None,
             dead_after: Duration::from_hours(1),
-            ..Settings::default()
+            ..SessionSettings::default()
         })
     }
 
-    pub(super) fn with(settings: Settings) -> Self {
+    pub(super) fn with(settings: SessionSettings) -> Self {
         let now = Millis(1_700_000_000_000);
-        Self { gate: Sessions::new(settings, [], now), now, reach: Reach::default() }
+        Self { gate: SessionMachine::new(settings, [], now), now, reach: Reach::default() }
     }
 
     pub(super) fn open(&mut self, socket: u64, token: Option<u32>) -> &mut Self {
-        self.open_with(socket, Token { id: token, ..Token::default() })
+        self.open_with(socket, SocketToken { id: token, ..SocketToken::default() })
     }
 
-    pub(super) fn open_with(&mut self, socket: u64, token: Token) -> &mut Self {
+    pub(super) fn open_with(&mut self, socket: u64, token: SocketToken) -> &mut Self {
         let input = Input::Opened { socket: SocketId(socket), token: Arc::new(token) };
         assert!(self.gate.handle(input, self.now).list.is_empty());
         self
@@ -97,7 +97,7 @@ impl Bed {
         lines(self.gate.handle(Input::Closed { socket: SocketId(socket) }, self.now))
     }
 
-    /// Time passes; everything that is due happens at its time.
+    /// Time passes; every timer fires at its time.
     pub(super) fn pass(&mut self, time: Duration) -> Vec<String> {
         let end = self.now.after(time);
         let mut all = Vec::new();
@@ -112,12 +112,16 @@ impl Bed {
         all
     }
 
-    pub(super) fn resolve(&self, name: &str, arguments: &str) -> Result<Target, Failure> {
-        let target = self.gate.resolve(name, &Asked::read(Some(arguments)), &self.reach)?;
+    pub(super) fn resolve(
+        &self,
+        name: &str,
+        arguments: &str,
+    ) -> Result<CallTarget, SessionFailure> {
+        let target = self.gate.resolve(name, &CallArguments::read(Some(arguments)), &self.reach)?;
         target.check_keys(arguments).map(|()| target)
     }
 
-    /// The error code, or where it goes and with what.
+    /// The error code, or the target and arguments.
     pub(super) fn route(&self, name: &str, arguments: &str) -> String {
         match self.resolve(name, arguments) {
             Ok(target) => format!("{} {}", target.session_id, target.arguments),
@@ -127,15 +131,15 @@ impl Bed {
 
     pub(super) fn call(&mut self, call: u64, name: &str, arguments: &str) -> Vec<String> {
         let target = self.resolve(name, arguments).unwrap();
-        let call = Call { call: CallId(call), target, random: u128::from(call) };
+        let call = SessionCall { call: CallNumber(call), target, random: u128::from(call) };
         lines(self.gate.handle(Input::Call(call), self.now))
     }
 
     pub(super) fn cancel(&mut self, call: u64) -> Vec<String> {
-        lines(self.gate.handle(Input::Cancel { call: CallId(call) }, self.now))
+        lines(self.gate.handle(Input::Cancel { call: CallNumber(call) }, self.now))
     }
 
-    /// The client answers the call that went out under this number.
+    /// The client answers the call that was sent under this number.
     pub(super) fn reply(&mut self, socket: u64, number: u64, random: u64) -> Vec<String> {
         let wire = format!("mgr-{number}-{random:032x}");
         self.say(socket, &json!({"jsonrpc": "2.0", "id": wire, "result": {"content": []}}))
@@ -176,7 +180,7 @@ pub(super) fn card(uid: &str, kind: &str, base: &str, tools: &[&str]) -> Value {
     })
 }
 
-/// Outputs as short lines, without what the store gets.
+/// Outputs as short lines, without those for the store.
 pub(super) fn lines(outputs: Outputs) -> Vec<String> {
     outputs.list.into_iter().filter_map(|output| line(&output)).collect()
 }

@@ -1,25 +1,25 @@
-//! Which of the sessions that serve a tool a call means.
+//! Selects one of the sessions that serve a tool.
 
 use std::sync::Arc;
 
-use super::Failure;
+use super::SessionFailure;
 use crate::arguments::{Arguments, INFOBASE_NAME, KIND, invalid};
 use crate::failure::Candidate;
-use crate::machine::{Session, Sessions};
+use crate::machine::{Session, SessionMachine};
 use crate::reach::Reach;
 use crate::schema::has_property;
 
-/// The session that is meant.
+/// The selected session.
 pub(super) struct Choice<'a> {
     pub(super) uid: &'a Arc<str>,
     pub(super) session: &'a Session,
-    /// Keys that were used up.
+    /// Keys that were consumed.
     pub(super) selectors: Vec<&'static str>,
     pub(super) selected: bool,
 }
 
-impl Sessions {
-    /// The short way: the call names a session that serves the tool, and no other selector.
+impl SessionMachine {
+    /// The fast path: the call names a session that serves the tool, and has no other selector.
     pub(super) fn named<'a>(
         &'a self,
         original: &str,
@@ -41,7 +41,7 @@ impl Sessions {
         arguments: &Arguments<'_>,
         candidates: &[(&'a Arc<str>, &'a Session)],
         reach: &Reach,
-    ) -> Result<Choice<'a>, Failure> {
+    ) -> Result<Choice<'a>, SessionFailure> {
         let own = |key: &str| {
             let tools = candidates.iter().filter_map(|(_, session)| session.tools.get(original));
             tools.into_iter().any(|tool| has_property(&tool.input_schema, key))
@@ -66,8 +66,8 @@ impl Sessions {
                 Ok(Choice { uid, session, selectors, selected })
             }
             [] if candidates.is_empty() => Err(self.nobody(name, original, reach)),
-            [] => Err(Failure::UnknownSession { candidates: named(candidates) }),
-            several => Err(Failure::SessionIdRequired {
+            [] => Err(SessionFailure::UnknownSession { candidates: named(candidates) }),
+            several => Err(SessionFailure::SessionIdRequired {
                 tool: name.to_owned(),
                 candidates: named(several),
             }),
@@ -85,7 +85,7 @@ impl Sessions {
         candidates: &[(&'a Arc<str>, &'a Session)],
         selectors: Vec<&'static str>,
         reach: &Reach,
-    ) -> Result<Choice<'a>, Failure> {
+    ) -> Result<Choice<'a>, SessionFailure> {
         let known = self.by_uid.get_key_value(wanted);
         match known.filter(|_| self.reachable(wanted, reach).is_some()) {
             Some((uid, session)) => {
@@ -100,11 +100,11 @@ impl Sessions {
                 Ok(Choice { uid, session, selectors, selected: true })
             }
             None if candidates.is_empty() => Err(self.nobody(name, original, reach)),
-            None => Err(Failure::UnknownSession { candidates: named(candidates) }),
+            None => Err(SessionFailure::UnknownSession { candidates: named(candidates) }),
         }
     }
 
-    fn nobody(&self, name: &str, original: &str, reach: &Reach) -> Failure {
+    fn nobody(&self, name: &str, original: &str, reach: &Reach) -> SessionFailure {
         let entries = self.showcase.visible(reach);
         let with = entries.filter(|entry| entry.tools.contains_key(original));
         let newest = with.max_by_key(|entry| entry.last_seen);
@@ -112,9 +112,9 @@ impl Sessions {
         let (kind, config_id) = match (card, newest) {
             (Some(card), _) => (&card.kind, &card.config_id),
             (None, Some(entry)) => (&entry.key.kind, &entry.key.config_id),
-            (None, None) => return Failure::UnknownTool { tool: name.to_owned() },
+            (None, None) => return SessionFailure::UnknownTool { tool: name.to_owned() },
         };
-        Failure::NoLiveSession {
+        SessionFailure::NoLiveSession {
             tool: name.to_owned(),
             kind: kind.clone(),
             config_id: config_id.clone(),

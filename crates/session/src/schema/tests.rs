@@ -11,7 +11,7 @@ fn tool(schema: &str) -> crate::Tool {
     read_tool(&format!(r#"{{"name":"t","input_schema":{schema}}}"#)).unwrap().unwrap()
 }
 
-/// Composes the schemas, of which each is published by these sessions, and compares.
+/// Composes the schemas, each published by these sessions, and compares.
 #[track_caller]
 fn check(name: &str, schemas: &[(&str, &[&str])]) {
     let tools: Vec<(crate::Tool, &[&str])> =
@@ -59,7 +59,7 @@ fn two_schemas() {
 }
 
 #[test]
-fn nobody_serves_it() {
+fn no_session_serves_it() {
     check("nobody", &[(PLAIN, &[]), (OTHER, &[])]);
 }
 

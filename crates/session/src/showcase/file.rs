@@ -1,64 +1,89 @@
-//! `tools_cache.json` of an existing installation: read, and written in the same layout so that
-//! going back is possible.
+//! `tools_cache.json` of an existing installation: imported, and exported in the same layout so
+//! that migrating back is possible.
 
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use thiserror::Error;
 use toolgate_json::object::{members, value};
 use toolgate_json::{items, quote, text};
 
-use super::{Entry, Key};
+use super::{EntryKey, ShowcaseEntry};
+use crate::error::ToolError;
 use crate::time::Millis;
 
-/// Why a file is not taken over.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ImportError(pub String);
-
-impl std::fmt::Display for ImportError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
+/// Why a file was not imported.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum ImportError {
+    /// The file is not a JSON object; the message of the parser.
+    #[error("not a tools cache: {0}")]
+    NotAnObject(String),
+    /// The version is not supported.
+    #[error("`version` must be 1")]
+    Version,
+    /// The entries are not a list; the message of the parser.
+    #[error("{0}")]
+    Json(String),
+    /// The entries are not a list.
+    #[error("`entries` must be an array")]
+    NotAnArray,
+    /// An entry is invalid; its index and the problem, which continues the path.
+    #[error("`entries[{0}].{1}")]
+    Entry(usize, String),
 }
 
-impl std::error::Error for ImportError {}
+/// Why an entry is invalid. The text continues its path.
+#[derive(Debug, Error)]
+enum EntryError {
+    #[error("` must be an object")]
+    NotAnObject,
+    #[error("{0}` must be a string")]
+    NotAString(&'static str),
+    #[error("tools` must be an array")]
+    ToolsNotAnArray,
+    #[error("tools[{index}]{error}")]
+    Tool { index: usize, error: ToolError },
+    #[error("last_seen_at` must be a time")]
+    Time,
+}
 
-/// Reads `{"version":1,"entries":[{"kind","config_id","tools","last_seen_at"}]}`. `last_seen_at`
-/// may be RFC 3339, Unix seconds or Unix milliseconds. Tools that cannot be read are refused with
-/// their place, not dropped.
-pub fn import(json: &str) -> Result<Vec<Entry>, ImportError> {
-    let whole =
-        members(json).map_err(|error| ImportError(format!("not a tools cache: {error}")))?;
+/// Parses `{"version":1,"entries":[{"kind","config_id","tools","last_seen_at"}]}`. `last_seen_at`
+/// may be RFC 3339, Unix seconds or Unix milliseconds. Invalid tools are rejected with their
+/// position, not skipped.
+pub fn import(json: &str) -> Result<Vec<ShowcaseEntry>, ImportError> {
+    let whole = members(json).map_err(|error| ImportError::NotAnObject(error.to_string()))?;
     if value(&whole, "version") != Some("1") {
-        return Err(ImportError("`version` must be 1".to_owned()));
+        return Err(ImportError::Version);
     }
     let entries = value(&whole, "entries").map(items).transpose();
-    let entries = entries.map_err(|error| ImportError(error.to_string()))?.flatten();
-    let entries = entries.ok_or_else(|| ImportError("`entries` must be an array".to_owned()))?;
+    let entries = entries.map_err(|error| ImportError::Json(error.to_string()))?.flatten();
+    let entries = entries.ok_or(ImportError::NotAnArray)?;
     let read = entries.into_iter().enumerate().map(|(index, raw)| {
-        entry(raw).map_err(|what| ImportError(format!("`entries[{index}].{what}")))
+        entry(raw).map_err(|error| ImportError::Entry(index, error.to_string()))
     });
     read.collect()
 }
 
-fn entry(raw: &str) -> Result<Entry, String> {
-    let members = members(raw).map_err(|_| "` must be an object")?;
-    let string = |key: &str| {
+fn entry(raw: &str) -> Result<ShowcaseEntry, EntryError> {
+    let members = members(raw).map_err(|_| EntryError::NotAnObject)?;
+    let string = |key: &'static str| {
         let found = value(&members, key).and_then(text);
-        found.map(std::borrow::Cow::into_owned).ok_or(format!("{key}` must be a string"))
+        found.map(std::borrow::Cow::into_owned).ok_or(EntryError::NotAString(key))
     };
-    let key = Key { kind: string("kind")?, config_id: string("config_id")?, infobase_name: None };
+    let key =
+        EntryKey { kind: string("kind")?, config_id: string("config_id")?, infobase_name: None };
     let tools = value(&members, "tools").and_then(|raw| items(raw).ok().flatten());
-    let tools = tools.ok_or("tools` must be an array")?;
+    let tools = tools.ok_or(EntryError::ToolsNotAnArray)?;
     let mut read = std::collections::BTreeMap::new();
     for (index, raw) in tools.into_iter().enumerate() {
-        let tool = super::read_tool(raw).map_err(|what| format!("tools[{index}]{what}"))?;
+        let tool = super::read_tool(raw).map_err(|error| EntryError::Tool { index, error })?;
         if let Some(tool) = tool {
             read.entry(Arc::clone(&tool.name)).or_insert_with(|| Arc::new(tool));
         }
     }
     let last_seen = value(&members, "last_seen_at").and_then(time);
-    let last_seen = last_seen.ok_or("last_seen_at` must be a time")?;
-    Ok(Entry {
+    let last_seen = last_seen.ok_or(EntryError::Time)?;
+    Ok(ShowcaseEntry {
         key,
         tools: Arc::new(read),
         last_seen,
@@ -76,9 +101,9 @@ fn time(raw: &str) -> Option<Millis> {
     Some(Millis(if whole < 100_000_000_000 { whole * 1000 } else { whole }))
 }
 
-/// Writes that layout. Entries that differ in their base alone become one: the newest.
-pub fn export<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> String {
-    let mut newest: std::collections::BTreeMap<(&str, &str), &Entry> =
+/// Writes that layout. Entries that differ only in their infobase become one: the newest.
+pub fn export<'a>(entries: impl IntoIterator<Item = &'a ShowcaseEntry>) -> String {
+    let mut newest: std::collections::BTreeMap<(&str, &str), &ShowcaseEntry> =
         std::collections::BTreeMap::new();
     for entry in entries {
         let known = newest.entry((&entry.key.kind, &entry.key.config_id)).or_insert(entry);
@@ -125,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named() {
+    fn invalid_files_are_explained() {
         for (json, expected) in [
             ("[]", "not a tools cache"),
             (r#"{"version":2,"entries":[]}"#, "`version` must be 1"),

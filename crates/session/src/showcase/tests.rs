@@ -1,11 +1,11 @@
-//! What the showcase keeps, and what it has no room for.
+//! What the showcase stores, and what does not fit.
 
 use super::*;
 
 const TOOL: &str = r#"{"name":"a","input_schema":{}}"#;
 
-fn card(config_id: &str) -> Card {
-    Card {
+fn card(config_id: &str) -> SessionInfo {
+    SessionInfo {
         kind: "client".to_owned(),
         version: "1".to_owned(),
         infobase_name: "trade".to_owned(),
@@ -18,14 +18,22 @@ fn card(config_id: &str) -> Card {
     }
 }
 
-fn entry(config_id: &str, tools: &[&str]) -> Entry {
-    let key =
-        Key { kind: "client".to_owned(), config_id: config_id.to_owned(), infobase_name: None };
-    Entry::restore(key, tools.iter().copied(), Millis(1), [])
+fn entry(config_id: &str, tools: &[&str]) -> ShowcaseEntry {
+    let key = EntryKey {
+        kind: "client".to_owned(),
+        config_id: config_id.to_owned(),
+        infobase_name: None,
+    };
+    ShowcaseEntry::restore(key, tools.iter().copied(), Millis(1), [])
 }
 
-/// Publishes, and says what came of it.
-fn publish(showcase: &mut Showcase, config_id: &str, tools: &[&str], room: Room) -> Vec<String> {
+/// Publishes, and returns the result.
+fn publish(
+    showcase: &mut Showcase,
+    config_id: &str,
+    tools: &[&str],
+    room: ShowcaseLimits,
+) -> Vec<String> {
     let tools = entry(config_id, tools).tools;
     let (uid, card) = (Arc::from("u1"), card(config_id));
     let publication = Publication { uid: &uid, card: &card, tools: &tools, registered: true };
@@ -43,8 +51,8 @@ fn publish(showcase: &mut Showcase, config_id: &str, tools: &[&str], room: Room)
 }
 
 #[test]
-fn further_entries_are_refused_and_those_that_are_kept_stay() {
-    let room = Room { entries: 2, ..Room::default() };
+fn a_full_showcase_refuses_new_entries_and_keeps_old_ones() {
+    let room = ShowcaseLimits { entries: 2, ..ShowcaseLimits::default() };
     let mut showcase = Showcase::default();
     for (config_id, said) in [("a", "keep a"), ("b", "keep b")] {
         assert_eq!(publish(&mut showcase, config_id, &[TOOL], room), [said]);
@@ -64,10 +72,10 @@ fn further_entries_are_refused_and_those_that_are_kept_stay() {
 }
 
 #[test]
-fn large_definitions_find_no_room_either() {
+fn large_definitions_are_refused_too() {
     let large =
         format!(r#"{{"name":"b","description":"{}","input_schema":{{}}}}"#, "x".repeat(500));
-    let room = Room { bytes: 400, ..Room::default() };
+    let room = ShowcaseLimits { bytes: 400, ..ShowcaseLimits::default() };
     let mut showcase = Showcase::default();
     assert_eq!(publish(&mut showcase, "a", &[TOOL], room), ["keep a"]);
     for config_id in ["a", "b"] {
@@ -75,17 +83,18 @@ fn large_definitions_find_no_room_either() {
         assert!(refused[0].starts_with("showcase_full"), "{refused:?}");
     }
     assert_eq!(showcase.all().next().map(|entry| entry.tools.len()), Some(1), "it is as it was");
-    // One that was kept when there was more room may become smaller, not larger.
+    // An entry stored under larger limits may shrink but not grow.
     let mut showcase = Showcase::new([entry("a", &[&large]), entry("b", &[&large])]);
     assert_eq!(publish(&mut showcase, "a", &[TOOL], room), ["forget a", "keep a"]);
     assert!(publish(&mut showcase, "c", &[TOOL], room)[0].starts_with("showcase_full"));
 }
 
 #[test]
-fn of_a_file_is_taken_what_is_new_and_has_room() {
+fn import_takes_new_entries_that_fit() {
     let known = [entry("a", &[TOOL])];
     let file = [entry("a", &[]), entry("b", &[TOOL]), entry("c", &[TOOL]), entry("d", &[TOOL])];
-    let (new, left_out) = new_to(&known, &file, Room { entries: 3, ..Room::default() });
+    let (new, left_out) =
+        new_to(&known, &file, ShowcaseLimits { entries: 3, ..ShowcaseLimits::default() });
     let new: Vec<&str> = new.iter().map(|entry| entry.key.config_id.as_str()).collect();
     assert_eq!((new, left_out), (vec!["b", "c"], 1));
 }

@@ -1,12 +1,12 @@
-//! Agents: they call what they know of, with and without selectors, and change their minds.
+//! Agents: they call known tools, with and without selectors, and cancel some calls.
 
 use std::sync::Arc;
 
 use serde_json::json;
 
 use super::client::TOOLS;
-use super::{Happening, World};
-use crate::{Asked, Call, CallId, Glob, Reach};
+use super::{ScheduledEvent, Simulation};
+use crate::{CallArguments, CallNumber, Glob, Reach, SessionCall};
 
 /// What each agent may reach: everything, one base, one kind.
 pub(super) fn reaches() -> Vec<Arc<Reach>> {
@@ -24,15 +24,15 @@ pub(super) fn reaches() -> Vec<Arc<Reach>> {
 
 const UIDS: [&str; 6] = ["thin-1", "thin-2", "server-trade", "server-bp", "test-1", "nobody"];
 
-impl World {
+impl Simulation {
     pub(super) fn ask(&mut self, agent: usize) -> Result<(), String> {
         if !self.is_alive() {
             return Ok(());
         }
         let wait = self.rng.below(1_600);
-        self.plan(wait, Happening::Ask(agent));
+        self.plan(wait, ScheduledEvent::Ask(agent));
         self.calls += 1;
-        let (call, name) = (CallId(self.calls), self.rng.pick(&TOOLS));
+        let (call, name) = (CallNumber(self.calls), self.rng.pick(&TOOLS));
         let mut arguments = json!({"tag": self.calls});
         let selector = match self.rng.below(10) {
             0..=5 => Some(("session_id", self.rng.pick(&UIDS))),
@@ -49,17 +49,17 @@ impl World {
         }
         let reach = Arc::clone(&self.reaches[agent]);
         let arguments = arguments.to_string();
-        let found = self.gate.resolve(name, &Asked::read(Some(&arguments)), &reach);
+        let found = self.gate.resolve(name, &CallArguments::read(Some(&arguments)), &reach);
         let verdict = self.judge.routed(name, selector, endless, &reach, &found);
         verdict.map_err(|what| self.blame(&what))?;
         if let Ok(target) = found {
             let random = self.rng.wide();
-            // Deciding and writing down takes its time; meanwhile things change.
+            // Deciding and recording takes time; meanwhile things change.
             let wait = if self.rng.chance(80) { 0 } else { self.rng.below(3_000) };
-            self.plan(wait, Happening::Admit(Box::new(Call { call, target, random })));
+            self.plan(wait, ScheduledEvent::Admit(Box::new(SessionCall { call, target, random })));
             if self.rng.chance(12) || endless {
                 let wait = wait + self.rng.below(9_000);
-                self.plan(wait, Happening::Cancel(call));
+                self.plan(wait, ScheduledEvent::Cancel(call));
             }
         }
         Ok(())

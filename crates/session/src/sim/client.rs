@@ -1,24 +1,24 @@
-//! Clients as they are in the field.
+//! Clients that behave like real ones.
 
 use serde_json::{Value, json};
 use toolgate_dice::Dice;
 
-use super::{Happening, Link, World, token};
+use super::{Link, ScheduledEvent, Simulation, token};
 use crate::{Input, SocketId};
 
-use super::judge::Seen;
+use super::checker::Observed;
 
 /// How a program behaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Profile {
-    /// Reads no answers; after an automatic reconnect it does not register again.
+    /// Reads no responses; after an automatic reconnect it does not register again.
     Thin,
-    /// Comes back with the same uid every few seconds, before or after it has dropped the old
+    /// Reconnects with the same uid every few seconds, before or after it has dropped the old
     /// socket, and opens sockets that never register.
     Server,
     /// Behaves well.
     Plain,
-    /// Wants to be somebody else: the same uid with another token, kind or base.
+    /// Impersonates another program: the same uid with another token, kind or infobase.
     Impostor,
 }
 
@@ -32,15 +32,15 @@ pub(super) struct Client {
     pub(super) token: Option<u32>,
     pub(super) tools: Vec<&'static str>,
     pub(super) socket: Option<SocketId>,
-    /// Counts its restarts; also its pid.
+    /// The number of its restarts; also its pid.
     pub(super) process: u32,
     /// Whether this process has registered yet.
     pub(super) registered: bool,
     /// Answers that it could not send.
     pub(super) backlog: Vec<String>,
-    /// How often in a hundred a call is lost inside it.
+    /// The percentage of calls that it loses.
     deaf: u64,
-    /// The longest that a call takes.
+    /// The maximum duration of a call.
     slow: u64,
     tries: u32,
 }
@@ -152,7 +152,7 @@ pub(super) fn notification(method: &str, params: &Value) -> String {
     json!({"jsonrpc": "2.0", "method": method, "params": params}).to_string()
 }
 
-impl World {
+impl Simulation {
     pub(super) fn connect(&mut self, index: usize) -> Result<(), String> {
         if self.clients[index].socket.is_some() || !self.is_alive() {
             return Ok(());
@@ -187,7 +187,7 @@ impl World {
         };
         let id = client.token;
         self.links.insert(socket, link);
-        self.gate_sees(Input::Opened { socket, token: token(id) }, &Seen::Opened(socket, id))?;
+        self.gate_sees(Input::Opened { socket, token: token(id) }, &Observed::Opened(socket, id))?;
         Ok(socket)
     }
 
@@ -201,10 +201,10 @@ impl World {
         self.say(socket, text);
     }
 
-    /// A client sends a frame, and the network does with it what it does.
+    /// A client sends a frame over the faulty network.
     pub(super) fn say(&mut self, socket: SocketId, text: String) {
         if let Some(wait) = self.delay(socket, true) {
-            self.plan(wait, Happening::ToGate(socket, text));
+            self.plan(wait, ScheduledEvent::ToGate(socket, text));
         }
     }
 
@@ -222,7 +222,7 @@ impl World {
         let wire = frame["id"].as_str().unwrap().to_owned();
         let tag = frame["params"]["arguments"]["tag"].as_u64().unwrap_or_default();
         let wait = self.rng.below(client.slow);
-        self.plan(wait, Happening::Finish { client: index, process, wire, tag });
+        self.plan(wait, ScheduledEvent::Finish { client: index, process, wire, tag });
     }
 
     pub(super) fn finish(&mut self, index: usize, process: u32, wire: &str, tag: u64) {
@@ -237,7 +237,7 @@ impl World {
             json!({"jsonrpc": "2.0", "id": wire, "error": {"code": -32000, "message": text}})
         };
         if self.rng.chance(2) {
-            // A client that has lost count.
+            // A client that has lost track.
             answer["id"] = json!(format!("mgr-{}-{:032x}", self.rng.below(500), self.rng.wide()));
         }
         let answer = answer.to_string();
@@ -257,8 +257,9 @@ impl World {
         }
     }
 
-    /// The same answer from a socket that was not asked: one of its own, or one of a program with
-    /// another token. (With the same token and the full id it could only be the program itself.)
+    /// The same answer from a socket that did not receive the call: one of its own, or one of a
+    /// program with another token. (With the same token and the full id it could only be the
+    /// program itself.)
     fn forge(&mut self, index: usize, answer: String) {
         let token = self.clients[index].token;
         let may = |link: &Link| {
@@ -280,7 +281,7 @@ impl World {
             client.socket = None;
             client.tries = (client.tries + 1).min(5);
             let wait = self.rng.below(500 << client.tries);
-            self.plan(wait, Happening::Connect(index));
+            self.plan(wait, ScheduledEvent::Connect(index));
         }
     }
 }

@@ -1,27 +1,27 @@
-//! The judge's own books: what it takes to be true of sockets, sessions and calls.
+//! The model of the checker: its view of sockets, sessions and calls.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::{CallId, Millis, SocketId};
+use crate::{CallNumber, Millis, SocketId};
 
 /// A socket.
 #[derive(Debug)]
-pub(super) struct SocketBook {
+pub(super) struct SocketModel {
     pub(super) token: Option<u32>,
     /// A register was accepted on it.
     pub(super) registered: bool,
-    /// Whose it is now.
+    /// Its current session.
     pub(super) uid: Option<String>,
-    /// The machine has closed it, or has said that another one has taken its place.
+    /// The machine has closed it, or has reported that another one replaced it.
     pub(super) leaving: bool,
 }
 
 /// A session.
 #[derive(Debug)]
-pub(super) struct SessionBook {
+pub(super) struct SessionModel {
     pub(super) token: Option<u32>,
     pub(super) kind: String,
     pub(super) base: String,
@@ -31,23 +31,23 @@ pub(super) struct SessionBook {
     pub(super) socket: Option<SocketId>,
     pub(super) lost_at: Option<Millis>,
     /// Calls that wait, in order of arrival.
-    pub(super) queue: VecDeque<CallId>,
+    pub(super) queue: VecDeque<CallNumber>,
     /// Calls that hold a slot.
-    pub(super) slots: BTreeMap<CallId, Slot>,
+    pub(super) slots: BTreeMap<CallNumber, Slot>,
 }
 
-/// A call that was sent and keeps its slot.
+/// A sent call that occupies a slot.
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) socket: SocketId,
     pub(super) concurrency: usize,
-    /// If its call has ended without answer, until when it is kept.
+    /// If its call ended without an answer, until when it is occupied.
     pub(super) until: Option<Millis>,
 }
 
 /// A call.
 #[derive(Debug)]
-pub(super) struct CallBook {
+pub(super) struct CallModel {
     pub(super) uid: String,
     pub(super) tool: String,
     pub(super) admitted: Millis,
@@ -55,11 +55,11 @@ pub(super) struct CallBook {
     pub(super) sent: bool,
     pub(super) ended: bool,
     pub(super) cancelled: Option<Millis>,
-    /// Its client was restarted, so its deadline may come earlier.
+    /// Its client was restarted, so its deadline may be earlier.
     pub(super) hastened: bool,
 }
 
-impl SessionBook {
+impl SessionModel {
     /// Whether one more call may be sent.
     pub(super) fn has_room(&self, concurrency: usize) -> bool {
         let least = self.slots.values().map(|slot| slot.concurrency).min().unwrap_or(concurrency);
@@ -67,7 +67,7 @@ impl SessionBook {
     }
 }
 
-/// The params of a register or of `tools_changed`, as the client meant them.
+/// The params of a register or of `tools_changed`, as the client intended.
 pub(super) fn tools(params: &Value) -> BTreeMap<String, usize> {
     let tools = params["tools"].as_array().into_iter().flatten();
     let concurrency = |tool: &Value| tool["concurrency"].as_u64().unwrap_or(1);
@@ -79,21 +79,21 @@ pub(super) fn tools(params: &Value) -> BTreeMap<String, usize> {
         .collect()
 }
 
-/// Everything.
+/// All sockets, sessions and calls.
 #[derive(Debug, Default)]
-pub(super) struct Books {
-    pub(super) sockets: BTreeMap<SocketId, SocketBook>,
-    pub(super) sessions: BTreeMap<String, SessionBook>,
-    pub(super) calls: BTreeMap<CallId, CallBook>,
+pub(super) struct Model {
+    pub(super) sockets: BTreeMap<SocketId, SocketModel>,
+    pub(super) sessions: BTreeMap<String, SessionModel>,
+    pub(super) calls: BTreeMap<CallNumber, CallModel>,
     /// Every id that was ever on the wire.
-    pub(super) wires: BTreeMap<String, CallId>,
+    pub(super) wires: BTreeMap<String, CallNumber>,
     /// Sessions that have ended in this step.
     pub(super) ended_now: BTreeSet<String>,
 }
 
-impl Books {
+impl Model {
     /// Whether a socket may answer a call that holds a slot.
-    pub(super) fn may_answer(&self, socket: SocketId, call: CallId) -> bool {
+    pub(super) fn may_answer(&self, socket: SocketId, call: CallNumber) -> bool {
         let uid = self.calls.get(&call).map(|call| &call.uid);
         let session = uid.and_then(|uid| self.sessions.get(uid));
         session.is_some_and(|session| {
@@ -102,7 +102,7 @@ impl Books {
         })
     }
 
-    /// Frees the slots whose time has come.
+    /// Frees the slots whose time has passed.
     pub(super) fn free_slots(&mut self, now: Millis) {
         for session in self.sessions.values_mut() {
             session.slots.retain(|_, slot| slot.until.is_none_or(|until| until > now));

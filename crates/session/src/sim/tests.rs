@@ -1,14 +1,15 @@
-//! A thousand worlds, in each of which every promise holds.
+//! A thousand simulations, in each of which every promise holds.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{Stats, run};
 
-/// So many worlds in every run; `TOOLGATE_SEEDS=n` for more, `TOOLGATE_SEED=n` for that one alone.
+/// The number of simulations per run; `TOOLGATE_SEEDS=n` runs more, `TOOLGATE_SEED=n` only that
+/// one.
 const SEEDS: u64 = 1_000;
 
-/// What must have been reached in so many worlds, and how often at least: a promise that is never
-/// put to the test holds for nothing.
+/// Situations that the simulations must reach, and how often at least: a promise that is never
+/// tested proves nothing.
 const REACHED: [(&str, u64); 31] = [
     ("admitted", 50_000),
     ("answered", 20_000),
@@ -55,7 +56,7 @@ fn live(seed: u64) -> Stats {
     })
 }
 
-/// As many worlds at once as the machine can take. A failure in one thread stops the others.
+/// Runs the simulations on all processors. A failure in one thread stops the others.
 fn live_all(seeds: u64) -> Stats {
     let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u64);
     let failed = &AtomicBool::new(false);
@@ -86,7 +87,7 @@ fn live_all(seeds: u64) -> Stats {
     total
 }
 
-/// Tells the other threads of a failure when this one unwinds.
+/// Notifies the other threads of a failure when this one unwinds.
 struct StopOthers<'a>(&'a AtomicBool);
 
 impl Drop for StopOthers<'_> {
@@ -114,7 +115,7 @@ fn every_promise_holds() {
 }
 
 #[test]
-fn the_same_seed_is_the_same_world() {
+fn equal_seeds_give_equal_runs() {
     for seed in 0..5 {
         assert_eq!(live(seed), live(seed));
     }

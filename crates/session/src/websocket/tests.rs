@@ -1,4 +1,4 @@
-//! A naive encoder of clients' frames, and everything that it makes is heard as it was meant.
+//! A naive encoder of client frames; everything it encodes must be decoded.
 
 use toolgate_dice::Dice;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const MOST: usize = 1_000;
 
-/// A frame as a client sends it, byte by byte after the RFC.
+/// A frame as a client sends it, encoded byte by byte according to the RFC.
 fn frame(first: u8, payload: &[u8], mask: [u8; 4]) -> Vec<u8> {
     let mut bytes = vec![first];
     match payload.len() {
@@ -25,12 +25,12 @@ fn frame(first: u8, payload: &[u8], mask: [u8; 4]) -> Vec<u8> {
     bytes
 }
 
-/// Hears bytes that come in pieces of these lengths, the last as long as there are any.
+/// Decodes bytes that arrive in pieces of these lengths; the last length repeats.
 fn hear(
-    ear: &mut Ear,
+    ear: &mut WebSocketReader,
     bytes: &[u8],
     mut piece: impl FnMut() -> usize,
-) -> Result<Vec<Heard>, Fault> {
+) -> Result<Vec<WebSocketMessage>, WebSocketError> {
     let (mut heard, mut rest) = (Vec::new(), bytes);
     while !rest.is_empty() {
         let (mut here, later) = rest.split_at(piece().clamp(1, rest.len()));
@@ -44,7 +44,7 @@ fn hear(
 }
 
 #[test]
-fn whatever_the_fragments_and_the_pieces() {
+fn any_fragmentation_is_reassembled() {
     let texts = ["", "a", "Ёлка", &"слово ".repeat(90), &"x".repeat(126), &"y".repeat(999)];
     for seed in 0..2_000 {
         let mut rng = Dice::new(seed);
@@ -67,19 +67,19 @@ fn whatever_the_fragments_and_the_pieces() {
                 }
                 if rng.chance(30) {
                     bytes.extend(frame(0x89, b"there?", mask));
-                    expected.push(Heard::Ping(b"there?".to_vec()));
+                    expected.push(WebSocketMessage::Ping(b"there?".to_vec()));
                 }
             }
             expected.push(if is_text {
-                Heard::Text(text.to_owned())
+                WebSocketMessage::Text(text.to_owned())
             } else {
-                Heard::Binary(text.len())
+                WebSocketMessage::Binary(text.len())
             });
         }
         bytes.extend(frame(0x8a, b"", [0; 4]));
         bytes.extend(frame(0x88, &[3, 232], [1, 2, 3, 4]));
-        expected.extend([Heard::Pong, Heard::Close]);
-        let mut ear = Ear::new(MOST);
+        expected.extend([WebSocketMessage::Pong, WebSocketMessage::Close]);
+        let mut ear = WebSocketReader::new(MOST);
         let heard = hear(&mut ear, &bytes, || rng.below(40));
         assert_eq!(heard, Ok(expected), "seed {seed}");
         assert_eq!(ear.held(), 0, "seed {seed}: nothing is kept between messages");
@@ -87,40 +87,40 @@ fn whatever_the_fragments_and_the_pieces() {
 }
 
 #[test]
-fn what_is_no_websocket_is_refused_and_nothing_is_kept() {
+fn protocol_violations_are_rejected_and_buffers_freed() {
     let mask = [7; 4];
     let two = |first: Vec<u8>, second: Vec<u8>| [first, second].concat();
     let half = frame(0x01, &[b'x'; 600], mask);
     let cases = [
-        (vec![0x81, 0x01, b'x'], Fault::Protocol("a frame of a client must be masked")),
-        (frame(0xc1, b"x", mask), Fault::Protocol("reserved bits are set")),
-        (frame(0x83, b"x", mask), Fault::Protocol("unknown opcode")),
-        (frame(0x8b, b"x", mask), Fault::Protocol("unknown opcode")),
-        (frame(0x09, b"x", mask), Fault::Protocol("a control frame is too long")),
-        (frame(0x89, &[0; 126], mask), Fault::Protocol("a control frame is too long")),
-        (frame(0x80, b"x", mask), Fault::Protocol("nothing to go on with")),
+        (vec![0x81, 0x01, b'x'], WebSocketError::Protocol("a frame of a client must be masked")),
+        (frame(0xc1, b"x", mask), WebSocketError::Protocol("reserved bits are set")),
+        (frame(0x83, b"x", mask), WebSocketError::Protocol("unknown opcode")),
+        (frame(0x8b, b"x", mask), WebSocketError::Protocol("unknown opcode")),
+        (frame(0x09, b"x", mask), WebSocketError::Protocol("a control frame is too long")),
+        (frame(0x89, &[0; 126], mask), WebSocketError::Protocol("a control frame is too long")),
+        (frame(0x80, b"x", mask), WebSocketError::Protocol("no message to continue")),
         (
             two(half.clone(), frame(0x81, b"", mask)),
-            Fault::Protocol("the message before is not complete"),
+            WebSocketError::Protocol("the previous message is not complete"),
         ),
-        (frame(0x88, &[3], mask), Fault::Protocol("half a close code")),
-        (frame(0x81, &[0xff], mask), Fault::NotUtf8),
-        (frame(0x81, &[b'x'; MOST + 1], mask), Fault::TooLarge),
-        (two(half, frame(0x80, &[b'x'; 401], mask)), Fault::TooLarge),
-        ([&[0x81, 0xff][..], &[0xff; 8], &mask].concat(), Fault::TooLarge),
+        (frame(0x88, &[3], mask), WebSocketError::Protocol("truncated close code")),
+        (frame(0x81, &[0xff], mask), WebSocketError::NotUtf8),
+        (frame(0x81, &[b'x'; MOST + 1], mask), WebSocketError::TooLarge),
+        (two(half, frame(0x80, &[b'x'; 401], mask)), WebSocketError::TooLarge),
+        ([&[0x81, 0xff][..], &[0xff; 8], &mask].concat(), WebSocketError::TooLarge),
     ];
     for (bytes, fault) in cases {
-        let mut ear = Ear::new(MOST);
+        let mut ear = WebSocketReader::new(MOST);
         assert_eq!(hear(&mut ear, &bytes, || 3), Err(fault));
         assert_eq!(ear.held(), 0, "{fault:?}");
     }
-    let exact = hear(&mut Ear::new(MOST), &frame(0x81, &[b'x'; MOST], mask), || 100);
-    assert_eq!(exact, Ok(vec![Heard::Text("x".repeat(MOST))]));
+    let exact = hear(&mut WebSocketReader::new(MOST), &frame(0x81, &[b'x'; MOST], mask), || 100);
+    assert_eq!(exact, Ok(vec![WebSocketMessage::Text("x".repeat(MOST))]));
 }
 
 #[test]
-fn nothing_is_held_ahead_of_what_has_come() {
-    let mut ear = Ear::new(1 << 24);
+fn no_buffer_grows_beyond_received_bytes() {
+    let mut ear = WebSocketReader::new(1 << 24);
     let whole = frame(0x81, &vec![b'x'; 1 << 24], [1, 2, 3, 4]);
     let mut come = 0;
     for piece in whole.chunks(8_192) {

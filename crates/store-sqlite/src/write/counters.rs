@@ -1,33 +1,33 @@
-//! What calls take of counters, and give back.
+//! Takes and refunds counters.
 
 use jiff::Timestamp;
 use toolgate_audit::CallId;
 use toolgate_policy::{Amount, Period, Take, Window};
-use toolgate_store::Fault;
+use toolgate_store::StoreError;
 
-use super::Writing;
+use super::SqliteTransaction;
 use crate::{sql, time::micros, usage::seconds};
 
 /// What a call took.
 pub(crate) struct Receipt {
-    /// Place of its intent.
+    /// Sequence number of its intent.
     pub(crate) seq: u64,
-    /// How often time had passed when it began.
+    /// The number of ticks when it began.
     pub(crate) ticks: u64,
-    /// It is in the table `open`.
+    /// Whether it is in the table `open`.
     pub(crate) noted: bool,
     pub(crate) at: Timestamp,
     pub(crate) taken: Vec<(String, Take)>,
-    /// When the call had been seen before, if it had.
+    /// The previous admission of an identical call, if any.
     pub(crate) seen_before: Option<(String, Timestamp, Window)>,
 }
 
 /// A calendar counter as it is stored.
 pub(crate) type Stored = Option<(Period, Amount)>;
 
-impl Writing<'_> {
-    /// A calendar counter as it stands; the last one is remembered.
-    pub(crate) fn counter(&self, key: &str) -> Result<Stored, Fault> {
+impl SqliteTransaction<'_> {
+    /// A calendar counter as stored; the last one is cached.
+    pub(crate) fn counter(&self, key: &str) -> Result<Stored, StoreError> {
         let mut last = self.counter.borrow_mut();
         if let Some((_, stored)) = last.as_ref().filter(|(of, _)| of == key) {
             return Ok(*stored);
@@ -37,14 +37,14 @@ impl Writing<'_> {
         Ok(stored)
     }
 
-    /// Takes one share; answers what the mark of a repeat was before.
+    /// Takes one reservation; returns the previous admission of an identical call.
     pub(crate) fn take(
         &mut self,
         call: CallId,
         key: &str,
         take: &Take,
         now: Timestamp,
-    ) -> Result<Option<(Timestamp, Window)>, Fault> {
+    ) -> Result<Option<(Timestamp, Window)>, StoreError> {
         match *take {
             Take::Calendar { period, amount, .. } => {
                 let stored = self.counter(key)?;
@@ -71,7 +71,7 @@ impl Writing<'_> {
         Ok(None)
     }
 
-    pub(crate) fn give_back(&mut self, call: CallId, receipt: &Receipt) -> Result<(), Fault> {
+    pub(crate) fn give_back(&mut self, call: CallId, receipt: &Receipt) -> Result<(), StoreError> {
         for (key, take) in &receipt.taken {
             match *take {
                 Take::Calendar { period, amount, .. } => {
@@ -97,7 +97,7 @@ impl Writing<'_> {
         Ok(())
     }
 
-    fn set_counter(&mut self, key: &str, period: Period, used: Amount) -> Result<(), Fault> {
+    fn set_counter(&mut self, key: &str, period: Period, used: Amount) -> Result<(), StoreError> {
         self.counter.take();
         let (start, until, used) = (micros(period.start), micros(period.end), used.to_string());
         self.execute(sql::COUNTER_WRITE, &[&key, &start, &until, &used]).map(drop)

@@ -1,18 +1,22 @@
-//! Records which calls of this process are open, and those that dead processes left open.
+//! Records which calls of this process are open, and those that exited processes left open.
 
-use toolgate_store::Fault;
+use jiff::Timestamp;
+use rusqlite::params;
+use toolgate_audit::CallId;
+use toolgate_store::{StoreError, backend::AbandonedCall};
 
-use super::Writing;
+use super::{ABANDONED, SqliteTransaction};
 use crate::{
-    fault::OrFault as _,
+    error::OrStoreError as _,
     open_calls::{in_rows, spans},
     row::number,
     sql,
+    time::micros,
 };
 
-impl Writing<'_> {
-    /// A call begins at this place.
-    pub(crate) fn begin(&mut self, seq: u64) -> Result<(), Fault> {
+impl SqliteTransaction<'_> {
+    /// A call begins at this row.
+    pub(crate) fn begin(&mut self, seq: u64) -> Result<(), StoreError> {
         let (place, me) = (number(seq), self.owner.id);
         if !self.is_last_owner {
             self.execute(sql::SPAN_ADD, &[&place, &me])?;
@@ -25,8 +29,8 @@ impl Writing<'_> {
         Ok(())
     }
 
-    /// Time has passed: calls that were open the last time go to `open`, and the others are young.
-    pub(crate) fn note_open(&mut self) -> Result<(), Fault> {
+    /// On a tick: calls that were open at the last tick are inserted into `open`.
+    pub(crate) fn note_open(&mut self) -> Result<(), StoreError> {
         let Some(before) = self.marks.since else { return Ok(()) };
         let mut since = self.head.saturating_add(1);
         for (_, receipt) in &self.opened {
@@ -53,13 +57,45 @@ impl Writing<'_> {
         Ok(())
     }
 
+    /// The call continues as a task, so that it is found by the task's name and stays open if this
+    /// process ends first.
+    pub(crate) fn note_task(
+        &mut self,
+        call: CallId,
+        task: &str,
+        until: Timestamp,
+    ) -> Result<(), StoreError> {
+        let receipts = self.receipts;
+        match receipts.get(&call) {
+            _ if self.settled.contains(&call) => return Ok(()),
+            Some(receipt) if !receipt.noted && !self.noted.contains(&call) => {
+                let (seq, me) = (number(receipt.seq), self.owner.id);
+                self.execute(sql::OPEN_ADD, &[&call.0, &me, &seq])?;
+                self.noted.push(call);
+            }
+            _ => {}
+        }
+        self.execute(sql::TASK_ADD, &[&call.0, &task, &micros(until)]).map(drop)
+    }
+
+    /// Calls that dead processes left open as this task.
+    pub(crate) fn calls_of_task(&mut self, task: &str) -> Result<Vec<AbandonedCall>, StoreError> {
+        let mut statement = self.connection.prepare_cached(sql::TASK_CALLS).or_store_error()?;
+        let calls = statement
+            .query_map(params![task, ABANDONED], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .or_store_error()?;
+        let calls: Vec<([u8; 16], i64, i64)> = calls.collect::<Result<_, _>>().or_store_error()?;
+        let dead = calls.into_iter().filter(|(_, _, owner)| self.owner.is_dead(*owner));
+        dead.map(|(call, seq, _)| self.with_intent(CallId(call), seq)).collect()
+    }
+
     /// Calls that dead processes left open go to `open`.
-    pub(crate) fn bring_to_light(&mut self) -> Result<(), Fault> {
-        let mut statement = self.connection.prepare_cached(sql::OWNER_OTHERS).or_fault()?;
+    pub(crate) fn insert_abandoned(&mut self) -> Result<(), StoreError> {
+        let mut statement = self.connection.prepare_cached(sql::OWNER_OTHERS).or_store_error()?;
         let others = statement
             .query_map([self.owner.id], |row| Ok((row.get(0)?, row.get(1)?)))
-            .or_fault()?;
-        let others: Vec<(i64, i64)> = others.collect::<Result<_, _>>().or_fault()?;
+            .or_store_error()?;
+        let others: Vec<(i64, i64)> = others.collect::<Result<_, _>>().or_store_error()?;
         for (id, since) in others.into_iter().filter(|(id, _)| self.owner.is_dead(*id)) {
             let spans = spans(self.connection)?;
             for (call, seq) in in_rows(self.connection, since)? {

@@ -1,4 +1,4 @@
-//! A disk without room: nothing is admitted, and all goes on by itself when there is room again.
+//! A full disk: no call is admitted, and everything recovers when there is space again.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -8,21 +8,22 @@ use std::{
 use rustix::process::{Resource, Rlimit, setrlimit};
 use toolgate_audit::{Effect, Outcome};
 use toolgate_store::{
-    Answer, Ending, FaultKind, Store,
-    suite::{Agent, all_rows, assert_whole, at, wait},
+    AdmitOutcome, Completion, Store, StoreErrorKind,
+    suite::{TestAgent, all_rows, assert_whole, at, wait},
 };
 
-use crate::place::{Folder, given, opened, spawn};
+use crate::fixture::{SqliteFixture, given, opened, spawn};
 
-/// Not a test by itself. A process of its own, because the limit on files is the process's.
+/// Not a test itself, but a child process, because the file size limit applies to the whole
+/// process.
 #[test]
-fn the_one_without_room() {
+fn child_without_space() {
     let Some(folder) = given() else { return };
-    // A write beyond the limit is then an error instead of a signal that kills.
+    // A write beyond the limit then fails instead of raising a fatal signal.
     let caught = Arc::new(std::sync::atomic::AtomicBool::new(false));
     signal_hook::flag::register(signal_hook::consts::SIGXFSZ, caught).unwrap();
     let store: Arc<dyn Store> = Arc::new(opened(&folder, at(0)).store);
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     let limit = |bytes| {
         setrlimit(Resource::Fsize, Rlimit { current: bytes, maximum: None }).unwrap();
     };
@@ -33,18 +34,18 @@ fn the_one_without_room() {
         let mut admitted = Vec::new();
         let refused = loop {
             match agent.ask("many", "{}", at(1)) {
-                Ok(Answer::Admitted(one)) => admitted.push(one),
+                Ok(AdmitOutcome::Admitted(one)) => admitted.push(one),
                 Ok(other) => panic!("{other:?}"),
                 Err(refused) => break refused,
             }
         };
-        assert!(matches!(refused.0.kind, FaultKind::Full | FaultKind::Io), "{refused}");
+        assert!(matches!(refused.0.kind, StoreErrorKind::Full | StoreErrorKind::Io), "{refused}");
         for _ in 0..50 {
             assert!(agent.ask("many", "{}", at(1)).is_err());
         }
-        // Outcomes wait for room.
+        // Outcomes wait for space.
         let (_permit, ticket) = open.split();
-        let settled = ticket.finish_written(Ending::new(Outcome::Ok, Effect::Done, at(2)));
+        let settled = ticket.finish_written(Completion::new(Outcome::Ok, Effect::Done, at(2)));
         limit(None);
         wait(settled).unwrap();
         assert!(agent.call_through("many", "{}", at(3)));
@@ -53,17 +54,17 @@ fn the_one_without_room() {
     assert!(agent.call_through("many", "{}", at(4)));
     let intents = all_rows(&*store);
     let intents =
-        intents.iter().filter(|row| row.draft.kind == toolgate_audit::Kind::Intent).count();
+        intents.iter().filter(|row| row.draft.kind == toolgate_audit::RowKind::Intent).count();
     println!("\nintents {intents}");
     wait(store.close(at(5))).unwrap();
 }
 
-/// Not a test by itself. A process of its own, with a small file system mounted on the folder.
+/// Not a test itself, but a child process with a small file system mounted on the folder.
 #[test]
-fn the_one_on_a_small_disk() {
+fn child_on_a_small_disk() {
     let Some(folder) = given() else { return };
     let store: Arc<dyn Store> = Arc::new(opened(&folder, at(0)).store);
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     for round in 0..3 {
         assert!(agent.call_through("many", "{}", at(1)));
         let ballast = folder.join("ballast");
@@ -72,24 +73,24 @@ fn the_one_on_a_small_disk() {
         drop(file);
         let refused = loop {
             match agent.ask("many", "{}", at(1)) {
-                Ok(Answer::Admitted(_)) => {}
+                Ok(AdmitOutcome::Admitted(_)) => {}
                 Ok(other) => panic!("{other:?}"),
                 Err(refused) => break refused,
             }
         };
-        assert_eq!(refused.0.kind, FaultKind::Full, "round {round}: {refused}");
+        assert_eq!(refused.0.kind, StoreErrorKind::Full, "round {round}: {refused}");
         std::fs::remove_file(&ballast).unwrap();
         assert!(agent.call_through("many", "{}", at(2)), "round {round}");
     }
-    wait(store.record(toolgate_audit::Draft::new(toolgate_audit::Kind::Drift, at(2)))).unwrap();
+    wait(store.record(toolgate_audit::Draft::new(toolgate_audit::RowKind::Drift, at(2)))).unwrap();
     assert_whole(&*store);
     println!("\nwas full");
 }
 
-/// Where this user may mount, the real thing: a file system of 2 MiB that fills up.
+/// If this user may mount: a real file system of 2 MiB that fills up.
 #[test]
 fn a_full_file_system_is_survived() {
-    let folder = Folder::default();
+    let folder = SqliteFixture::default();
     let mount = "mount -t tmpfs -o size=2m none \"$TOOLGATE_TEST_FOLDER\"";
     let unshare = |script: &str| {
         let mut command = std::process::Command::new("unshare");
@@ -97,12 +98,12 @@ fn a_full_file_system_is_survived() {
         command.env("TOOLGATE_TEST_FOLDER", folder.path()).output()
     };
     if !unshare(mount).is_ok_and(|output| output.status.success()) {
-        println!("NOT TESTED: this user may not mount; the limit on file sizes stands in for it");
+        println!("NOT TESTED: this user may not mount; a limit on file sizes is tested instead");
         return;
     }
     let test = std::env::current_exe().unwrap();
     let script = format!(
-        "{mount} && exec '{}' disk::the_one_on_a_small_disk --exact --nocapture",
+        "{mount} && exec '{}' disk::child_on_a_small_disk --exact --nocapture",
         test.display()
     );
     let output = unshare(&script).unwrap();
@@ -111,9 +112,9 @@ fn a_full_file_system_is_survived() {
 }
 
 #[test]
-fn without_room_nothing_is_admitted_until_there_is_room() {
-    let folder = Folder::default();
-    let mut child = spawn("disk::the_one_without_room", folder.path());
+fn nothing_is_admitted_while_the_disk_is_full() {
+    let folder = SqliteFixture::default();
+    let mut child = spawn("disk::child_without_space", folder.path());
     child.stdin.take().unwrap().flush().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap()).lines().map_while(Result::ok);
     let intents = lines.filter_map(|line| line.strip_prefix("intents ").map(str::to_owned)).last();

@@ -13,22 +13,22 @@ use std::{
 
 use toolgate_audit::Signer;
 use toolgate_store::{
-    FaultKind, Store,
-    suite::{Agent, assert_whole, at, wait},
+    Store, StoreErrorKind,
+    suite::{TestAgent, assert_whole, at, wait},
 };
-use toolgate_store_sqlite::{Durability, Options, SCHEMA_VERSION, open, verify};
+use toolgate_store_sqlite::{Durability, OpenOptions, SCHEMA_VERSION, open, verify};
 
-use crate::place::{Folder, opened, options};
+use crate::fixture::{SqliteFixture, opened, options};
 
 #[test]
 fn files_are_for_their_owner_alone() {
-    let folder = Folder::default();
+    let folder = SqliteFixture::default();
     let path = folder.path().join("data");
-    let Opened { store, public_key } = {
+    let OpenedFolder { store, public_key } = {
         let opened = open(&path, options(Durability::Process), at(0)).unwrap();
-        Opened { store: Arc::new(opened.store), public_key: opened.public_key }
+        OpenedFolder { store: Arc::new(opened.store), public_key: opened.public_key }
     };
-    Agent::new(&store, "a").call_through("close", "{}", at(1));
+    TestAgent::new(&store, "a").call_through("close", "{}", at(1));
     let mode = |name: &str| fs::metadata(path.join(name)).unwrap().permissions().mode() & 0o777;
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o700);
     for name in ["toolgate.db", "toolgate.db-wal", "audit.key", "hash.key"] {
@@ -36,7 +36,7 @@ fn files_are_for_their_owner_alone() {
     }
     assert_eq!(public_key, Signer::new(&[42; 32]).public_key());
     wait(store.close(at(2))).unwrap();
-    // The keys stay, whatever is offered later; verifying needs the public one only.
+    // Existing keys are never replaced; verifying needs only the public one.
     let mut other = options(Durability::Process);
     other.randomness.signing = [1; 32];
     let again = open(&path, other, at(3)).unwrap();
@@ -49,32 +49,32 @@ fn files_are_for_their_owner_alone() {
     assert_eq!(text.trim_end().len(), 64);
 }
 
-struct Opened {
+struct OpenedFolder {
     store: Arc<dyn Store>,
     public_key: toolgate_audit::PublicKey,
 }
 
 #[test]
 fn data_of_a_newer_toolgate_is_refused() {
-    let folder = Folder::default();
+    let folder = SqliteFixture::default();
     let store = opened(folder.path(), at(0)).store;
     wait(store.close(at(0))).unwrap();
     folder.sql().pragma_update(None, "user_version", 99).unwrap();
     let fault = open(folder.path(), options(Durability::Process), at(0)).unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Corrupt);
+    assert_eq!(fault.kind, StoreErrorKind::Corrupt);
     assert!(fault.message.contains("schema 99"), "{fault}");
     assert!(verify(folder.path(), Vec::new()).is_err());
-    assert_eq!(SCHEMA_VERSION, 2);
+    assert_eq!(SCHEMA_VERSION, 3);
 }
 
 #[test]
-fn what_is_no_database_or_no_key_is_said_so() {
-    let folder = Folder::default();
+fn invalid_databases_and_keys_are_reported() {
+    let folder = SqliteFixture::default();
     fs::write(folder.path().join("toolgate.db"), "not a database, but long enough to be one")
         .unwrap();
     let fault = open(folder.path(), options(Durability::Process), at(0)).unwrap_err();
-    assert_eq!(fault.kind, FaultKind::Corrupt, "{fault}");
-    let folder = Folder::default();
+    assert_eq!(fault.kind, StoreErrorKind::Corrupt, "{fault}");
+    let folder = SqliteFixture::default();
     fs::write(folder.path().join("audit.key"), "short").unwrap();
     let fault = open(folder.path(), options(Durability::Process), at(0)).unwrap_err();
     assert!(fault.message.contains("audit.key"), "{fault}");
@@ -82,24 +82,25 @@ fn what_is_no_database_or_no_key_is_said_so() {
 
 #[test]
 fn power_passes_too() {
-    let folder = Folder::default();
+    let folder = SqliteFixture::default();
     let opened = open(folder.path(), options(Durability::Power), at(0)).unwrap();
     let store: Arc<dyn Store> = Arc::new(opened.store);
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     let admitted = (0..40).filter(|_| agent.call_through("close", "{}", at(1))).count();
     assert_eq!(admitted, 30);
     assert_whole(&*store);
 }
 
-/// Every checkpoint is told: after 1,000 rows, after a minute, and at the end.
+/// Every checkpoint is delivered: after 1,000 rows, after a minute, and at the close.
 #[test]
-fn checkpoints_are_told() {
-    let folder = Folder::default();
+fn checkpoints_are_delivered() {
+    let folder = SqliteFixture::default();
     let (tell, told) = mpsc::channel();
     let tell = move |checkpoint: &toolgate_audit::Checkpoint| tell.send(checkpoint.seq).unwrap();
-    let options = Options { on_checkpoint: Some(Box::new(tell)), ..options(Durability::Process) };
+    let options =
+        OpenOptions { on_checkpoint: Some(Box::new(tell)), ..options(Durability::Process) };
     let store: Arc<dyn Store> = Arc::new(open(folder.path(), options, at(0)).unwrap().store);
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     for _ in 0..600 {
         assert!(agent.call_through("many", "{}", at(1)));
     }
@@ -108,33 +109,33 @@ fn checkpoints_are_told() {
     assert!(agent.call_through("many", "{}", at(62)));
     wait(store.close(at(63))).unwrap();
     let told: Vec<u64> = told.try_iter().collect();
-    // The first row has none before it, so it is due at once; the tick may share its commit with
-    // the call that comes after it.
+    // The first row has no checkpoint before it, so one is due at once; the tick may share its
+    // commit with the next call.
     assert!(told == [1, 1001, 1202, 1204] || told == [1, 1001, 1203, 1204], "{told:?}");
 }
 
-/// A disk that takes for ever to sync: admissions are refused once it lags, and go on after.
+/// A disk that never finishes syncing: admissions are refused once it lags, and resume later.
 #[test]
-fn a_disk_that_lags_admits_nothing() {
-    let folder = Folder::default();
+fn a_lagging_disk_admits_nothing() {
+    let folder = SqliteFixture::default();
     let stuck = Arc::new(AtomicBool::new(true));
     let seen = Arc::clone(&stuck);
     let sync = move |_: &fs::File| {
         if seen.load(Ordering::SeqCst) { Err(std::io::Error::other("stuck")) } else { Ok(()) }
     };
-    let options = Options { sync: Arc::new(sync), ..options(Durability::Process) };
+    let options = OpenOptions { sync: Arc::new(sync), ..options(Durability::Process) };
     let store: Arc<dyn Store> = Arc::new(open(folder.path(), options, at(0)).unwrap().store);
-    let agent = Agent::new(&store, "a");
-    let until = |wanted: fn(&Result<bool, FaultKind>) -> bool| loop {
+    let agent = TestAgent::new(&store, "a");
+    let until = |wanted: fn(&Result<bool, StoreErrorKind>) -> bool| loop {
         let answer = agent.ask("many", "{}", at(1)).map(|_| true).map_err(|error| error.0.kind);
         if wanted(&answer) {
             return answer;
         }
         std::thread::yield_now();
     };
-    // Some are admitted, then none: it is the disk that is waited for here.
+    // Some are admitted, then none: this waits for the disk.
     assert_eq!(until(Result::is_ok), Ok(true));
-    assert_eq!(until(Result::is_err), Err(FaultKind::Lagging));
+    assert_eq!(until(Result::is_err), Err(StoreErrorKind::Lagging));
     stuck.store(false, Ordering::SeqCst);
     assert_eq!(until(Result::is_ok), Ok(true));
     wait(store.close(at(2))).unwrap();

@@ -1,4 +1,4 @@
-//! kill -9, again and again: nothing that was acknowledged is lost.
+//! Repeated kill -9: nothing that was acknowledged is lost.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -8,21 +8,21 @@ use std::{
 };
 
 use jiff::tz::TimeZone;
-use toolgate_audit::{Draft, Effect, Kind, Outcome};
+use toolgate_audit::{Draft, Effect, Outcome, RowKind};
 use toolgate_policy::Window;
 use toolgate_store::{
-    Change, Ending, Store,
-    suite::{Agent, all_rows, assert_whole, at, wait},
+    Change, Completion, Store,
+    suite::{TestAgent, all_rows, assert_whole, at, wait},
 };
 
-use crate::place::{Folder, given, opened, spawn};
+use crate::fixture::{SqliteFixture, given, opened, spawn};
 
-/// Not a test by itself: the process that is killed. It tells each call that was admitted.
+/// Not a test itself: the process that is killed. It prints each admitted call.
 #[test]
-fn the_killed_one() {
+fn child_that_is_killed() {
     let Some(folder) = given() else { return };
     let store: Arc<dyn Store> = Arc::new(opened(&folder, at(10)).store);
-    let agent = Agent::new(&store, "victim");
+    let agent = TestAgent::new(&store, "victim");
     thread::scope(|scope| {
         for _ in 0..3 {
             let agent = agent.clone();
@@ -36,7 +36,7 @@ fn the_killed_one() {
                         .write_all(format!("\ncall {call}\n").as_bytes())
                         .unwrap();
                     let (_permit, ticket) = admitted.split();
-                    ticket.finish(Ending::new(Outcome::Ok, Effect::Done, at(10)));
+                    ticket.finish(Completion::new(Outcome::Ok, Effect::Done, at(10)));
                 }
             });
         }
@@ -44,11 +44,11 @@ fn the_killed_one() {
 }
 
 #[test]
-fn nothing_acknowledged_is_lost_by_kills() {
-    let folder = Folder::default();
+fn kills_lose_nothing_acknowledged() {
+    let folder = SqliteFixture::default();
     let mut acknowledged: HashSet<String> = HashSet::new();
     for round in 0..15 {
-        let mut child = spawn("kill::the_killed_one", folder.path());
+        let mut child = spawn("kill::child_that_is_killed", folder.path());
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut left = 5 + round * 23;
         for line in lines.map_while(Result::ok) {
@@ -65,14 +65,14 @@ fn nothing_acknowledged_is_lost_by_kills() {
     assert!(acknowledged.len() > 500, "{}", acknowledged.len());
     let store: Arc<dyn Store> = Arc::new(opened(folder.path(), at(20)).store);
     assert_whole(&*store);
-    let mut kinds: HashMap<String, Vec<Kind>> = HashMap::new();
+    let mut kinds: HashMap<String, Vec<RowKind>> = HashMap::new();
     for row in all_rows(&*store) {
         kinds.entry(row.draft.call_id.unwrap().to_string()).or_default().push(row.draft.kind);
     }
     for call in &acknowledged {
-        assert_eq!(kinds.get(call), Some(&vec![Kind::Intent, Kind::Outcome]), "{call}");
+        assert_eq!(kinds.get(call), Some(&vec![RowKind::Intent, RowKind::Outcome]), "{call}");
     }
-    assert!(kinds.values().all(|kinds| *kinds == [Kind::Intent, Kind::Outcome]));
+    assert!(kinds.values().all(|kinds| *kinds == [RowKind::Intent, RowKind::Outcome]));
     // The counter is exactly the number of intents.
     let used: String =
         folder.sql().query_row("SELECT used FROM counter", [], |row| row.get(0)).unwrap();
@@ -84,35 +84,35 @@ fn nothing_acknowledged_is_lost_by_kills() {
         let day = Window::DAY.calendar(now, &TimeZone::UTC);
         sent.send(usage.used(&key, day).unwrap()).unwrap();
     };
-    wait(store.look(at(21), Box::new(look))).unwrap();
+    wait(store.read_usage(at(21), Box::new(look))).unwrap();
     assert_eq!(received.recv().unwrap().to_string(), used);
 }
 
-/// Not a test by itself: rewrites two documents with one number, again and again, and tells it.
+/// Not a test itself: replaces two documents with one number repeatedly, and prints it.
 #[test]
-fn the_killed_writer() {
+fn writer_that_is_killed() {
     let Some(folder) = given() else { return };
     let store: Arc<dyn Store> = Arc::new(opened(&folder, at(10)).store);
     let first = numbers(&*store).map_or(0, |(number, _)| number + 1);
     for number in first.. {
-        // What is kept moves on to other keys, so that half of it would be missed.
+        // The documents move to other keys, so that a partial write would be detected.
         let key = |letter: char, number: u64| Arc::from(format!("{letter}{}", number % 2));
         let json = || Arc::from(number.to_string());
-        let change = Change::Rewrite {
+        let change = Change::ReplaceDocuments {
             space: "showcase".into(),
             keep: vec![(key('a', number), json()), (key('b', number), json())],
             forget: vec![key('a', number + 1), key('b', number + 1)],
         };
-        let mut row = Draft::new(Kind::Session, at(10));
+        let mut row = Draft::new(RowKind::Session, at(10));
         row.message = Some(number.to_string().into());
         wait(store.change(change, row)).unwrap();
         std::io::stdout().lock().write_all(format!("\nkept {number}\n").as_bytes()).unwrap();
     }
 }
 
-/// The number of both documents, and how many rows tell of it.
+/// The number in both documents, and how many rows mention it.
 fn numbers(store: &dyn Store) -> Option<(u64, usize)> {
-    let kept = wait(store.kept("showcase")).unwrap();
+    let kept = wait(store.documents("showcase")).unwrap();
     let numbers: Vec<u64> = kept.iter().map(|kept| kept.json.parse().unwrap()).collect();
     let first = *numbers.first()?;
     assert_eq!(numbers, [first, first], "half of a change was kept");
@@ -120,10 +120,10 @@ fn numbers(store: &dyn Store) -> Option<(u64, usize)> {
 }
 
 #[test]
-fn documents_that_change_together_are_kept_together() {
-    let folder = Folder::default();
+fn documents_changed_together_are_stored_together() {
+    let folder = SqliteFixture::default();
     for round in 0..15 {
-        let mut child = spawn("kill::the_killed_writer", folder.path());
+        let mut child = spawn("kill::writer_that_is_killed", folder.path());
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
         let (mut left, mut acknowledged) = (3 + round * 7, 0_u64);
         for line in lines.map_while(Result::ok) {

@@ -1,18 +1,18 @@
-//! The store in SQLite: the suite, several processes, kills, tampering, full disks.
+//! The store in SQLite: conformance suite, several processes, kills, tampering, full disks.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "helpers of tests")]
 
 mod compat;
 mod disk;
+mod fixture;
 mod folder;
 mod kill;
 mod open;
-mod place;
 mod processes;
 mod tamper;
-mod vandal;
+mod tamperer;
 
-use place::Folder;
+use fixture::SqliteFixture;
 use toolgate_store::conformance;
 
-conformance!(Folder::default());
+conformance!(SqliteFixture::default());

@@ -1,39 +1,39 @@
-//! Calls that are open: found by whoever comes later, and nobody else's.
+//! Open calls are found by later processes, and only those of exited processes are ended.
 
 use std::sync::Arc;
 
-use toolgate_audit::{CallId, Draft, Kind, Outcome};
+use toolgate_audit::{CallId, Draft, Outcome, RowKind};
 use toolgate_store::{
     Admitted, Store,
-    suite::{Agent, all_rows, assert_whole, at, wait},
+    suite::{TestAgent, all_rows, assert_whole, at, wait},
 };
-use toolgate_store_sqlite::Audit;
+use toolgate_store_sqlite::AuditReader;
 
-use crate::place::{Folder, opened};
+use crate::fixture::{SqliteFixture, opened};
 
-fn start(folder: &Folder, second: i64) -> Arc<dyn Store> {
+fn start(folder: &SqliteFixture, second: i64) -> Arc<dyn Store> {
     Arc::new(opened(folder.path(), at(second)).store)
 }
 
-/// What was told is written when this returns.
+/// All earlier jobs are written when this returns.
 fn flush(store: &dyn Store) {
-    wait(store.record(Draft::new(Kind::Drift, at(1)))).unwrap();
+    wait(store.record(Draft::new(RowKind::Drift, at(1)))).unwrap();
 }
 
 fn outcomes(store: &dyn Store, call: CallId) -> Vec<Outcome> {
-    let rows = wait(store.story(call)).unwrap();
+    let rows = wait(store.call_rows(call)).unwrap();
     rows.iter().filter_map(|row| row.draft.outcome).collect()
 }
 
-/// Two processes admit in turn, with time passing more or less often in between. One ends without a
-/// word: its open calls are ended by the next, and those of the other are not.
+/// Two processes admit in turn, with ticks in between. One exits without closing: the next start
+/// ends its open calls, and not those of the other process.
 #[test]
 fn each_process_leaves_its_own_calls() {
     for ticks in 0..4 {
         for between in 0..3 {
-            let folder = Folder::default();
+            let folder = SqliteFixture::default();
             let (gone, lives) = (start(&folder, 0), start(&folder, 0));
-            let (of_gone, of_lives) = (Agent::new(&gone, "a"), Agent::new(&lives, "b"));
+            let (of_gone, of_lives) = (TestAgent::new(&gone, "a"), TestAgent::new(&lives, "b"));
             let mut open: [Vec<Admitted>; 2] = Default::default();
             for round in 0..4 {
                 for (place, agent) in [&of_gone, &of_lives].into_iter().enumerate() {
@@ -49,7 +49,7 @@ fn each_process_leaves_its_own_calls() {
                     }
                 }
             }
-            // One of each has ended, be it written as open or not.
+            // One of each has ended, whether it is in `open` or not.
             for calls in &mut open {
                 drop(calls.remove(1));
             }
@@ -71,20 +71,20 @@ fn each_process_leaves_its_own_calls() {
             flush(&*lives);
             assert_whole(&*next);
             let outcomes = all_rows(&*next);
-            let outcomes = outcomes.iter().filter(|row| row.draft.kind == Kind::Outcome).count();
+            let outcomes = outcomes.iter().filter(|row| row.draft.kind == RowKind::Outcome).count();
             assert_eq!(outcomes, 8 + 8 * between, "each call ends once");
         }
     }
 }
 
-/// What is kept of open calls does not grow with calls that have ended.
+/// The tables of open calls do not grow with calls that have ended.
 #[test]
 fn nothing_is_left_of_calls_that_have_ended() {
-    let folder = Folder::default();
+    let folder = SqliteFixture::default();
     let stores = [start(&folder, 0), start(&folder, 0)];
     for second in 1..200 {
         for store in &stores {
-            assert!(Agent::new(store, "a").call_through("many", "{}", at(second)));
+            assert!(TestAgent::new(store, "a").call_through("many", "{}", at(second)));
             store.tick(at(second));
             flush(&**store);
         }
@@ -94,27 +94,27 @@ fn nothing_is_left_of_calls_that_have_ended() {
         folder.sql().query_row(&sql, [], |row| row.get(0)).unwrap()
     };
     assert_eq!((count("open"), count("owner")), (0, 2));
-    // Spans are tidied up once a minute.
+    // Spans are pruned once a minute.
     assert!(count("span") <= 2 * 61, "{}", count("span"));
 }
 
-/// Rows of a call are found wherever they stand, those of the last moment too.
+/// All rows of a call are found, including the most recent ones.
 #[test]
-fn every_call_has_its_story() {
-    let folder = Folder::default();
+fn every_call_has_all_its_rows() {
+    let folder = SqliteFixture::default();
     let store = start(&folder, 0);
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     for call in 0..700 {
         let admitted = agent.admit("many", "{}", at(call)).unwrap();
         let id = admitted.call_id();
-        assert_eq!(wait(store.story(id)).unwrap().len(), 1, "{call}");
+        assert_eq!(wait(store.call_rows(id)).unwrap().len(), 1, "{call}");
         drop(admitted);
     }
     flush(&*store);
-    let audit = Audit::open(folder.path()).unwrap().unwrap();
+    let audit = AuditReader::open(folder.path()).unwrap().unwrap();
     for row in all_rows(&*store) {
         let Some(id) = row.draft.call_id else { continue };
-        assert_eq!(wait(store.story(id)).unwrap().len(), 2);
+        assert_eq!(wait(store.call_rows(id)).unwrap().len(), 2);
         assert_eq!(audit.calls_between(id, id).unwrap(), [id]);
     }
 }

@@ -1,4 +1,4 @@
-//! Several processes admit through one folder.
+//! Several processes admit calls in one folder.
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -9,18 +9,18 @@ use std::{
 
 use toolgate_store::{
     Store,
-    suite::{Agent, assert_whole, at, wait},
+    suite::{TestAgent, assert_whole, at, wait},
 };
 
-use crate::place::{Folder, given, opened, spawn};
+use crate::fixture::{SqliteFixture, given, opened, spawn};
 
 const PROCESSES: usize = 4;
 const THREADS: usize = 4;
 const ASKED: usize = 12;
 
-/// Not a test by itself: one of the processes.
+/// Not a test itself: one of the processes.
 #[test]
-fn one_of_several() {
+fn child_of_several() {
     let Some(folder) = given() else { return };
     let mut lines = std::io::stdin().lines();
     println!("ready");
@@ -30,10 +30,10 @@ fn one_of_several() {
     }
 }
 
-/// Opens, asks from several threads, closes.
+/// Opens the store, calls from several threads, closes it.
 fn hammer(folder: &Path, tool: &str, second: i64) -> usize {
     let store: Arc<dyn Store> = Arc::new(opened(folder, at(second)).store);
-    let agent = Agent::new(&store, "shared");
+    let agent = TestAgent::new(&store, "shared");
     let admitted = thread::scope(|scope| {
         let ask = |_| {
             let agent = agent.clone();
@@ -48,14 +48,14 @@ fn hammer(folder: &Path, tool: &str, second: i64) -> usize {
     admitted
 }
 
-/// Each round they open the folder anew, in the same minute: first a limit of thirty, then a
-/// sliding one, then a call that may be made once.
+/// In each round they reopen the folder in the same minute: first a limit of thirty, then a sliding
+/// one, then a call that may be made once.
 #[test]
 fn four_processes_admit_exactly_the_limit() {
-    let folder = Folder::default();
+    let folder = SqliteFixture::default();
     let mut children: Vec<_> = (0..PROCESSES)
         .map(|_| {
-            let mut child = spawn("processes::one_of_several", folder.path());
+            let mut child = spawn("processes::child_of_several", folder.path());
             let output = BufReader::new(child.stdout.take().unwrap()).lines();
             (child, output)
         })
@@ -94,47 +94,47 @@ fn four_processes_admit_exactly_the_limit() {
     assert_eq!(usize::try_from(intents).unwrap(), total);
 }
 
-/// A process that lives keeps its open calls, whoever else comes and goes.
+/// A running process retains its open calls while others start and exit.
 #[test]
 fn calls_of_a_living_process_are_left_alone() {
-    let folder = Folder::default();
+    let folder = SqliteFixture::default();
     let first: Arc<dyn Store> = Arc::new(opened(folder.path(), at(0)).store);
-    let agent = Agent::new(&first, "a");
+    let agent = TestAgent::new(&first, "a");
     let open = agent.admit("run", "{}", at(1)).unwrap();
     let call = open.call_id();
     for _ in 0..3 {
         let second: Arc<dyn Store> = Arc::new(opened(folder.path(), at(2)).store);
-        assert_eq!(wait(second.story(call)).unwrap().len(), 1);
+        assert_eq!(wait(second.call_rows(call)).unwrap().len(), 1);
         assert_eq!(wait(second.status()).unwrap().open, 1);
-        // It counts for the other, too.
-        let other = Agent::new(&second, "a");
+        // Its calls are in flight for the other process too.
+        let other = TestAgent::new(&second, "a");
         let running: Vec<_> = (0..3).filter_map(|_| other.admit("run", "{}", at(2)).ok()).collect();
         assert_eq!(running.len(), 2);
         drop(running);
         wait(second.close(at(2))).unwrap();
     }
-    // One that ends without a word leaves its calls to the next.
+    // A process that exits without closing leaves its calls to the next start.
     wait(first.close(at(3))).unwrap();
     drop(open);
     let third: Arc<dyn Store> = Arc::new(opened(folder.path(), at(4)).store);
-    assert_eq!(wait(third.story(call)).unwrap().len(), 2);
+    assert_eq!(wait(third.call_rows(call)).unwrap().len(), 2);
     assert_whole(&*third);
 }
 
-/// A change made by one process is seen by another, at once where it matters.
+/// A change by one process takes effect in another at once.
 #[test]
 fn changes_reach_other_processes() {
-    use toolgate_audit::{Draft, Kind};
-    use toolgate_store::{Answer, Asking, Change, Freeze, Frozen};
-    let folder = Folder::default();
+    use toolgate_audit::{Draft, RowKind};
+    use toolgate_store::{AdmitOutcome, AdmitRequest, Change, Freeze, FreezeTarget};
+    let folder = SqliteFixture::default();
     let first: Arc<dyn Store> = Arc::new(opened(folder.path(), at(0)).store);
     let second: Arc<dyn Store> = Arc::new(opened(folder.path(), at(0)).store);
     let known = second.generation();
-    let freeze = Freeze { id: "f".into(), what: Frozen::All, created: at(1) };
-    wait(first.change(Change::Freeze(freeze), Draft::new(Kind::Admin, at(1)))).unwrap();
-    let agent = Agent::new(&second, "a");
-    let asking = Asking { generation: Some(known), ..agent.asking("close", "{}", at(1)) };
-    assert!(matches!(wait(second.admit(asking)), Ok(Answer::Stale)));
+    let freeze = Freeze { id: "f".into(), what: FreezeTarget::All, created: at(1) };
+    wait(first.change(Change::Freeze(freeze), Draft::new(RowKind::Admin, at(1)))).unwrap();
+    let agent = TestAgent::new(&second, "a");
+    let request = AdmitRequest { generation: Some(known), ..agent.request("close", "{}", at(1)) };
+    assert!(matches!(wait(second.admit(request)), Ok(AdmitOutcome::Stale)));
     assert_eq!(second.generation(), first.generation());
     assert_eq!(wait(second.snapshot()).unwrap().freezes.len(), 1);
 }

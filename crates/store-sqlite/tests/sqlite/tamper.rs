@@ -1,22 +1,22 @@
-//! Tampering with the file itself, with SQLite.
+//! Tampering with the database through SQLite.
 
 use std::sync::Arc;
 
 use rusqlite::{Connection, params, types::Value};
-use toolgate_audit::Found;
+use toolgate_audit::Defect;
 use toolgate_store::{
     Store,
-    suite::{Agent, Place as _, at, wait},
+    suite::{StoreFixture as _, TestAgent, at, wait},
 };
 use toolgate_store_sqlite::verify;
 
-use crate::place::Folder;
+use crate::fixture::SqliteFixture;
 
 /// A folder with rows of every kind of call, closed, so that its last row has a checkpoint.
-fn written() -> Folder {
-    let folder = Folder::default();
+fn written() -> SqliteFixture {
+    let folder = SqliteFixture::default();
     let store: Arc<dyn Store> = folder.open(at(600));
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     for second in 600..612 {
         agent.call_through("both", "{}", at(second));
         agent.call_through("never", "{}", at(second));
@@ -29,7 +29,7 @@ fn written() -> Folder {
     folder
 }
 
-fn first_bad(folder: &Folder) -> Option<u64> {
+fn first_bad(folder: &SqliteFixture) -> Option<u64> {
     verify(folder.path(), Vec::new()).unwrap().first_bad.map(|bad| bad.seq)
 }
 
@@ -61,7 +61,7 @@ fn an_edit_of_any_column_is_found() {
                 Value::Blob(vec![1; 16]),
                 Value::Blob(Vec::new()),
             ] {
-                // What the schema itself refuses cannot be done.
+                // Values that the schema rejects cannot be stored.
                 if value == before || sql.execute(&write, params![place, value]).is_err() {
                     continue;
                 }
@@ -106,16 +106,16 @@ fn other_tampering_is_found() {
         let found = verify(folder.path(), Vec::new()).unwrap().first_bad;
         let named = found.map(|found| found.seq);
         if edit.starts_with("UPDATE checkpoint") {
-            // At whichever row the first checkpoint stands.
+            // The row of the first checkpoint.
             assert!(named >= Some(bad), "{edit}: {found:?}");
-            assert_eq!(found.map(|found| found.found), Some(Found::Signature), "{edit}");
+            assert_eq!(found.map(|found| found.found), Some(Defect::Signature), "{edit}");
         } else {
             assert_eq!(named, Some(bad), "{edit}: {found:?}");
         }
     }
 }
 
-/// Bytes of the file itself: whatever SQLite can still read of it, the verification is not `ok`.
+/// Damaged bytes in the file: whatever SQLite can still read, verification does not report `ok`.
 #[test]
 fn damaged_pages_are_found() {
     let folder = written();
@@ -134,7 +134,7 @@ fn damaged_pages_are_found() {
     assert_eq!(first_bad(&folder), Some(1));
 }
 
-/// Rows cut off together with their checkpoints show when checkpoints are also kept elsewhere.
+/// If rows are removed together with their checkpoints, checkpoints stored elsewhere reveal it.
 #[test]
 fn checkpoints_kept_elsewhere_show_what_was_cut_off() {
     let folder = written();
@@ -144,5 +144,5 @@ fn checkpoints_kept_elsewhere_show_what_was_cut_off() {
     folder.sql().execute_batch("DELETE FROM audit WHERE seq > 10; DELETE FROM checkpoint").unwrap();
     assert_eq!(first_bad(&folder), None);
     let found = verify(folder.path(), kept).unwrap().first_bad.unwrap();
-    assert!(found.seq == 11 && found.found == Found::Truncated || found.seq <= 10, "{found:?}");
+    assert!(found.seq == 11 && found.found == Defect::Truncated || found.seq <= 10, "{found:?}");
 }

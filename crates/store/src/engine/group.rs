@@ -1,4 +1,4 @@
-//! One transaction: the jobs of a group, one after the other, on one chain.
+//! One transaction: runs the jobs of a group in order and extends the chain.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -7,38 +7,38 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use toolgate_audit::{
-    CallId, Checkpoint, Coalesced, Coalescer, CounterChange, Decision, Draft, Effect, Kind,
-    Outcome, Row, Signer, cut,
+    CallId, Checkpoint, Coalesced, Coalescer, CounterChange, Decision, Draft, Effect, Outcome, Row,
+    RowKind, Signer, truncate,
 };
 use toolgate_policy::{
     self as policy, Amount, Claim, Counted, Ownership, Reservation, Take, Unavailable, Usage,
     Verdict,
 };
 
-use super::{Due, Finish, Job, writer::Memory};
+use super::{CheckpointSchedule, Finish, Job, writer::WriterState};
 use crate::{
-    Asking, Change, ChangeError, Ending, Fault, FaultKind, Leg, Settled,
-    backend::{Abandoned, Changed, GiveBack, State, Transaction},
+    AdmitRequest, Change, ChangeError, Completion, RoundKind, Settled, StoreError, StoreErrorKind,
+    backend::{AbandonedCall, BackendState, ChangeOutcome, Refund, Transaction},
 };
 
-/// How long a call waits for its next leg.
-const LEG: SignedDuration = SignedDuration::from_mins(10);
-/// How often what can no longer count is forgotten, and dead processes are looked for.
+/// How long a call waits for its next round.
+const ROUND_TIMEOUT: SignedDuration = SignedDuration::from_mins(10);
+/// How often expired counters are pruned and exited processes are searched for.
 const SWEEP: SignedDuration = SignedDuration::from_secs(60);
-/// The mark may lag this much: what counters hold carries its own time, so that a step back
-/// refills nothing in between either.
+/// How far the stored high-water mark may lag. Counter entries carry their own time, so a clock
+/// step within this interval refills nothing.
 const MARK: SignedDuration = SignedDuration::from_secs(1);
 
 pub(super) struct Group<'a> {
     transaction: &'a mut dyn Transaction,
-    memory: &'a mut Memory,
-    state: State,
-    may_admit: Result<(), Fault>,
+    memory: &'a mut WriterState,
+    state: BackendState,
+    may_admit: Result<(), StoreError>,
     close: bool,
 }
 
-/// What became of a job, once the transaction is committed.
-pub(super) enum Done {
+/// The result of a job, valid once the transaction is committed.
+pub(super) enum JobResult {
     Admitted { call_id: CallId, intent: Box<Draft>, seq: u64, verdict: Box<Verdict> },
     NotWaiting,
     Refused(Box<Verdict>),
@@ -47,19 +47,20 @@ pub(super) enum Done {
     Settled(Settled),
     Written(u64),
     Changed(Result<u64, ChangeError>),
-    Fault(Fault),
+    Fault(StoreError),
     Nothing,
 }
 
 impl<'a> Group<'a> {
     pub(super) fn begin(
         transaction: &'a mut dyn Transaction,
-        memory: &'a mut Memory,
-    ) -> Result<Self, Fault> {
+        memory: &'a mut WriterState,
+    ) -> Result<Self, StoreError> {
         let state = transaction.state()?;
         let may_admit = transaction.may_admit();
         if memory.generation != state.generation && memory.now > state.mark {
-            // Somebody may have accepted an earlier clock; what counters hold carries its own time.
+            // A person may have accepted an earlier clock in another process; counter entries carry
+            // their own time.
             memory.now = state.mark;
         }
         memory.generation = state.generation;
@@ -67,14 +68,14 @@ impl<'a> Group<'a> {
         Ok(Self { transaction, memory, state, may_admit, close: false })
     }
 
-    pub(super) fn run(&mut self, job: &mut Job) -> Result<Done, Fault> {
+    pub(super) fn run(&mut self, job: &mut Job) -> Result<JobResult, StoreError> {
         match job {
-            Job::Admit { asking, .. } => self.admit(asking),
+            Job::Admit { request, .. } => self.admit(request),
             Job::Finish(finish) => self.finish(finish),
             Job::Deny(draft, _) => self.deny((**draft).clone()),
             Job::Record(draft, _) => {
                 self.time(draft.time);
-                Ok(Done::Written(self.append((**draft).clone())?.seq))
+                Ok(JobResult::Written(self.append((**draft).clone())?.seq))
             }
             Job::Change(change, _) => {
                 let (change, draft) = &**change;
@@ -82,22 +83,34 @@ impl<'a> Group<'a> {
                     Change::AcceptClock => self.accept_clock(draft.time),
                     _ => self.time(draft.time),
                 };
-                Ok(Done::Changed(match self.transaction.change(change, now)? {
-                    Changed::Made => {
+                Ok(JobResult::Changed(match self.transaction.change(change, now)? {
+                    ChangeOutcome::Made => {
                         self.state.generation += u64::from(change.is_setup());
                         self.memory.generation = self.state.generation;
                         self.append(draft.clone())?;
                         Ok(self.state.generation)
                     }
-                    Changed::NameTaken(name) => Err(ChangeError::NameTaken(name)),
-                    Changed::Unknown(name) => Err(ChangeError::Unknown(name)),
+                    ChangeOutcome::NameTaken(name) => Err(ChangeError::NameTaken(name)),
+                    ChangeOutcome::Unknown(name) => Err(ChangeError::Unknown(name)),
                 }))
             }
+            Job::Continue(call, task, until) => {
+                self.transaction.continue_as_task(*call, task, *until)?;
+                Ok(JobResult::Nothing)
+            }
+            Job::EndTask(ended) => {
+                let (task, ending) = &**ended;
+                for call in self.transaction.left_as_task(task)? {
+                    let intent = Draft { call_id: Some(call.call_id), ..call.intent };
+                    self.settle(&intent, ending.clone())?;
+                }
+                Ok(JobResult::Nothing)
+            }
             Job::Touch(grant, now) => {
-                // Every call touches its grant; once a second is enough.
+                // Every call touches its grant; one write per second is enough.
                 let now = self.time(*now);
                 self.memory.touched.insert(Arc::clone(grant), now);
-                Ok(Done::Nothing)
+                Ok(JobResult::Nothing)
             }
             Job::Tick(now) => self.tick(*now),
             Job::Close(now, ..) => {
@@ -106,62 +119,62 @@ impl<'a> Group<'a> {
                 self.memory.owed.extend(rest);
                 self.close = true;
                 self.write_touched()?;
-                Ok(Done::Nothing)
+                Ok(JobResult::Nothing)
             }
         }
     }
 
     // === a call ===
 
-    fn admit(&mut self, asking: &Asking) -> Result<Done, Fault> {
+    fn admit(&mut self, request: &AdmitRequest) -> Result<JobResult, StoreError> {
         if let Err(fault) = &self.may_admit {
-            return Ok(Done::Fault(fault.clone()));
+            return Ok(JobResult::Fault(fault.clone()));
         }
-        if asking.generation.is_some_and(|known| known != self.state.generation) {
-            return Ok(Done::Stale);
+        if request.generation.is_some_and(|known| known != self.state.generation) {
+            return Ok(JobResult::Stale);
         }
-        let Some(call_id) = asking.draft.call_id else {
+        let Some(call_id) = request.draft.call_id else {
             return Ok(internal("a call without an id"));
         };
-        let now = self.time(asking.draft.time);
+        let now = self.time(request.draft.time);
         let usage: &dyn Usage = self.transaction;
-        let decided = catch_unwind(AssertUnwindSafe(|| match asking.leg {
-            Leg::First => (asking.decide)(usage, now),
-            // It was counted when it began; ids still belong to their owners.
-            Leg::Next => {
+        let decided = catch_unwind(AssertUnwindSafe(|| match request.round {
+            RoundKind::First => (request.decide)(usage, now),
+            // The call was counted in its first round; ownership is still checked.
+            RoundKind::Next => {
                 let owns = |claim: &Claim<'_>| usage.owns(claim);
                 let exceptions = usage.exceptions();
-                (asking.decide)(&Counted { owns: &owns, exceptions }, now)
+                (request.decide)(&Counted { owns: &owns, exceptions }, now)
             }
         }));
-        let Ok(verdict) = decided else { return Ok(internal("the decision failed")) };
+        let Ok(verdict) = decided else { return Ok(internal("panic during the decision")) };
         let verdict = Box::new(verdict);
         match verdict.effect {
-            _ if asking.leg == Leg::Next && verdict.effect <= policy::Effect::Hold => {
-                self.resume(asking, call_id, verdict)
+            _ if request.round == RoundKind::Next && verdict.effect <= policy::Effect::Hold => {
+                self.resume(request, call_id, verdict)
             }
-            policy::Effect::Hold => Ok(Done::Held(verdict)),
+            policy::Effect::Hold => Ok(JobResult::Held(verdict)),
             policy::Effect::Deny | policy::Effect::Hide => {
-                self.deny(refusal(&asking.draft, &verdict))?;
-                Ok(Done::Refused(verdict))
+                self.deny(refusal(&request.draft, &verdict))?;
+                Ok(JobResult::Refused(verdict))
             }
-            policy::Effect::Allow => self.take(asking, call_id, verdict, now),
+            policy::Effect::Allow => self.take(request, call_id, verdict, now),
         }
     }
 
     fn take(
         &mut self,
-        asking: &Asking,
+        request: &AdmitRequest,
         call_id: CallId,
         verdict: Box<Verdict>,
         now: Timestamp,
-    ) -> Result<Done, Fault> {
-        let mut intent = Draft { kind: Kind::Intent, ..asking.draft.clone() };
+    ) -> Result<JobResult, StoreError> {
+        let mut intent = Draft { kind: RowKind::Intent, ..request.draft.clone() };
         (intent.decision, intent.rule) = match &verdict.shadow {
             None => (Some(Decision::Allow), verdict.rule.clone()),
             Some(would) => (Some(shadow(would.effect)), Some(would.rule.clone())),
         };
-        intent.rule = intent.rule.map(|rule| cut(&rule).unwrap_or(rule));
+        intent.rule = intent.rule.map(|rule| truncate(&rule).unwrap_or(rule));
         let mut fitting: Vec<Reservation> = Vec::with_capacity(verdict.reservations.len());
         for reservation in &verdict.reservations {
             match fits(self.transaction, reservation, now) {
@@ -169,65 +182,65 @@ impl<'a> Group<'a> {
                     intent.counters.extend(change);
                     fitting.push(reservation.clone());
                 }
-                // In shadow: taken if it fits, and never refused.
-                Err(Full) if !reservation.enforced => {}
-                Err(Full) => return Ok(internal("a counter was full after the decision")),
+                // In shadow mode: taken if it fits, never refused.
+                Err(LimitReached) if !reservation.enforced => {}
+                Err(LimitReached) => return Ok(internal("a counter was full after the decision")),
             }
         }
         let Row { seq, draft, .. } = self.append(intent)?;
         self.transaction.open(call_id, seq, &fitting, now)?;
-        Ok(Done::Admitted { call_id, intent: Box::new(draft), seq, verdict })
+        Ok(JobResult::Admitted { call_id, intent: Box::new(draft), seq, verdict })
     }
 
-    /// The intent is written already, and everything is taken.
+    /// The intent row is already written and all counters are taken.
     fn resume(
         &mut self,
-        asking: &Asking,
+        request: &AdmitRequest,
         call_id: CallId,
         verdict: Box<Verdict>,
-    ) -> Result<Done, Fault> {
-        let Some(seq) = self.transaction.resume(call_id)? else { return Ok(Done::NotWaiting) };
-        let intent = Box::new(asking.draft.clone());
-        Ok(Done::Admitted { call_id, intent, seq, verdict })
+    ) -> Result<JobResult, StoreError> {
+        let Some(seq) = self.transaction.resume(call_id)? else { return Ok(JobResult::NotWaiting) };
+        let intent = Box::new(request.draft.clone());
+        Ok(JobResult::Admitted { call_id, intent, seq, verdict })
     }
 
-    pub(super) fn finish(&mut self, finish: &Finish) -> Result<Done, Fault> {
-        let dropped = || Ending::new(Outcome::Unknown, Effect::Unknown, self.memory.now);
-        let ending = finish.ending.clone().unwrap_or_else(dropped);
-        self.settle(&finish.intent, ending).map(Done::Settled)
+    pub(super) fn finish(&mut self, finish: &Finish) -> Result<JobResult, StoreError> {
+        let dropped = || Completion::new(Outcome::Unknown, Effect::Unknown, self.memory.now);
+        let completion = finish.completion.clone().unwrap_or_else(dropped);
+        self.settle(&finish.intent, completion).map(JobResult::Settled)
     }
 
-    fn settle(&mut self, intent: &Draft, ending: Ending) -> Result<Settled, Fault> {
-        let now = self.time(ending.time);
+    fn settle(&mut self, intent: &Draft, completion: Completion) -> Result<Settled, StoreError> {
+        let now = self.time(completion.time);
         let Some(call_id) = intent.call_id else { return Ok(Settled::default()) };
-        let not_started = ending.effect == Effect::NotStarted && !ending.stays_counted;
-        let back = if not_started { GiveBack::All } else { GiveBack::Nothing };
-        match ending.outcome {
+        let not_started = completion.effect == Effect::NotStarted && !completion.stays_counted;
+        let back = if not_started { Refund::All } else { Refund::Nothing };
+        match completion.outcome {
             Outcome::InputRequired => self.transaction.park(call_id, now)?,
             _ => self.transaction.settle(call_id, back)?,
         }
         let grant = intent.grant.as_deref().unwrap_or_default();
         let mut settled = Settled::default();
-        for yielded in ending.ownership.yields {
+        for yielded in completion.ownership.yields {
             let identity = intent.identity.as_deref();
             match self.transaction.own(&yielded, grant, identity, now)? {
                 Ownership::Recorded => {}
                 Ownership::Conflict => settled.conflicts.push(yielded),
             }
         }
-        for ended in &ending.ownership.ends {
+        for ended in &completion.ownership.ends {
             self.transaction.end(ended)?;
         }
-        let mut row = Draft::new(Kind::Outcome, ending.time);
+        let mut row = Draft::new(RowKind::Outcome, completion.time);
         row.call_id = intent.call_id;
         row.grant.clone_from(&intent.grant);
         row.server.clone_from(&intent.server);
         row.session_id.clone_from(&intent.session_id);
         row.tool.clone_from(&intent.tool);
-        (row.outcome, row.effect) = (Some(ending.outcome), Some(ending.effect));
-        (row.upstream_ms, row.total_ms) = (ending.upstream_ms, ending.total_ms);
-        row.error_code = ending.error_code;
-        row.message = match (ending.message, settled.conflicts.first()) {
+        (row.outcome, row.effect) = (Some(completion.outcome), Some(completion.effect));
+        (row.upstream_ms, row.total_ms) = (completion.upstream_ms, completion.total_ms);
+        row.error_code = completion.error_code;
+        row.message = match (completion.message, settled.conflicts.first()) {
             (message, None) => message,
             (message, Some(conflict)) => {
                 let said = message.as_deref().map(|text| format!("{text}; ")).unwrap_or_default();
@@ -239,23 +252,23 @@ impl<'a> Group<'a> {
         Ok(settled)
     }
 
-    fn deny(&mut self, draft: Draft) -> Result<Done, Fault> {
+    fn deny(&mut self, draft: Draft) -> Result<JobResult, StoreError> {
         let now = self.time(draft.time);
         self.end_minute(now);
-        match self.memory.coalescer.denied(Draft { kind: Kind::Denied, ..draft }) {
-            Coalesced::Row(draft) => self.append(*draft).map(|row| Done::Written(row.seq)),
-            Coalesced::Counted => Ok(Done::Nothing),
+        match self.memory.coalescer.denied(Draft { kind: RowKind::Denied, ..draft }) {
+            Coalesced::Row(draft) => self.append(*draft).map(|row| JobResult::Written(row.seq)),
+            Coalesced::Counted => Ok(JobResult::Nothing),
         }
     }
 
     // === time ===
 
-    fn tick(&mut self, now: Timestamp) -> Result<Done, Fault> {
+    fn tick(&mut self, now: Timestamp) -> Result<JobResult, StoreError> {
         let now = self.time(now);
         self.end_minute(now);
         self.write_touched()?;
         self.transaction.note()?;
-        let then = now.checked_sub(LEG).unwrap_or(Timestamp::MIN);
+        let then = now.checked_sub(ROUND_TIMEOUT).unwrap_or(Timestamp::MIN);
         for call in self.transaction.waiting_since(then)? {
             self.give_up(&call, Outcome::Cancelled, "the call was not continued in time")?;
         }
@@ -264,27 +277,32 @@ impl<'a> Group<'a> {
             self.transaction.prune(now)?;
             self.recover()?;
         }
-        Ok(Done::Nothing)
+        Ok(JobResult::Nothing)
     }
 
     /// Ends calls whose process has ended; answers how many there were.
-    pub(super) fn recover(&mut self) -> Result<usize, Fault> {
-        let abandoned = self.transaction.abandoned()?;
+    pub(super) fn recover(&mut self) -> Result<usize, StoreError> {
+        let abandoned = self.transaction.abandoned(self.memory.now)?;
         for call in &abandoned {
-            self.give_up(call, Outcome::Unknown, "toolgate ended before the call did")?;
+            self.give_up(call, Outcome::Unknown, "toolgate exited before the call ended")?;
         }
         Ok(abandoned.len())
     }
 
-    fn give_up(&mut self, call: &Abandoned, outcome: Outcome, why: &str) -> Result<(), Fault> {
-        let mut ending = Ending::new(outcome, Effect::Unknown, self.memory.now);
-        ending.message = Some(why.into());
+    fn give_up(
+        &mut self,
+        call: &AbandonedCall,
+        outcome: Outcome,
+        why: &str,
+    ) -> Result<(), StoreError> {
+        let mut completion = Completion::new(outcome, Effect::Unknown, self.memory.now);
+        completion.message = Some(why.into());
         let intent = Draft { call_id: Some(call.call_id), ..call.intent.clone() };
-        self.settle(&intent, ending).map(drop)
+        self.settle(&intent, completion).map(drop)
     }
 
-    /// If the commit fails, when a grant was last used is a second older than it could be.
-    fn write_touched(&mut self) -> Result<(), Fault> {
+    /// If the commit fails, the time of last use is at most one second too old.
+    fn write_touched(&mut self) -> Result<(), StoreError> {
         for (grant, now) in std::mem::take(&mut self.memory.touched) {
             self.transaction.touch(&grant, now)?;
         }
@@ -296,7 +314,7 @@ impl<'a> Group<'a> {
         self.memory.owed.extend(due);
     }
 
-    /// From now on it is this time, be it earlier.
+    /// Sets the effective time, even to an earlier one.
     fn accept_clock(&mut self, now: Timestamp) -> Timestamp {
         let rest = self.memory.coalescer.flush(now);
         self.memory.owed.extend(rest);
@@ -305,7 +323,7 @@ impl<'a> Group<'a> {
         self.time(now)
     }
 
-    /// The time that counts: never earlier than any before.
+    /// The effective time: never earlier than any before.
     fn time(&mut self, given: Timestamp) -> Timestamp {
         let given = Timestamp::from_microsecond(given.as_microsecond()).unwrap_or(given);
         self.memory.now = self.memory.now.max(given);
@@ -314,10 +332,10 @@ impl<'a> Group<'a> {
 
     // === the chain ===
 
-    fn append(&mut self, draft: Draft) -> Result<Row, Fault> {
+    fn append(&mut self, draft: Draft) -> Result<Row, StoreError> {
         let head = &mut self.state.head;
         let row = if self.transaction.forgets_rows() {
-            // Nobody will ever look at the hash.
+            // The hash is never read.
             head.seq += 1;
             Row { seq: head.seq, draft, hash: head.hash }
         } else {
@@ -327,12 +345,12 @@ impl<'a> Group<'a> {
         Ok(row)
     }
 
-    /// Writes what belongs to every group; answers the generation, and what was signed.
+    /// Writes what every group ends with; returns the generation and the signed checkpoint.
     pub(super) fn end(
         mut self,
         signer: Option<&Signer>,
-        due: Due,
-    ) -> Result<(u64, Option<Checkpoint>), Fault> {
+        due: CheckpointSchedule,
+    ) -> Result<(u64, Option<Checkpoint>), StoreError> {
         for draft in self.memory.owed.clone() {
             self.append(draft)?;
         }
@@ -351,7 +369,7 @@ impl<'a> Group<'a> {
         Ok((self.state.generation, checkpoint))
     }
 
-    fn is_checkpoint_due(&self, due: Due, now: Timestamp) -> bool {
+    fn is_checkpoint_due(&self, due: CheckpointSchedule, now: Timestamp) -> bool {
         let head = self.state.head.seq;
         let (last, at) = self.state.checkpoint.unwrap_or((0, Timestamp::MIN));
         let late = now.duration_since(at) >= due.every || at > now;
@@ -359,51 +377,53 @@ impl<'a> Group<'a> {
     }
 }
 
-fn internal(message: &str) -> Done {
-    Done::Fault(Fault::new(FaultKind::Internal, message))
+fn internal(message: &str) -> JobResult {
+    JobResult::Fault(StoreError::new(StoreErrorKind::Internal, message))
 }
 
-/// There is no room, or nobody knows whether there is.
-struct Full;
+/// The limit is reached, or the counter is unavailable.
+struct LimitReached;
 
-impl From<Unavailable> for Full {
+impl From<Unavailable> for LimitReached {
     fn from(_: Unavailable) -> Self {
-        Full
+        LimitReached
     }
 }
 
-/// What taking the reservation changes, if there is room for it.
+/// The counter change that the reservation makes, if it fits.
 fn fits(
     usage: &(impl Usage + ?Sized),
     reservation: &Reservation,
     now: Timestamp,
-) -> Result<Option<CounterChange>, Full> {
+) -> Result<Option<CounterChange>, LimitReached> {
     let key = &reservation.key;
     let (before, amount, max) = match reservation.take {
         Take::Calendar { period, amount, max } => (usage.used(key, period)?, amount, max),
         Take::Sliding { window, amount, max } => {
             let taken = usage.taken(key, window.before(now))?;
             let sum = taken.iter().try_fold(Amount::ZERO, |sum, taken| sum.plus(taken.amount));
-            (sum.ok_or(Full)?, amount, max)
+            (sum.ok_or(LimitReached)?, amount, max)
         }
         Take::InFlight { max } => {
             (Amount::whole(usage.in_flight(key)?), Amount::ONE, Amount::whole(max))
         }
         Take::Seen { .. } => return Ok(None),
     };
-    let after = before.plus(amount).filter(|after| *after <= max).ok_or(Full)?;
+    let after = before.plus(amount).filter(|after| *after <= max).ok_or(LimitReached)?;
     Ok(Some(CounterChange { counter: reservation.counter.as_str().into(), before, after }))
 }
 
 /// The row of a call that the policy refused.
 fn refusal(asked: &Draft, verdict: &Verdict) -> Draft {
     let hide = verdict.effect == policy::Effect::Hide;
-    let mut draft = Draft { kind: Kind::Denied, ..asked.clone() };
+    let mut draft = Draft { kind: RowKind::Denied, ..asked.clone() };
     draft.decision = Some(if hide { Decision::Hide } else { Decision::Deny });
     draft.error_code = verdict.refusal.map(|refusal| refusal.as_str().into());
-    draft.rule = verdict.rule.as_ref().map(|rule| cut(rule).unwrap_or_else(|| Arc::clone(rule)));
-    draft.message = Some(cut(&verdict.message).unwrap_or_else(|| verdict.message.as_str().into()));
-    draft.cut_arguments()
+    draft.rule =
+        verdict.rule.as_ref().map(|rule| truncate(rule).unwrap_or_else(|| Arc::clone(rule)));
+    draft.message =
+        Some(truncate(&verdict.message).unwrap_or_else(|| verdict.message.as_str().into()));
+    draft.truncate_arguments()
 }
 
 fn shadow(effect: policy::Effect) -> Decision {

@@ -1,5 +1,5 @@
-//! A backend that panics harms the jobs of that group and nobody later; one that hangs holds up
-//! one caller.
+//! A panicking backend fails the jobs of its group and no later ones; a hanging one blocks one
+//! caller.
 
 use std::{
     sync::{
@@ -11,65 +11,67 @@ use std::{
 
 use futures_util::FutureExt as _;
 use parking_lot::Mutex;
-use toolgate_audit::{Draft, Effect, Kind, Outcome};
+use toolgate_audit::{Draft, Effect, Outcome, RowKind};
 
 use crate::{
-    Answer, Backend, Ending, Engine, Fault, FaultKind, Memory, Settings, Store,
-    backend::{Reader, Work},
-    suite::{Agent, assert_whole, at, wait},
+    AdmitOutcome, Backend, Completion, Engine, EngineSettings, MemoryBackend, Store, StoreError,
+    StoreErrorKind,
+    backend::{BackendReader, TransactionBody},
+    suite::{TestAgent, assert_whole, at, wait},
 };
 
 #[derive(Debug)]
 struct Panicky {
-    memory: Memory,
+    memory: MemoryBackend,
     armed: Arc<AtomicBool>,
 }
 
 impl Backend for Panicky {
-    fn transact(&mut self, work: &mut Work<'_>) -> Result<(), Fault> {
+    fn transact(&mut self, work: &mut TransactionBody<'_>) -> Result<(), StoreError> {
         assert!(!self.armed.swap(false, Ordering::SeqCst), "on purpose");
         self.memory.transact(work)
     }
 
-    fn reader(&self) -> Result<Box<dyn Reader>, Fault> {
+    fn reader(&self) -> Result<Box<dyn BackendReader>, StoreError> {
         self.memory.reader()
     }
 }
 
 #[test]
-fn a_backend_that_panics_is_survived() {
-    for start in [Engine::start, Engine::on_the_spot] {
+fn a_panicking_backend_is_survived() {
+    for start in [Engine::start, Engine::inline] {
         let armed = Arc::new(AtomicBool::new(false));
-        let backend = Panicky { memory: Memory::default(), armed: Arc::clone(&armed) };
-        let store: Arc<dyn Store> = Arc::new(start(backend, Settings::default(), at(0)).unwrap());
-        let agent = Agent::new(&store, "a");
+        let backend = Panicky { memory: MemoryBackend::default(), armed: Arc::clone(&armed) };
+        let store: Arc<dyn Store> =
+            Arc::new(start(backend, EngineSettings::default(), at(0)).unwrap());
+        let agent = TestAgent::new(&store, "a");
         armed.store(true, Ordering::SeqCst);
         let refused = agent.ask("run", "{}", at(1)).unwrap_err();
-        assert_eq!(refused.0.kind, FaultKind::Internal);
-        let Ok(Answer::Admitted(admitted)) = agent.ask("run", "{}", at(1)) else {
+        assert_eq!(refused.0.kind, StoreErrorKind::Internal);
+        let Ok(AdmitOutcome::Admitted(admitted)) = agent.ask("run", "{}", at(1)) else {
             panic!("the next call is admitted")
         };
         armed.store(true, Ordering::SeqCst);
         let (_permit, ticket) = admitted.split();
-        let settled = ticket.finish_written(Ending::new(Outcome::Ok, Effect::Done, at(2)));
-        // A store without threads tries again when it is told the time.
+        let settled = ticket.finish_written(Completion::new(Outcome::Ok, Effect::Done, at(2)));
+        // A store without threads retries on the next tick.
         store.tick(at(2));
         wait(settled).unwrap();
         assert_whole(&*store);
     }
 }
 
-/// Takes no transaction while `gate` is locked; `reached` says that one has come.
+/// Blocks every transaction while `gate` is locked; `reached` reports that one has started.
 #[derive(Debug)]
 struct Hanging {
-    memory: Memory,
+    memory: MemoryBackend,
     armed: Arc<AtomicBool>,
     reached: Arc<Barrier>,
     gate: Arc<Mutex<()>>,
 }
 
 impl Backend for Hanging {
-    fn transact(&mut self, work: &mut Work<'_>) -> Result<(), Fault> {
+    fn transact(&mut self, work: &mut TransactionBody<'_>) -> Result<(), StoreError> {
         if self.armed.swap(false, Ordering::SeqCst) {
             self.reached.wait();
             drop(self.gate.lock());
@@ -77,65 +79,65 @@ impl Backend for Hanging {
         self.memory.transact(work)
     }
 
-    fn reader(&self) -> Result<Box<dyn Reader>, Fault> {
+    fn reader(&self) -> Result<Box<dyn BackendReader>, StoreError> {
         self.memory.reader()
     }
 }
 
 #[test]
-fn a_backend_that_hangs_holds_up_one_caller() {
+fn a_hanging_backend_delays_one_caller() {
     let (armed, reached) = (Arc::new(AtomicBool::new(false)), Arc::new(Barrier::new(2)));
     let gate = Arc::new(Mutex::new(()));
     let backend = Hanging {
-        memory: Memory::default(),
+        memory: MemoryBackend::default(),
         armed: Arc::clone(&armed),
         reached: Arc::clone(&reached),
         gate: Arc::clone(&gate),
     };
-    let engine = Engine::start(backend, Settings::default(), at(0)).unwrap();
+    let engine = Engine::start(backend, EngineSettings::default(), at(0)).unwrap();
     let store: Arc<dyn Store> = Arc::new(engine);
-    let agent = Agent::new(&store, "a");
+    let agent = TestAgent::new(&store, "a");
     thread::scope(|scope| {
         let closed = gate.lock();
         armed.store(true, Ordering::SeqCst);
         let first = scope.spawn(|| agent.ask("many", "{}", at(1)));
         reached.wait();
-        // The writer is taken, and neither who asks now nor who comes after is kept from going on.
+        // The writer is taken; neither this caller nor later ones are blocked.
         let mut others: Vec<_> =
-            (0..3).map(|_| store.admit(agent.asking("many", "{}", at(1)))).collect();
+            (0..3).map(|_| store.admit(agent.request("many", "{}", at(1)))).collect();
         assert!(others.iter_mut().all(|other| other.now_or_never().is_none()));
         drop(closed);
-        assert!(matches!(first.join().unwrap(), Ok(Answer::Admitted(_))));
+        assert!(matches!(first.join().unwrap(), Ok(AdmitOutcome::Admitted(_))));
         for other in others {
-            assert!(matches!(wait(other), Ok(Answer::Admitted(_))));
+            assert!(matches!(wait(other), Ok(AdmitOutcome::Admitted(_))));
         }
     });
     flush(&*store);
     assert_whole(&*store);
 }
 
-/// Three may run at once and two do: whoever ends the third can begin it anew at once, also while
-/// others keep the writer busy.
+/// Three calls may run at once and two do: a caller that ends the third can start it again at once,
+/// even while others use the writer.
 #[test]
-fn what_was_told_before_is_written_before() {
-    let engine = Engine::start(Memory::default(), Settings::default(), at(0)).unwrap();
+fn earlier_outcomes_are_written_first() {
+    let engine = Engine::start(MemoryBackend::default(), EngineSettings::default(), at(0)).unwrap();
     let store: Arc<dyn Store> = Arc::new(engine);
     let over = AtomicBool::new(false);
-    let call = |agent: &Agent, tool: &str| match agent.ask(tool, "{}", at(1)) {
-        Ok(Answer::Admitted(admitted)) => admitted.split().1,
+    let call = |agent: &TestAgent, tool: &str| match agent.ask(tool, "{}", at(1)) {
+        Ok(AdmitOutcome::Admitted(admitted)) => admitted.split().1,
         other => panic!("{tool}: {other:?}"),
     };
-    let done = || Ending::new(Outcome::Ok, Effect::Done, at(1));
+    let done = || Completion::new(Outcome::Ok, Effect::Done, at(1));
     thread::scope(|scope| {
         for name in ["b", "c"] {
-            let (agent, over) = (Agent::new(&store, name), &over);
+            let (agent, over) = (TestAgent::new(&store, name), &over);
             scope.spawn(move || {
                 while !over.load(Ordering::Relaxed) {
                     call(&agent, "many").finish(done());
                 }
             });
         }
-        let agent = Agent::new(&store, "a");
+        let agent = TestAgent::new(&store, "a");
         let runs = [call(&agent, "run"), call(&agent, "run")];
         for _ in 0..2_000 {
             call(&agent, "run").finish(done());
@@ -147,7 +149,7 @@ fn what_was_told_before_is_written_before() {
     assert_whole(&*store);
 }
 
-/// What was told is written when this returns.
+/// All earlier jobs are written when this returns.
 fn flush(store: &dyn Store) {
-    wait(store.record(Draft::new(Kind::Drift, at(1)))).unwrap();
+    wait(store.record(Draft::new(RowKind::Drift, at(1)))).unwrap();
 }

@@ -1,4 +1,4 @@
-//! The writer: writes a group of jobs and answers them.
+//! The writer: writes a group of jobs and sends the replies.
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -10,49 +10,54 @@ use jiff::Timestamp;
 use toolgate_audit::{Checkpoint, Coalescer, Draft};
 
 use super::{
-    Finish, Job, Settings, Shared,
-    group::{Done, Group},
+    EngineSettings, Finish, Job, Shared,
+    group::{Group, JobResult},
 };
 use crate::{
-    Admitted, Answer, Backend, ChangeError, Fault, FaultKind, NotAudited,
+    AdmitOutcome, Admitted, Backend, ChangeError, NotAudited, StoreError, StoreErrorKind,
     sync::{
         atomic::Ordering,
         mpsc::{Receiver, channel},
     },
 };
 
-/// More calls than this at once are better off with one commit for several.
+/// With more concurrent calls than this, a shared commit is faster.
 const FEW: usize = 4;
 
 pub(super) struct Writer<B> {
     backend: B,
-    settings: Settings,
+    settings: EngineSettings,
     shared: Arc<Shared>,
-    memory: Memory,
-    /// Outcomes that could not be written yet. Calls that are open are their bound.
+    memory: WriterState,
+    /// OutcomeSink that could not be written yet; bounded by the number of open calls.
     backlog: VecDeque<Finish>,
-    /// Calls that were admitted here and have not ended.
+    /// Open calls that were admitted by this writer.
     under_way: usize,
 }
 
-/// What the writer remembers from one group to the next.
-pub(super) struct Memory {
-    /// The latest time it was told.
+/// What the writer retains between groups.
+pub(super) struct WriterState {
+    /// The latest time it has received.
     pub(super) now: Timestamp,
-    /// The generation it knows.
+    /// The last known generation.
     pub(super) generation: u64,
-    /// When it last looked for what can be forgotten.
+    /// When it last pruned.
     pub(super) swept: Timestamp,
     pub(super) coalescer: Coalescer,
-    /// Rows of minutes that are over and not written yet.
+    /// Rows of finished minutes that are not written yet.
     pub(super) owed: Vec<Draft>,
-    /// Grants that were used since the last tick, and when.
+    /// Grants used since the last tick, with the time.
     pub(super) touched: HashMap<Arc<str>, Timestamp>,
 }
 
 impl<B: Backend> Writer<B> {
-    pub(super) fn new(backend: B, settings: Settings, shared: Arc<Shared>, now: Timestamp) -> Self {
-        let memory = Memory {
+    pub(super) fn new(
+        backend: B,
+        settings: EngineSettings,
+        shared: Arc<Shared>,
+        now: Timestamp,
+    ) -> Self {
+        let memory = WriterState {
             now,
             generation: 0,
             swept: now,
@@ -63,8 +68,8 @@ impl<B: Backend> Writer<B> {
         Self { backend, settings, shared, memory, backlog: VecDeque::new(), under_way: 0 }
     }
 
-    /// Ends what dead processes left open.
-    pub(super) fn recover(&mut self) -> Result<(), Fault> {
+    /// Ends calls that exited processes left open.
+    pub(super) fn recover(&mut self) -> Result<(), StoreError> {
         let mut left = 1;
         while left > 0 {
             self.transact(|group| {
@@ -75,24 +80,24 @@ impl<B: Backend> Writer<B> {
         Ok(())
     }
 
-    /// Writes what belongs to the end, when nobody is left to ask for it.
+    /// Writes what a close requires, when the last handle is dropped.
     pub(super) fn close(&mut self) {
         let (now, nobody) = (self.memory.now, futures_channel::oneshot::channel().0);
         drop(self.write(vec![Job::Close(now, channel().1, nobody)]));
     }
 
-    /// Whether waking a thread for a call would take longer than to write it: if a commit waits for
-    /// nothing, and there are too few calls to share one.
+    /// Whether writing a call inline is faster than waking a thread: the commit waits for nothing,
+    /// and there are too few calls to share one.
     pub(super) fn is_quick(&self) -> bool {
         self.backend.is_quick() && self.under_way <= FEW
     }
 
-    /// Whether there are outcomes that could not be written yet.
-    pub(super) fn owes(&self) -> bool {
+    /// Whether outcomes wait for a retry.
+    pub(super) fn has_backlog(&self) -> bool {
         !self.backlog.is_empty()
     }
 
-    /// Writes a group and answers it; gives back the answer to a wish to close.
+    /// Writes a group and sends its replies; returns the reply to a close.
     pub(super) fn write(&mut self, mut jobs: Vec<Job>) -> Option<Closing> {
         let waited = jobs.iter().filter(|job| job.waits()).count();
         self.shared.waiting.fetch_sub(waited, Ordering::Relaxed);
@@ -112,7 +117,8 @@ impl<B: Backend> Writer<B> {
             self.backlog = backlog;
             return jobs.into_iter().filter_map(|job| self.fail(job, &fault)).last();
         }
-        self.under_way += done.iter().filter(|done| matches!(done, Done::Admitted { .. })).count();
+        self.under_way +=
+            done.iter().filter(|done| matches!(done, JobResult::Admitted { .. })).count();
         let ended = old.len() + jobs.iter().filter(|job| matches!(job, Job::Finish(_))).count();
         self.under_way = self.under_way.saturating_sub(ended);
         for (finish, done) in backlog.into_iter().zip(old) {
@@ -121,11 +127,11 @@ impl<B: Backend> Writer<B> {
         jobs.into_iter().zip(done).filter_map(|(job, done)| answer(job, done)).last()
     }
 
-    /// One transaction, with what belongs to every one.
+    /// Runs one transaction, including what every group ends with.
     fn transact(
         &mut self,
-        mut work: impl FnMut(&mut Group<'_>) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
+        mut work: impl FnMut(&mut Group<'_>) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let (memory, key) = (&mut self.memory, self.settings.signer.as_ref());
         let due = self.settings.due;
         let mut generation = 0;
@@ -139,8 +145,8 @@ impl<B: Backend> Writer<B> {
                 Ok(())
             })
         }));
-        // One that panics must not take the writer with it, and every later call with the writer.
-        let mistake = |_| Err(Fault::new(FaultKind::Internal, "writing failed by a mistake"));
+        // A panic must not stop the writer, and with it every later call.
+        let mistake = |_| Err(StoreError::new(StoreErrorKind::Internal, "panic while writing"));
         transacted.unwrap_or_else(mistake)?;
         self.memory.owed.clear();
         self.shared.generation.store(generation, Ordering::Release);
@@ -150,7 +156,7 @@ impl<B: Backend> Writer<B> {
         Ok(())
     }
 
-    fn fail(&mut self, job: Job, fault: &Fault) -> Option<Closing> {
+    fn fail(&mut self, job: Job, fault: &StoreError) -> Option<Closing> {
         let refused = || NotAudited(fault.clone());
         match job {
             Job::Admit { reply, .. } => drop(reply.send(Err(refused()))),
@@ -158,7 +164,7 @@ impl<B: Backend> Writer<B> {
             Job::Deny(_, reply) => drop(reply.send(Err(refused()))),
             Job::Record(_, reply) => drop(reply.send(Err(refused()))),
             Job::Change(_, reply) => drop(reply.send(Err(ChangeError::NotAudited(refused())))),
-            Job::Touch(..) | Job::Tick(_) => {}
+            Job::Touch(..) | Job::Tick(_) | Job::Continue(..) | Job::EndTask(_) => {}
             Job::Close(_, gone, reply) => {
                 return Some(Closing { gone, reply, result: Err(refused()) });
             }
@@ -167,57 +173,62 @@ impl<B: Backend> Writer<B> {
     }
 }
 
-/// A wish to close, and what came of it.
+/// A close and its result.
 pub(super) struct Closing {
-    /// Fails as soon as the reader has let go of the data.
+    /// Fails as soon as the readers have closed the data.
     pub(super) gone: Receiver<()>,
     pub(super) reply: crate::reply::Sender<(), NotAudited>,
     pub(super) result: Result<(), NotAudited>,
 }
 
 impl Job {
-    /// Counts among those that wait for the writer.
+    /// Whether the job is included in the number of waiting jobs.
     fn waits(&self) -> bool {
         matches!(self, Job::Admit { .. } | Job::Deny(..) | Job::Record(..) | Job::Change(..))
     }
 
-    /// Somebody wants an answer.
+    /// Whether a caller waits for the reply.
     pub(super) fn is_awaited(&self) -> bool {
         match self {
             Job::Finish(finish) => finish.reply.is_some(),
-            Job::Touch(..) | Job::Tick(_) => false,
+            Job::Touch(..) | Job::Tick(_) | Job::Continue(..) | Job::EndTask(_) => false,
             _ => true,
         }
     }
 }
 
-/// Tells whoever asked; they may be gone, which is fine.
-fn answer(job: Job, done: Done) -> Option<Closing> {
+/// Sends the reply; the caller may be gone, which is not an error.
+fn answer(job: Job, done: JobResult) -> Option<Closing> {
     match (job, done) {
-        (Job::Admit { outcomes, reply, .. }, Done::Admitted { call_id, intent, seq, verdict }) => {
-            // An answer that nobody hears drops its ticket, which writes `unknown`.
+        (
+            Job::Admit { outcomes, reply, .. },
+            JobResult::Admitted { call_id, intent, seq, verdict },
+        ) => {
+            // If the caller is gone, the dropped ticket records `unknown`.
             let admitted = Admitted::new(call_id, *intent, seq, verdict, outcomes);
-            drop(reply.send(Ok(Answer::Admitted(admitted))));
+            drop(reply.send(Ok(AdmitOutcome::Admitted(admitted))));
         }
-        (Job::Admit { reply, .. }, Done::Refused(verdict)) => {
-            drop(reply.send(Ok(Answer::Refused(verdict))));
+        (Job::Admit { reply, .. }, JobResult::Refused(verdict)) => {
+            drop(reply.send(Ok(AdmitOutcome::Refused(verdict))));
         }
-        (Job::Admit { reply, .. }, Done::Held(verdict)) => {
-            drop(reply.send(Ok(Answer::Held(verdict))));
+        (Job::Admit { reply, .. }, JobResult::Held(verdict)) => {
+            drop(reply.send(Ok(AdmitOutcome::Held(verdict))));
         }
-        (Job::Admit { reply, .. }, Done::NotWaiting) => drop(reply.send(Ok(Answer::NotWaiting))),
-        (Job::Admit { reply, .. }, Done::Stale) => drop(reply.send(Ok(Answer::Stale))),
-        (Job::Admit { reply, .. }, Done::Fault(fault)) => {
+        (Job::Admit { reply, .. }, JobResult::NotWaiting) => {
+            drop(reply.send(Ok(AdmitOutcome::NotWaiting)))
+        }
+        (Job::Admit { reply, .. }, JobResult::Stale) => drop(reply.send(Ok(AdmitOutcome::Stale))),
+        (Job::Admit { reply, .. }, JobResult::Fault(fault)) => {
             drop(reply.send(Err(NotAudited(fault))));
         }
-        (Job::Finish(finish), Done::Settled(settled)) => {
+        (Job::Finish(finish), JobResult::Settled(settled)) => {
             if let Some(reply) = finish.reply {
                 drop(reply.send(Ok(settled)));
             }
         }
         (Job::Deny(_, reply), _) => drop(reply.send(Ok(()))),
-        (Job::Record(_, reply), Done::Written(seq)) => drop(reply.send(Ok(seq))),
-        (Job::Change(_, reply), Done::Changed(changed)) => drop(reply.send(changed)),
+        (Job::Record(_, reply), JobResult::Written(seq)) => drop(reply.send(Ok(seq))),
+        (Job::Change(_, reply), JobResult::Changed(changed)) => drop(reply.send(changed)),
         (Job::Close(_, gone, reply), _) => return Some(Closing { gone, reply, result: Ok(()) }),
         _ => {}
     }

@@ -1,25 +1,25 @@
-//! The store in memory passes the suite.
+//! The backend in memory passes the suite.
 
 use std::sync::{Arc, Mutex};
 
 use crate::{
-    Engine, Memory, Settings, Store, conformance,
-    suite::{Place, signer},
+    Engine, EngineSettings, MemoryBackend, Store, conformance,
+    suite::{StoreFixture, signer},
 };
 use jiff::Timestamp;
 
 #[derive(Debug, Default)]
 struct InMemory {
-    memory: Mutex<Option<Memory>>,
-    on_the_spot: bool,
+    memory: Mutex<Option<MemoryBackend>>,
+    inline: bool,
 }
 
-impl Place for InMemory {
+impl StoreFixture for InMemory {
     fn open(&self, now: Timestamp) -> Arc<dyn Store> {
-        let memory = Memory::default();
+        let memory = MemoryBackend::default();
         *self.memory.lock().unwrap() = Some(memory.clone());
-        let settings = Settings { signer: Some(signer()), ..Settings::default() };
-        let start = if self.on_the_spot { Engine::on_the_spot } else { Engine::start };
+        let settings = EngineSettings { signer: Some(signer()), ..EngineSettings::default() };
+        let start = if self.inline { Engine::inline } else { Engine::start };
         Arc::new(start(memory, settings, now).unwrap())
     }
 
@@ -37,7 +37,7 @@ mod with_threads {
     conformance!(InMemory::default());
 }
 
-mod on_the_spot {
+mod inline {
     use super::*;
-    conformance!(InMemory { on_the_spot: true, ..InMemory::default() });
+    conformance!(InMemory { inline: true, ..InMemory::default() });
 }

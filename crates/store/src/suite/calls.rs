@@ -1,4 +1,4 @@
-//! Calls as the gateway would make them: a policy, an agent, a clock in the test's hand.
+//! Calls as the gateway makes them: a policy, an agent, and a clock that the test controls.
 
 use std::sync::{
     Arc,
@@ -6,11 +6,11 @@ use std::sync::{
 };
 
 use jiff::Timestamp;
-use toolgate_audit::{CallId, Draft, Effect, Kind, Outcome};
+use toolgate_audit::{CallId, Draft, Effect, Outcome, RowKind};
 use toolgate_policy::{Call, Class, Identity, Known, Policy, Verdict, decide};
 
 use super::wait;
-use crate::{Admitted, Answer, Asking, Ending, Leg, NotAudited, Store};
+use crate::{AdmitOutcome, AdmitRequest, Admitted, Completion, NotAudited, RoundKind, Store};
 
 /// One tool for each kind of counting.
 pub const POLICY: &str = r#"
@@ -39,18 +39,18 @@ pub fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()
 }
 
-/// Tells calls of one process apart.
+/// Numbers the calls of one process.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// Somebody who calls.
+/// A caller.
 #[derive(Clone, Debug)]
-pub struct Agent {
+pub struct TestAgent {
     store: Arc<dyn Store>,
     policy: Arc<Policy>,
     grant: Arc<str>,
 }
 
-impl Agent {
+impl TestAgent {
     /// An agent under [`POLICY`].
     pub fn new(store: &Arc<dyn Store>, grant: &str) -> Self {
         let policy = Policy::load("suite", POLICY, &Known::default()).policy.unwrap();
@@ -63,9 +63,9 @@ impl Agent {
         Self { grant: grant.into(), ..self.clone() }
     }
 
-    /// What the call would look like to the store.
-    pub fn asking(&self, tool: &str, arguments: &str, now: Timestamp) -> Asking {
-        let mut draft = Draft::new(Kind::Intent, now);
+    /// The request that the gateway would make.
+    pub fn request(&self, tool: &str, arguments: &str, now: Timestamp) -> AdmitRequest {
+        let mut draft = Draft::new(RowKind::Intent, now);
         let number = (NEXT.fetch_add(1, Ordering::Relaxed) | u64::from(std::process::id()) << 32)
             .to_be_bytes();
         let mut random = [0; 10];
@@ -84,7 +84,7 @@ impl Agent {
         let decide = move |usage: &dyn toolgate_policy::Usage, now| {
             decide(&agent.policy, &agent.call(&tool, &arguments), usage, now)
         };
-        Asking { draft, leg: Leg::First, generation: None, decide: Box::new(decide) }
+        AdmitRequest { draft, round: RoundKind::First, generation: None, decide: Box::new(decide) }
     }
 
     fn call<'a>(&'a self, tool: &'a str, arguments: &'a str) -> Call<'a> {
@@ -95,12 +95,17 @@ impl Agent {
         }
     }
 
-    /// Asks.
-    pub fn ask(&self, tool: &str, arguments: &str, now: Timestamp) -> Result<Answer, NotAudited> {
-        wait(self.store.admit(self.asking(tool, arguments, now)))
+    /// Requests admission.
+    pub fn ask(
+        &self,
+        tool: &str,
+        arguments: &str,
+        now: Timestamp,
+    ) -> Result<AdmitOutcome, NotAudited> {
+        wait(self.store.admit(self.request(tool, arguments, now)))
     }
 
-    /// Asks; what was not admitted is `Err` with the verdict.
+    /// Requests admission; `Err` with the verdict if the call was not admitted.
     pub fn admit(
         &self,
         tool: &str,
@@ -108,13 +113,13 @@ impl Agent {
         now: Timestamp,
     ) -> Result<Admitted, Box<Verdict>> {
         match self.ask(tool, arguments, now).unwrap() {
-            Answer::Admitted(admitted) => Ok(admitted),
-            Answer::Refused(verdict) | Answer::Held(verdict) => Err(verdict),
+            AdmitOutcome::Admitted(admitted) => Ok(admitted),
+            AdmitOutcome::Refused(verdict) | AdmitOutcome::Held(verdict) => Err(verdict),
             other => panic!("{other:?}"),
         }
     }
 
-    /// Asks, and says at once that all went well. Whether it was admitted.
+    /// Requests admission and records success at once. Returns whether the call was admitted.
     pub fn call_through(&self, tool: &str, arguments: &str, now: Timestamp) -> bool {
         let admitted = self.admit(tool, arguments, now);
         admitted.is_ok_and(|admitted| {
@@ -123,7 +128,7 @@ impl Agent {
         })
     }
 
-    /// What the policy makes of a raw result.
+    /// What the policy derives from a raw result.
     pub fn outcome(&self, tool: &str, arguments: &str, result: &str) -> toolgate_policy::Outcome {
         self.policy.outcome(&self.call(tool, arguments), result)
     }
@@ -134,9 +139,9 @@ impl Agent {
     }
 }
 
-/// Ends a call and waits until that is written.
+/// Ends a call and waits until the outcome is recorded.
 pub(super) fn end(admitted: Admitted, outcome: Outcome, effect: Effect, now: Timestamp) {
     let (permit, ticket) = admitted.split();
     drop(permit);
-    wait(ticket.finish_written(Ending::new(outcome, effect, now))).unwrap();
+    wait(ticket.finish_written(Completion::new(outcome, effect, now))).unwrap();
 }

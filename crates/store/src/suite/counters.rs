@@ -3,12 +3,12 @@
 use std::{sync::Arc, thread};
 
 use jiff::Timestamp;
-use toolgate_audit::{Draft, Effect, Kind, Outcome};
+use toolgate_audit::{Draft, Effect, Outcome, RowKind};
 
-use super::{Agent, Place, all_rows, assert_whole, at, calls::end};
+use super::{StoreFixture, TestAgent, all_rows, assert_whole, at, calls::end};
 use crate::{Change, Store};
 
-/// How many of `asked` calls are admitted when eight threads ask at once.
+/// How many of `asked` calls are admitted when eight threads call concurrently.
 fn storm(
     store: &Arc<dyn Store>,
     tool: &str,
@@ -16,7 +16,7 @@ fn storm(
     asked: usize,
     now: Timestamp,
 ) -> usize {
-    let agent = Agent::new(store, "storm");
+    let agent = TestAgent::new(store, "storm");
     thread::scope(|scope| {
         let threads: Vec<_> = (0..8)
             .map(|_| {
@@ -32,8 +32,8 @@ fn storm(
 }
 
 /// A limit of N admits N, never N + 1, and the rows show every step of the counter.
-pub fn calendar_limits_are_exact(place: &dyn Place) {
-    let store = place.open(at(600));
+pub fn calendar_limits_are_exact(fixture: &dyn StoreFixture) {
+    let store = fixture.open(at(600));
     assert_eq!(storm(&store, "close", "{}", 64, at(600)), 30);
     assert_eq!(storm(&store, "close", "{}", 16, at(659)), 0);
     assert_eq!(storm(&store, "close", "{}", 64, at(660)), 30);
@@ -42,17 +42,17 @@ pub fn calendar_limits_are_exact(place: &dyn Place) {
     let after: Vec<String> = counts.map(|change| change.after.to_string()).collect();
     let expected: Vec<String> = (1..=30).chain(1..=30).map(|n: u8| n.to_string()).collect();
     assert_eq!(after, expected);
-    let agent = Agent::new(&store, "other");
+    let agent = TestAgent::new(&store, "other");
     assert!(agent.call_through("close", "{}", at(660)), "another grant has its own counter");
-    let refused = Agent::new(&store, "storm").admit("close", "{}", at(661)).unwrap_err();
+    let refused = TestAgent::new(&store, "storm").admit("close", "{}", at(661)).unwrap_err();
     assert_eq!(refused.rule.as_deref(), Some("/tools/close/limits/close_rate"));
     assert_eq!(refused.retry_after, Some(59));
     assert_whole(&*store);
 }
 
-/// Never more than the limit in any window.
-pub fn sliding_limits_are_exact(place: &dyn Place) {
-    let store = place.open(at(0));
+/// No window ever exceeds the limit.
+pub fn sliding_limits_are_exact(fixture: &dyn StoreFixture) {
+    let store = fixture.open(at(0));
     assert_eq!(storm(&store, "slide", "{}", 16, at(30)), 16);
     assert_eq!(storm(&store, "slide", "{}", 64, at(60)), 14);
     assert_eq!(storm(&store, "slide", "{}", 8, at(89)), 0);
@@ -62,9 +62,9 @@ pub fn sliding_limits_are_exact(place: &dyn Place) {
 }
 
 /// Sums are exact decimals.
-pub fn sums_are_exact(place: &dyn Place) {
-    let store = place.open(at(0));
-    let agent = Agent::new(&store, "a");
+pub fn sums_are_exact(fixture: &dyn StoreFixture) {
+    let store = fixture.open(at(0));
+    let agent = TestAgent::new(&store, "a");
     assert_eq!(storm(&store, "spend", r#"{"amount":0.1}"#, 800, at(5)), 800);
     let agent_of_storm = agent.with_grant("storm");
     assert!(agent_of_storm.call_through("spend", r#"{"amount":20.5}"#, at(5)));
@@ -76,10 +76,10 @@ pub fn sums_are_exact(place: &dyn Place) {
     assert_whole(&*store);
 }
 
-/// Calls in flight end with their outcome, whatever it is.
-pub fn calls_in_flight_are_limited(place: &dyn Place) {
-    let store = place.open(at(0));
-    let agent = Agent::new(&store, "a");
+/// Calls stop being in flight with their outcome, even if it is unknown.
+pub fn calls_in_flight_are_limited(fixture: &dyn StoreFixture) {
+    let store = fixture.open(at(0));
+    let agent = TestAgent::new(&store, "a");
     let admit = || agent.admit("run", "{}", at(1));
     let (one, two, three) = (admit().unwrap(), admit().unwrap(), admit().unwrap());
     assert!(admit().is_err());
@@ -93,7 +93,7 @@ pub fn calls_in_flight_are_limited(place: &dyn Place) {
     for admitted in [four, five, six] {
         end(admitted, Outcome::Timeout, Effect::Unknown, at(3));
     }
-    // After a storm of eight threads, of which three may run at a time, there is room for three.
+    // After eight concurrent threads, of which three may run at a time, three slots are free.
     assert!(storm(&store, "run", "{}", 400, at(4)) >= 3);
     let room: Vec<_> = (0..9).filter_map(|_| admit().ok()).collect();
     assert_eq!(room.len(), 3);
@@ -103,10 +103,10 @@ pub fn calls_in_flight_are_limited(place: &dyn Place) {
     assert_whole(&*store);
 }
 
-/// Only what was never sent goes back, and only to the window it was taken from.
-pub fn give_back_to_the_own_window_only(place: &dyn Place) {
-    let store = place.open(at(0));
-    let agent = Agent::new(&store, "a");
+/// Only calls that were never sent are refunded, and only to the window they were taken from.
+pub fn refunds_go_to_their_own_window(fixture: &dyn StoreFixture) {
+    let store = fixture.open(at(0));
+    let agent = TestAgent::new(&store, "a");
     let admit = |now| agent.admit("both", "{}", at(now));
     let room = |now| (0..9).take_while(|_| agent.call_through("both", "{}", at(now))).count();
     let taken: Vec<_> = (0..5).map(|_| admit(10).unwrap()).collect();
@@ -120,13 +120,13 @@ pub fn give_back_to_the_own_window_only(place: &dyn Place) {
     ]) {
         end(admitted, Outcome::Unavailable, effect, at(11));
     }
-    // Both counters have two again: the minute's, and the hour's.
+    // Both counters have two left again: the minute's and the hour's.
     let late = admit(12).unwrap();
     assert_eq!(room(12), 1);
-    // The minute is over; of the hour's seven, five are taken.
+    // The minute is over; five of the hour's seven are taken.
     let early = admit(60).unwrap();
     end(late, Outcome::Unavailable, Effect::NotStarted, at(61));
-    // That gave one back to the hour, and nothing to the new minute, which has one taken.
+    // This refunded one to the hour, and nothing to the new minute, which has one taken.
     assert_eq!(room(62), 2);
     end(early, Outcome::Unavailable, Effect::NotStarted, at(63));
     assert_eq!(room(64), 1);
@@ -134,9 +134,9 @@ pub fn give_back_to_the_own_window_only(place: &dyn Place) {
 }
 
 /// The same call again is a repeat, unless the first was never sent.
-pub fn repeats_are_refused(place: &dyn Place) {
-    let store = place.open(at(0));
-    let agent = Agent::new(&store, "a");
+pub fn repeats_are_refused(fixture: &dyn StoreFixture) {
+    let store = fixture.open(at(0));
+    let agent = TestAgent::new(&store, "a");
     let unsent = agent.admit("once", r#"{"n":1}"#, at(0)).unwrap();
     assert!(agent.admit("once", r#"{"n":1}"#, at(0)).is_err());
     end(unsent, Outcome::Unavailable, Effect::NotStarted, at(1));
@@ -148,46 +148,46 @@ pub fn repeats_are_refused(place: &dyn Place) {
     assert_whole(&*store);
 }
 
-/// A clock that steps back refills nothing, also after a new start.
-pub fn time_never_runs_backwards(place: &dyn Place) {
-    let mut store = place.open(at(600));
+/// A backward clock step refills nothing, not even after a restart.
+pub fn time_never_runs_backwards(fixture: &dyn StoreFixture) {
+    let mut store = fixture.open(at(600));
     assert_eq!(storm(&store, "close", "{}", 64, at(600)), 30);
     assert_eq!(storm(&store, "slide", "{}", 64, at(600)), 30);
     for second in [599, 540, 0, -5] {
-        if place.is_durable() {
+        if fixture.is_durable() {
             super::wait(store.close(at(second))).unwrap();
-            store = place.open(at(second));
+            store = fixture.open(at(second));
         }
         assert_eq!(storm(&store, "close", "{}", 8, at(second)), 0, "{second}");
         assert_eq!(storm(&store, "slide", "{}", 8, at(second)), 0, "{second}");
     }
-    // Forgetting goes by the time that counts, not by the clock.
+    // Pruning uses the effective time, not the clock.
     store.tick(at(700));
     store.tick(at(10));
-    assert_eq!(storm(&store, "close", "{}", 64, at(610)), 30, "700 is the minute that counts");
+    assert_eq!(storm(&store, "close", "{}", 64, at(610)), 30, "700 is the effective minute");
     assert_eq!(storm(&store, "close", "{}", 8, at(700)), 0);
     assert_whole(&*store);
 }
 
-/// A clock that was far ahead can be taken back by a person; what was counted stays counted.
-pub fn a_clock_can_be_accepted(place: &dyn Place) {
-    let store = place.open(at(600));
+/// A person can accept an earlier clock after it was far ahead; counts are retained.
+pub fn a_clock_can_be_accepted(fixture: &dyn StoreFixture) {
+    let store = fixture.open(at(600));
     let ahead = 86_400 * 365;
     assert_eq!(storm(&store, "close", "{}", 64, at(600)), 30);
     assert_eq!(storm(&store, "close", "{}", 64, at(ahead)), 30);
     assert_eq!(storm(&store, "slide", "{}", 64, at(ahead)), 30);
     assert_eq!(storm(&store, "once", "{}", 8, at(ahead)), 1);
-    assert_eq!(storm(&store, "close", "{}", 8, at(660)), 0, "time stands still");
-    let other = place.is_durable().then(|| place.open(at(665)));
-    let row = Draft::new(Kind::Admin, at(670));
+    assert_eq!(storm(&store, "close", "{}", 8, at(660)), 0, "time does not move");
+    let other = fixture.is_durable().then(|| fixture.open(at(665)));
+    let row = Draft::new(RowKind::Admin, at(670));
     super::wait(store.change(Change::AcceptClock, row)).unwrap();
     for tool in ["close", "slide", "once"] {
         assert_eq!(storm(&store, tool, "{}", 8, at(671)), 0, "{tool}: nothing is refilled");
     }
     assert_eq!(super::wait(store.status()).unwrap().mark, at(671));
-    assert_eq!(storm(&store, "close", "{}", 64, at(720)), 30, "and time goes on");
+    assert_eq!(storm(&store, "close", "{}", 64, at(720)), 30, "and time continues");
     assert_eq!(storm(&store, "slide", "{}", 64, at(729)), 0);
-    // Another process does not bring the old time back.
+    // Another process does not restore the old time.
     if let Some(other) = other {
         assert_eq!(storm(&other, "slide", "{}", 8, at(729)), 0);
         other.tick(at(729));

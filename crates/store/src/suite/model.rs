@@ -1,21 +1,21 @@
-//! Random calls, ends and clock steps: the store must answer as the model in memory does.
+//! Random calls, outcomes and clock steps: the store must match the model in memory.
 
 use toolgate_audit::{Effect, Outcome};
 use toolgate_dice::Dice;
 use toolgate_policy::{Call, Class, Effect as Word, Identity, Ledger, Receipt, decide};
 
-use super::{Agent, Place, assert_whole, at, calls::end, wait};
-use crate::{Admitted, Answer};
+use super::{StoreFixture, TestAgent, assert_whole, at, calls::end, wait};
+use crate::{AdmitOutcome, Admitted};
 
 const TOOLS: [&str; 7] = ["close", "slide", "spend", "run", "both", "once", "soft"];
 
 /// Two thousand random steps; `TOOLGATE_SEED` repeats them.
-pub fn random_calls_are_decided_as_the_model_does(place: &dyn Place) {
+pub fn random_calls_match_the_model(fixture: &dyn StoreFixture) {
     let given = std::env::var("TOOLGATE_SEED").ok().and_then(|seed| seed.parse().ok());
     let seed = given.unwrap_or(0x5eed);
     let mut dice = Dice::new(seed);
-    let store = place.open(at(0));
-    let agent = Agent::new(&store, "g0");
+    let store = fixture.open(at(0));
+    let agent = TestAgent::new(&store, "g0");
     let mut ledger = Ledger::default();
     let mut open: Vec<(Admitted, Receipt)> = Vec::new();
     let mut clock: i64 = 0;
@@ -45,16 +45,16 @@ pub fn random_calls_are_decided_as_the_model_does(place: &dyn Place) {
             ..Call::new("work", tool, Class::Other, &arguments)
         };
         let expected = decide(agent.policy(), &call, &ledger, at(latest));
-        let asking = agent.with_grant(grant).asking(tool, &arguments, at(clock));
-        let answer = wait(store.admit(asking)).unwrap();
+        let request = agent.with_grant(grant).request(tool, &arguments, at(clock));
+        let answer = wait(store.admit(request)).unwrap();
         let context = format!("TOOLGATE_SEED={seed}, step {step}: {tool} {arguments} at {clock}");
         match answer {
-            Answer::Admitted(admitted) => {
+            AdmitOutcome::Admitted(admitted) => {
                 assert_eq!(*admitted.verdict(), expected, "{context}");
                 let receipt = ledger.admit(&expected.reservations, at(latest)).unwrap();
                 open.push((admitted, receipt));
             }
-            Answer::Refused(verdict) => {
+            AdmitOutcome::Refused(verdict) => {
                 assert_eq!(*verdict, expected, "{context}");
                 assert_ne!(expected.effect, Word::Allow, "{context}");
             }
@@ -62,7 +62,7 @@ pub fn random_calls_are_decided_as_the_model_does(place: &dyn Place) {
         }
     }
     drop(open);
-    wait(store.record(toolgate_audit::Draft::new(toolgate_audit::Kind::Drift, at(latest))))
+    wait(store.record(toolgate_audit::Draft::new(toolgate_audit::RowKind::Drift, at(latest))))
         .unwrap();
     assert_whole(&*store);
 }

@@ -7,18 +7,18 @@ use clap::Parser;
 use http::Uri;
 use toolgate_testkit::proxy::BareProxy;
 
-// The same allocator as toolgate's, so that the ratio between the two is about their work.
+// The same allocator as toolgate, so that the ratio compares only their work.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// A bare HTTP reverse proxy, the yardstick for what a hop costs.
+/// A bare HTTP reverse proxy, the baseline for the cost of a hop.
 #[derive(Parser)]
 struct Args {
     /// The server's URL; its path is repeated in the printed URL
     upstream: Uri,
 }
 
-// The same runtime as toolgate's, for the same reason.
+// The same runtime as toolgate, for the same reason.
 #[tokio::main]
 async fn main() -> Result<()> {
     let args = Args::parse();

@@ -1,4 +1,4 @@
-//! Runs the server that the conformance suite asks for.
+//! Runs the server for the conformance suite.
 
 use std::process::ExitCode;
 

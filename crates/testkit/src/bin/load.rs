@@ -6,29 +6,29 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::{Parser, ValueEnum};
 use http::Uri;
-use toolgate_testkit::load::{self, Ask, Length, Plan};
+use toolgate_testkit::load::{self, LoadLength, LoadPlan, LoadRequest};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Calls an MCP server from many clients at once and checks every answer.
+/// Calls an MCP server from many clients concurrently and checks every answer.
 #[derive(Parser)]
 struct Args {
     /// The MCP endpoint
     url: Uri,
-    /// What to ask for
+    /// The request to repeat
     #[arg(long, value_enum, default_value_t = Mode::Echo)]
     mode: Mode,
     /// Clients, each with its own connection and session
     #[arg(long, default_value_t = 1)]
     clients: usize,
-    /// Measure for so many seconds
+    /// Measured time in seconds
     #[arg(long, default_value_t = 3.0)]
     seconds: f64,
-    /// Seconds of warm-up before that
+    /// Warm-up time in seconds
     #[arg(long, default_value_t = 0.3)]
     warm_up: f64,
-    /// Measure so many requests of each client instead, after a tenth as many to warm up
+    /// Measure this many requests of each client instead, after a tenth as many to warm up
     #[arg(long)]
     count: Option<u64>,
     /// Bytes of a `big` or `structured` result
@@ -37,10 +37,10 @@ struct Args {
     /// A bearer token for every request
     #[arg(long)]
     token: Option<String>,
-    /// What stands before the tools' names at this endpoint
+    /// The prefix of tool names at this endpoint
     #[arg(long, default_value = "")]
     prefix: String,
-    /// How many tools a list must name
+    /// The number of tools that a list must contain
     #[arg(long, default_value_t = 3)]
     tools: usize,
 }
@@ -53,7 +53,7 @@ enum Mode {
     Structured,
 }
 
-// One thread leaves the other processors to what is measured.
+// One thread leaves the other processors to the measured process.
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let args = Args::parse();
@@ -63,21 +63,21 @@ async fn main() -> Result<()> {
 }
 
 impl Args {
-    fn plan(self) -> Result<Plan> {
+    fn plan(self) -> Result<LoadPlan> {
         let length = match self.count {
-            Some(measured) => Length::Count { warm_up: measured.div_ceil(10), measured },
-            None => Length::Time {
+            Some(measured) => LoadLength::Count { warm_up: measured.div_ceil(10), measured },
+            None => LoadLength::Time {
                 warm_up: Duration::try_from_secs_f64(self.warm_up)?,
                 measured: Duration::try_from_secs_f64(self.seconds)?,
             },
         };
         let ask = match self.mode {
-            Mode::Echo => Ask::Echo,
-            Mode::List => Ask::List { tools: self.tools },
-            Mode::Big => Ask::Big { size: self.size },
-            Mode::Structured => Ask::Structured { size: self.size },
+            Mode::Echo => LoadRequest::Echo,
+            Mode::List => LoadRequest::List { tools: self.tools },
+            Mode::Big => LoadRequest::Big { size: self.size },
+            Mode::Structured => LoadRequest::Structured { size: self.size },
         };
         let Self { url, prefix, token, clients, .. } = self;
-        Ok(Plan { url, ask, prefix, token, clients, length })
+        Ok(LoadPlan { url, ask, prefix, token, clients, length })
     }
 }

@@ -1,4 +1,4 @@
-//! The server itself: which request gets which answer.
+//! The server: maps requests to answers.
 #![expect(deprecated, reason = "logging and subscriptions are alive in the older protocols")]
 
 use std::borrow::Cow;
@@ -25,22 +25,22 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
-use super::Era;
+use super::FixtureEra;
 use super::questions::{self, States};
 use super::table::{answer, offer, typed};
 use super::tasks;
 
 type Context = RequestContext<RoleServer>;
 
-/// The pause that the suite asks for between two notifications of one call.
+/// The pause that the suite requires between two notifications of one call.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// A server; clones are the same one, seen by several sessions.
+/// A server; clones share its state between sessions.
 #[derive(Clone)]
 pub(super) struct Fixture {
-    era: Era,
+    era: FixtureEra,
     shared: Arc<Shared>,
-    /// Where a session's streams can be closed; none over stdio.
+    /// Closes the streams of a session; `None` over stdio.
     sessions: Option<Arc<LocalSessionManager>>,
 }
 
@@ -48,7 +48,7 @@ struct Shared {
     tasks: TaskManager,
     states: States,
     changes: broadcast::Sender<Change>,
-    /// Ears of subscriptions that have been acknowledged, or are about to be.
+    /// Receivers of subscriptions that are acknowledged, or are about to be.
     ears: Mutex<Vec<broadcast::Receiver<Change>>>,
 }
 
@@ -59,7 +59,7 @@ enum Change {
 }
 
 impl Fixture {
-    pub(super) fn new(era: Era, sessions: Option<Arc<LocalSessionManager>>) -> Self {
+    pub(super) fn new(era: FixtureEra, sessions: Option<Arc<LocalSessionManager>>) -> Self {
         let shared = Shared {
             tasks: TaskManager::new(),
             states: States::default(),
@@ -69,11 +69,11 @@ impl Fixture {
         Self { era, shared: Arc::new(shared), sessions }
     }
 
-    /// A call of a tool that neither asks nor becomes a task.
+    /// A call of a tool that neither requests input nor becomes a task.
     async fn simple(&self, name: &str, context: &Context) -> Result<CallToolResult, ErrorData> {
         if let Some(result) = answer("tools", name) {
             let mut result: CallToolResult = typed(result.clone())?;
-            // Taken off again by rmcp where the client's protocol does not have it.
+            // rmcp removes it if the client's protocol does not have it.
             result.result_type = Some(ResultType::COMPLETE);
             return Ok(result);
         }
@@ -95,8 +95,8 @@ impl Fixture {
         Ok(CallToolResult::success(vec![ContentBlock::text("done")]))
     }
 
-    /// Ends the streams of the session that calls. rmcp does not tell a handler the number of its
-    /// stream, but they are few and counted from 0.
+    /// Ends the streams of the calling session. rmcp does not pass the number of the stream to a
+    /// handler, but there are few and they are numbered from 0.
     async fn hang_up(&self, context: &Context) {
         let Some(sessions) = &self.sessions else { return };
         let Some(parts) = context.extensions.get::<Parts>() else { return };
@@ -106,23 +106,23 @@ impl Fixture {
             None => None,
         };
         let Some(handle) = handle else { return };
-        // What was said before leaves before the stream ends.
+        // Earlier messages are sent before the stream ends.
         tokio::time::sleep(PAUSE).await;
         for number in 0..64 {
-            // No such stream, or no longer.
+            // No such stream, or it has ended.
             drop(handle.close_sse_stream(number, Some(Duration::from_millis(10))).await);
         }
-        // rmcp forgets an answer that nobody is there to hear: time to come back.
+        // rmcp drops an answer without a receiver: wait for the client to reconnect.
         tokio::time::sleep(Duration::from_secs(2)).await;
     }
 
     async fn change(&self, change: Change, context: &Context) {
         if is_modern(context) {
-            // Nobody may be listening.
+            // There may be no receiver.
             drop(self.shared.changes.send(change));
             return;
         }
-        // A session that has ended hears nothing.
+        // A session that has ended receives nothing.
         drop(match change {
             Change::Tools => context.peer.notify_tool_list_changed().await,
             Change::Prompts => context.peer.notify_prompt_list_changed().await,
@@ -147,19 +147,19 @@ impl ServerHandler for Fixture {
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         match self.era {
-            Era::Both => Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS),
-            Era::Legacy => Cow::Owned(
+            FixtureEra::Both => Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS),
+            FixtureEra::Legacy => Cow::Owned(
                 ProtocolVersion::KNOWN_VERSIONS
                     .iter()
                     .filter(|version| **version != ProtocolVersion::V_2026_07_28)
                     .cloned()
                     .collect(),
             ),
-            Era::Modern => Cow::Owned(vec![ProtocolVersion::V_2026_07_28]),
+            FixtureEra::Modern => Cow::Owned(vec![ProtocolVersion::V_2026_07_28]),
         }
     }
 
-    /// The tasks of this server are those of the newer era alone.
+    /// The tasks of this server exist only in the newer era.
     async fn initialize(
         &self,
         request: InitializeRequestParams,
@@ -216,14 +216,14 @@ impl ServerHandler for Fixture {
         if let Some(asking) = questions::of_tool(&request, &context) {
             let asked = asking.ask(&self.shared.states, request.into(), &context).await?;
             return match asked {
-                questions::Asked::More(more) => Ok(more.into()),
-                questions::Asked::Done(text) if asking.goes_on_as_task => {
+                questions::QuestionOutcome::More(more) => Ok(more.into()),
+                questions::QuestionOutcome::Done(text) if asking.goes_on_as_task => {
                     tasks::finished_later(&self.shared.tasks, text, &context)
                 }
-                questions::Asked::Done(text) => {
+                questions::QuestionOutcome::Done(text) => {
                     Ok(CallToolResult::success(vec![ContentBlock::text(text)]).into())
                 }
-                questions::Asked::Refused(text) => {
+                questions::QuestionOutcome::Refused(text) => {
                     Ok(CallToolResult::error(vec![ContentBlock::text(text)]).into())
                 }
             };
@@ -308,8 +308,9 @@ impl ServerHandler for Fixture {
             "test_input_required_result_prompt" => {
                 let asking = questions::of_prompt();
                 match asking.ask(&self.shared.states, request.into(), &context).await? {
-                    questions::Asked::More(more) => return Ok(more.into()),
-                    questions::Asked::Done(said) | questions::Asked::Refused(said) => {
+                    questions::QuestionOutcome::More(more) => return Ok(more.into()),
+                    questions::QuestionOutcome::Done(said)
+                    | questions::QuestionOutcome::Refused(said) => {
                         json!([text(&said)])
                     }
                 }
@@ -321,7 +322,7 @@ impl ServerHandler for Fixture {
         Ok(GetPromptResult::new(typed(messages)?).into())
     }
 
-    /// Everything; and whoever asks hears from now on, before it is told that it does.
+    /// Everything; the subscription receives events before it is acknowledged.
     fn accepted_subscription_filter(
         &self,
         asked: &SubscriptionFilter,
@@ -338,7 +339,7 @@ impl ServerHandler for Fixture {
                 () = context.cancelled() => return Ok(()),
                 change = ear.recv() => change,
             };
-            // What was not asked for is refused by the sink.
+            // The sink rejects events that were not subscribed to.
             drop(match change {
                 Ok(Change::Tools) => context.sink().notify_tool_list_changed().await,
                 Ok(Change::Prompts) => context.sink().notify_prompt_list_changed().await,
@@ -374,7 +375,7 @@ async fn progress(context: &Context) {
     let Some(token) = context.meta.get_progress_token() else { return };
     for done in [0.0, 50.0, 100.0] {
         let params = ProgressNotificationParam::new(token.clone(), done).with_total(100.0);
-        // A client that has gone hears nothing.
+        // The client may have disconnected.
         drop(context.peer.notify_progress(params).await);
         tokio::time::sleep(PAUSE).await;
     }
@@ -386,6 +387,6 @@ async fn log(context: &Context, text: &str) {
         return;
     }
     let params = LoggingMessageNotificationParam::new(LoggingLevel::Info, json!(text));
-    // A client that has gone hears nothing.
+    // The client may have disconnected.
     drop(context.peer.notify_logging_message(params).await);
 }

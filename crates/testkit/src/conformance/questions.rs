@@ -1,8 +1,8 @@
-//! Tools and a prompt that ask their client before they answer, in the way of its era.
+//! Tools and a prompt that request input before they answer, in the client's era.
 //!
-//! What is asked is a list of rounds, each a map of requests. A client of the older era is sent
-//! the requests of a round all at once and the tool waits for the answers; one of the newer era gets
-//! `input_required` and comes back, with a state where the tool keeps one.
+//! Input is a list of rounds, each a map of requests. A client of the older era receives the
+//! requests of a round concurrently and the tool waits for the answers; one of the newer era
+//! receives `input_required` and retries, with a state if the tool has one.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher as _, RandomState};
@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use super::fixture::is_modern;
 use super::table::typed;
 
-/// What a tool or prompt asks, and what it makes of the answers.
-pub(super) struct Asking {
+/// The input that a tool or prompt requests, and the answer it derives.
+pub(super) struct Question {
     rounds: Vec<BTreeMap<&'static str, Value>>,
     keeps_state: bool,
     pub(super) goes_on_as_task: bool,
@@ -30,24 +30,24 @@ pub(super) struct Asking {
 
 type Answers = BTreeMap<String, Value>;
 
-/// What became of it.
-pub(super) enum Asked {
-    /// Something must be answered first.
+/// The result of requesting input.
+pub(super) enum QuestionOutcome {
+    /// More input is required.
     More(InputRequiredResult),
-    /// Everything was answered.
+    /// All input was received.
     Done(String),
-    /// A client of the older era cannot be asked this.
+    /// A client of the older era cannot provide this input.
     Refused(String),
 }
 
-/// What a client of the newer era brings back.
+/// The input in a retry of a client of the newer era.
 #[derive(Default)]
-pub(super) struct Brought {
+pub(super) struct RetryInput {
     answers: InputResponses,
     state: Option<String>,
 }
 
-/// The states that were given out, with the round they belong to and what was answered before it.
+/// The issued states, with their round and the earlier answers.
 #[derive(Default)]
 pub(super) struct States {
     given: Mutex<HashMap<String, (usize, Answers)>>,
@@ -56,52 +56,56 @@ pub(super) struct States {
 
 // === impl Asking ===
 
-/// What a call asks, if its tool asks at all.
+/// The input that a call requires, if any.
 pub(super) fn of_tool(
     request: &CallToolRequestParams,
     context: &RequestContext<RoleServer>,
-) -> Option<Asking> {
+) -> Option<Question> {
     let argument = |name: &str| {
         let arguments = request.arguments.as_ref();
         arguments.and_then(|all| all.get(name)).and_then(Value::as_str).unwrap_or_default()
     };
     let said = |answers: &Answers| format!("{answers:?}");
     let asking = match request.name.as_ref() {
-        "test_sampling" => Asking::once("sampling", sampling(argument("prompt"), 100), |answers| {
-            format!("LLM response: {}", model_text(answers, "sampling"))
-        }),
+        "test_sampling" => {
+            Question::once("sampling", sampling(argument("prompt"), 100), |answers| {
+                format!("LLM response: {}", model_text(answers, "sampling"))
+            })
+        }
         "test_elicitation" => {
             let schema = object(&json!({
                 "username": {"type": "string", "description": "User's response"},
                 "email": {"type": "string", "description": "User's email address"},
             }));
-            Asking::once("elicitation", elicitation(argument("message"), &schema), |answers| {
+            Question::once("elicitation", elicitation(argument("message"), &schema), |answers| {
                 format!("User response: {}", user_said(answers, "elicitation"))
             })
         }
         "test_elicitation_sep1034_defaults" => completed(&defaults()),
         "test_elicitation_sep1330_enums" => completed(&choices()),
-        "test_streaming_elicitation" => Asking::once("name", name_please(), said),
-        "test_missing_capability" => Asking::once("sampling", sampling("Anything", 10), said),
+        "test_streaming_elicitation" => Question::once("name", name_please(), said),
+        "test_missing_capability" => Question::once("sampling", sampling("Anything", 10), said),
         "test_input_required_result_elicitation" => {
-            Asking::once("user_name", name_please(), |answers| {
+            Question::once("user_name", name_please(), |answers| {
                 format!("Hello, {}!", field(answers, "user_name", "name"))
             })
         }
         "test_input_required_result_sampling" => {
             let question = sampling("What is the capital of France?", 100);
-            Asking::once("capital_question", question, |answers| {
+            Question::once("capital_question", question, |answers| {
                 model_text(answers, "capital_question")
             })
         }
-        "test_input_required_result_list_roots" => Asking::once("client_roots", roots(), said),
+        "test_input_required_result_list_roots" => Question::once("client_roots", roots(), said),
         "test_input_required_result_request_state" => {
-            Asking::once("confirm", confirmation(), |_| "state-ok".to_owned()).with_state()
+            Question::once("confirm", confirmation(), |_| "state-ok".to_owned()).with_state()
         }
         "test_input_required_result_tampered_state" => {
-            Asking::once("confirm", confirmation(), |_| "confirmed".to_owned()).with_state()
+            Question::once("confirm", confirmation(), |_| "confirmed".to_owned()).with_state()
         }
-        "test_input_required_result_multiple_inputs" => Asking::rounds(vec![three()]).with_state(),
+        "test_input_required_result_multiple_inputs" => {
+            Question::rounds(vec![three()]).with_state()
+        }
         "test_input_required_result_multi_round" => {
             let schema = object(&json!({"color": {"type": "string"}}));
             let color = elicitation("Step 2: What is your favorite color?", &schema);
@@ -109,15 +113,15 @@ pub(super) fn of_tool(
             let name = elicitation("Step 1: What is your name?", &schema);
             let rounds =
                 vec![BTreeMap::from([("step1", name)]), BTreeMap::from([("step2", color)])];
-            Asking::rounds(rounds).with_state()
+            Question::rounds(rounds).with_state()
         }
         "test_input_required_result_capabilities" => {
             let mut round = three();
             round.retain(|_, question| lacks(question, context).is_none());
-            Asking::rounds(vec![round])
+            Question::rounds(vec![round])
         }
         "test_tool_with_task" => {
-            let mut asking = Asking::once("user_name", name_please(), |answers| {
+            let mut asking = Question::once("user_name", name_please(), |answers| {
                 format!("Hello, {}!", field(answers, "user_name", "name"))
             });
             asking.goes_on_as_task = true;
@@ -128,16 +132,16 @@ pub(super) fn of_tool(
     Some(asking)
 }
 
-/// What the prompt asks.
-pub(super) fn of_prompt() -> Asking {
+/// The input that the prompt requires.
+pub(super) fn of_prompt() -> Question {
     let schema = object(&json!({"context": {"type": "string"}}));
     let question = elicitation("What context should the prompt use?", &schema);
-    Asking::once("user_context", question, |answers| {
+    Question::once("user_context", question, |answers| {
         format!("Use this context: {}", field(answers, "user_context", "context"))
     })
 }
 
-impl Asking {
+impl Question {
     fn once(key: &'static str, question: Value, says: fn(&Answers) -> String) -> Self {
         let rounds = vec![BTreeMap::from([(key, question)])];
         Self { rounds, keeps_state: false, goes_on_as_task: false, says }
@@ -153,17 +157,17 @@ impl Asking {
         self
     }
 
-    /// Asks in the way of the client's era.
+    /// Requests input in the client's era.
     pub(super) async fn ask(
         &self,
         states: &States,
-        brought: Brought,
+        brought: RetryInput,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Asked, ErrorData> {
+    ) -> Result<QuestionOutcome, ErrorData> {
         let mut questions = self.rounds.iter().flat_map(BTreeMap::values);
         if let Some(lacking) = questions.find_map(|question| lacks(question, context)) {
             if !is_modern(context) {
-                return Ok(Asked::Refused(format!("the client has no {lacking}")));
+                return Ok(QuestionOutcome::Refused(format!("the client has no {lacking}")));
             }
             let required: ClientCapabilities = typed(json!({ lacking: {} }))?;
             return Err(ErrorData::missing_required_client_capability(required));
@@ -176,7 +180,10 @@ impl Asking {
     }
 
     /// Sends each round's requests and waits for their answers.
-    async fn ask_now(&self, context: &RequestContext<RoleServer>) -> Result<Asked, ErrorData> {
+    async fn ask_now(
+        &self,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<QuestionOutcome, ErrorData> {
         let mut answers = Answers::new();
         for round in &self.rounds {
             let answered = round.iter().map(async |(key, question)| {
@@ -188,11 +195,15 @@ impl Asking {
             });
             answers.extend(try_join_all(answered).await?);
         }
-        Ok(Asked::Done((self.says)(&answers)))
+        Ok(QuestionOutcome::Done((self.says)(&answers)))
     }
 
-    /// Takes what was brought and asks for what is missing.
-    fn ask_again(&self, states: &States, brought: Brought) -> Result<Asked, ErrorData> {
+    /// Takes the provided input and requests what is missing.
+    fn ask_again(
+        &self,
+        states: &States,
+        brought: RetryInput,
+    ) -> Result<QuestionOutcome, ErrorData> {
         let (mut at, mut answers) = match brought.state {
             Some(state) if self.keeps_state => states.open(&state)?,
             _ => (0, Answers::new()),
@@ -207,25 +218,25 @@ impl Asking {
             at += 1;
         }
         let Some(round) = self.rounds.get(at) else {
-            return Ok(Asked::Done((self.says)(&answers)));
+            return Ok(QuestionOutcome::Done((self.says)(&answers)));
         };
         let mut requests = InputRequests::new();
         for (key, question) in round {
             requests.insert((*key).to_owned(), typed(question.clone())?);
         }
         let state = self.keeps_state.then(|| states.give(at, answers));
-        Ok(Asked::More(InputRequiredResult::new(Some(requests), state)))
+        Ok(QuestionOutcome::More(InputRequiredResult::new(Some(requests), state)))
     }
 }
 
-impl From<CallToolRequestParams> for Brought {
+impl From<CallToolRequestParams> for RetryInput {
     fn from(request: CallToolRequestParams) -> Self {
         let answers = request.input_responses.unwrap_or_default();
         Self { answers, state: request.request_state }
     }
 }
 
-impl From<GetPromptRequestParams> for Brought {
+impl From<GetPromptRequestParams> for RetryInput {
     fn from(request: GetPromptRequestParams) -> Self {
         let answers = request.input_responses.unwrap_or_default();
         Self { answers, state: request.request_state }
@@ -246,7 +257,7 @@ impl States {
     }
 }
 
-/// The capability that a question needs and the client has not declared.
+/// The capability that a request needs and the client has not declared.
 fn lacks(question: &Value, context: &RequestContext<RoleServer>) -> Option<&'static str> {
     let needed = match question.get("method").and_then(Value::as_str) {
         Some("elicitation/create") => "elicitation",
@@ -257,7 +268,7 @@ fn lacks(question: &Value, context: &RequestContext<RoleServer>) -> Option<&'sta
     declared.get(needed).is_none().then_some(needed)
 }
 
-/// Whether an answer has the shape that its question asks for.
+/// Whether an answer has the requested shape.
 fn fits(question: &Value, answer: &Value) -> bool {
     match question.get("method").and_then(Value::as_str) {
         Some("elicitation/create") => answer.get("action").is_some_and(Value::is_string),
@@ -284,8 +295,8 @@ fn user_said(answers: &Answers, key: &str) -> String {
     format!("action={}, content={content}", action.as_str().unwrap_or_default())
 }
 
-fn completed(schema: &Value) -> Asking {
-    Asking::once("elicitation", elicitation("Please fill in", schema), |answers| {
+fn completed(schema: &Value) -> Question {
+    Question::once("elicitation", elicitation("Please fill in", schema), |answers| {
         format!("Elicitation completed: {}", user_said(answers, "elicitation"))
     })
 }

@@ -1,4 +1,4 @@
-//! What stands in the tables `offer.json` and `answers.json`, as rmcp's types.
+//! The tables `offer.json` and `answers.json`, as rmcp's types.
 
 use std::sync::LazyLock;
 
@@ -9,17 +9,17 @@ use serde_json::Value;
 static OFFER: LazyLock<Value> = LazyLock::new(|| parse(include_str!("offer.json")));
 static ANSWERS: LazyLock<Value> = LazyLock::new(|| parse(include_str!("answers.json")));
 
-/// A list of what is offered: `tools`, `resources`, `resourceTemplates`, `prompts`.
+/// A list of offers: `tools`, `resources`, `resourceTemplates`, `prompts`.
 pub(super) fn offer<T: DeserializeOwned>(list: &str) -> Result<T, ErrorData> {
     typed(OFFER.get(list).cloned().unwrap_or_default())
 }
 
-/// What is answered to a name of a kind (`tools`, `resources`, `prompts`), if the table says it.
+/// The answer for a name of a kind (`tools`, `resources`, `prompts`), if the table has one.
 pub(super) fn answer(kind: &str, name: &str) -> Option<&'static Value> {
     ANSWERS.get(kind)?.get(name)
 }
 
-/// JSON as one of rmcp's types; what does not fit is this server's own mistake.
+/// JSON as one of rmcp's types; a mismatch is a bug of this server.
 pub(super) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
     serde_json::from_value(value).map_err(|error| {
         let kind = std::any::type_name::<T>();

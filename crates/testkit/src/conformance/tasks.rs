@@ -1,4 +1,4 @@
-//! Tools that become tasks where the client knows the extension, and answer at once where not.
+//! Tools that become tasks if the client supports the extension, and answer at once otherwise.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use super::table::typed;
 
 type Response = Result<CallToolResponse, ErrorData>;
 
-/// A call of a tool that is here for tasks; none if it is not.
+/// A call of a task tool; `None` for other tools.
 pub(super) fn call(
     tasks: &TaskManager,
     request: &CallToolRequestParams,
@@ -45,7 +45,7 @@ pub(super) fn call(
     Some(Ok(begin(tasks, work)))
 }
 
-/// A call that was answered all it asked, and goes on as a task.
+/// A call that has received all its input, and continues as a task.
 pub(super) fn finished_later(
     tasks: &TaskManager,
     said: String,

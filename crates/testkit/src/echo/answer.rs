@@ -1,7 +1,7 @@
-//! What the echo server says to one message: from bytes to bytes, without I/O.
+//! Answers of the echo server: from bytes to bytes, without I/O.
 //!
-//! Only the envelope is read; the id goes back in the spelling in which it came. Results are kept
-//! as ready-made JSON and framed by a few bytes.
+//! Only the envelope is parsed; the id is returned in its original spelling. Results are prepared
+//! as JSON and framed by a few bytes.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -15,7 +15,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::Options;
+use super::EchoOptions;
 use super::body::Parts;
 use super::content;
 
@@ -23,7 +23,7 @@ const VERSIONS: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-
 const LATEST: &str = "2025-11-25";
 const DISCOVERED: &str = r#"{"supportedVersions":["2026-07-28"],"capabilities":{"tools":{}},"ttlMs":0,"cacheScope":"public"}"#;
 
-/// What all connections share.
+/// State shared by all connections.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) sse: bool,
@@ -36,7 +36,7 @@ pub(super) struct State {
     large: Mutex<HashMap<(Large, usize), Bytes>>,
 }
 
-/// What goes back over HTTP.
+/// An HTTP response.
 pub(super) enum Answer {
     /// 202: a notification or a response.
     Accepted,
@@ -87,7 +87,7 @@ type Failure = (i32, &'static str);
 // === impl State ===
 
 impl State {
-    pub(super) fn new(options: &Options) -> Self {
+    pub(super) fn new(options: &EchoOptions) -> Self {
         let born = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |age| age.as_nanos());
         Self {
             sse: options.sse,
@@ -104,7 +104,7 @@ impl State {
     /// Answers one POST body that came with this `Mcp-Session-Id`.
     pub(super) fn answer(&self, body: &[u8], session: Option<&[u8]>) -> Answer {
         let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(body) else {
-            return Answer::Refused(StatusCode::BAD_REQUEST, "the body is no JSON-RPC message");
+            return Answer::Refused(StatusCode::BAD_REQUEST, "the body is not a JSON-RPC message");
         };
         let method = envelope.method.as_deref();
         if self.newer {
@@ -164,7 +164,7 @@ impl State {
             r#"{{"protocolVersion":"{version}","capabilities":{{"tools":{{}}}},"serverInfo":{{"name":"echo","version":"1.0.0"}}}}"#
         );
         let number = self.opened.fetch_add(1, Ordering::Relaxed);
-        // The birth time keeps ids of an earlier server on the same port unknown to this one.
+        // The start time makes ids of an earlier server on the same port unknown to this one.
         let session = format!("echo-{:x}-{number}", self.born);
         let opened = HeaderValue::from_str(&session).ok();
         self.sessions.lock().insert(session.into_bytes());
@@ -204,7 +204,7 @@ impl State {
         Ok(result.clone())
     }
 
-    /// Puts a result or error into its envelope, and that into an SSE event where asked for.
+    /// Wraps a result or error in its envelope, and in an SSE event if required.
     fn frame(&self, id: &RawValue, member: &str, value: Bytes) -> Parts {
         let (before, after) =
             if self.sse { ("event: message\ndata: ", "}\n\n") } else { ("", "}") };
@@ -234,7 +234,7 @@ impl Large {
 }
 
 fn text_result(text: &str) -> String {
-    // `Value`'s own rendering quotes a string without a way to fail.
+    // Serialising a string `Value` cannot fail.
     let quoted = serde_json::Value::from(text).to_string();
     format!(r#"{{"content":[{{"type":"text","text":{quoted}}}],"isError":false}}"#)
 }

@@ -1,4 +1,4 @@
-//! A response body of up to three pieces, so that a large result is sent from where it is kept.
+//! A response body of up to three pieces, so that a large result is sent without copying.
 //!
 //! Invariant: the exact length is known, so hyper sends `Content-Length` and never chunks.
 
@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 
-/// What is left to send.
+/// The remaining pieces.
 #[derive(Debug)]
 pub(super) struct Parts {
     pieces: array::IntoIter<Bytes, 3>,

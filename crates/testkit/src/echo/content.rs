@@ -1,27 +1,27 @@
-//! The content that the echo server serves, as functions of a size, so that whoever checks an
-//! answer can make the same bytes.
+//! The content of the echo server, as functions of a size, so that a client can compute the
+//! expected bytes.
 //!
-//! Invariant: deterministic; the same size gives the same bytes in every process.
+//! Invariant: deterministic; equal sizes give equal bytes in every process.
 
 use std::fmt::Write as _;
 
-/// The most that `big` and `structured` make.
+/// The maximum size of `big` and `structured`.
 pub const MAX_SIZE: usize = 64 * 1024 * 1024;
 
 const LINE: &str =
     "2026-11-15 08:30:00 INFO  orders: posted sales order №4711, total 12 540.00, 3 lines\n";
 
-/// The text that `big` answers: `size` bytes of log lines, with line breaks and a few characters
-/// beyond ASCII as real output has them.
+/// The text of `big`: `size` bytes of log lines, with line breaks and some non-ASCII characters,
+/// like real output.
 pub fn big_text(size: usize) -> String {
     let mut text = LINE.repeat(size / LINE.len());
-    // What is missing to the size is less than a line.
+    // The rest is less than a line.
     text.extend(std::iter::repeat_n('.', size - text.len()));
     text
 }
 
-/// The `structuredContent` that `structured` answers: an object of rows, at least `size` bytes
-/// and at most one row more.
+/// The `structuredContent` of `structured`: an object of rows, at least `size` bytes and at most
+/// one row more.
 pub fn structured(size: usize) -> String {
     let mut json = String::with_capacity(size + 256);
     json.push_str(r#"{"rows":["#);

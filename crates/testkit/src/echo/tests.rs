@@ -7,7 +7,7 @@ use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
 use serde_json::{Value, json};
 
-use super::{Echo, Options, content, start, start_with};
+use super::{EchoOptions, EchoServer, content, start, start_with};
 
 struct Reply {
     status: StatusCode,
@@ -31,7 +31,7 @@ async fn send(url: &str, method: Method, session: Option<&str>, body: &str) -> R
     }
 }
 
-async fn open(echo: &Echo, version: &str) -> (String, Value) {
+async fn open(echo: &EchoServer, version: &str) -> (String, Value) {
     let body = json!({"jsonrpc":"2.0","id":"a","method":"initialize","params":{
         "protocolVersion": version, "capabilities": {}, "clientInfo": {"name":"t","version":"1"}}});
     let reply = send(echo.url(), Method::POST, None, &body.to_string()).await;
@@ -47,7 +47,7 @@ async fn answers_each_request_under_its_own_id() {
     let text = json!(content::big_text(100));
     let big = format!(r#"{{"content":[{{"type":"text","text":{text}}}],"isError":false}}"#);
     let cases = [
-        // an id keeps its spelling, arguments come back as the text they were
+        // an id keeps its spelling, arguments come back unchanged
         (
             r#"{"jsonrpc":"2.0","id":1e0,"method":"tools/call","params":{"name":"echo","arguments":{"n": 1.0}}}"#,
             r#"{"jsonrpc":"2.0","id":1e0,"result":{"content":[{"type":"text","text":"{\"n\": 1.0}"}],"isError":false}}"#.to_owned(),
@@ -119,7 +119,7 @@ async fn negotiates_the_version_and_guards_its_sessions() {
 
 #[tokio::test]
 async fn answers_as_an_event_stream_when_told_to() {
-    let echo = start_with(Options { sse: true, ..Options::default() }).await.unwrap();
+    let echo = start_with(EchoOptions { sse: true, ..EchoOptions::default() }).await.unwrap();
     let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize"}"#;
     let reply = send(echo.url(), Method::POST, None, body).await;
     assert_eq!(reply.headers["content-type"], "text/event-stream");

@@ -1,7 +1,7 @@
 //! One MCP client on one keep-alive HTTP connection.
 //!
-//! Invariant: received bytes are kept as they came and looked at only on [`Received::message`], so
-//! that reading an answer costs nothing while the clock runs.
+//! Invariant: received bytes are parsed only by [`Received::message`], so that parsing is not
+//! measured.
 
 use std::borrow::Cow;
 
@@ -15,12 +15,12 @@ use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use tokio::net::TcpStream;
 
-use super::ask::excerpt;
+use super::request::excerpt;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 
-/// A client whose handshake is done.
+/// An initialized client.
 #[derive(Debug)]
 pub(super) struct Client {
     sender: SendRequest<Full<Bytes>>,
@@ -28,7 +28,7 @@ pub(super) struct Client {
     headers: HeaderMap,
 }
 
-/// An HTTP answer, complete but unread.
+/// A complete but unparsed HTTP answer.
 #[derive(Debug)]
 pub(super) struct Received {
     status: StatusCode,
@@ -44,7 +44,7 @@ impl Client {
         let stream = TcpStream::connect(authority.as_str()).await.context("connecting")?;
         stream.set_nodelay(true)?;
         let (sender, connection) = handshake(TokioIo::new(stream)).await?;
-        // Its end shows as an error of the next request.
+        // A lost connection is an error of the next request.
         tokio::spawn(connection);
         let mut headers = HeaderMap::new();
         headers.insert(HOST, HeaderValue::from_str(authority.as_str())?);

@@ -4,24 +4,24 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{Length, Outcome, Plan};
+use super::{LoadLength, LoadPlan, Outcome};
 
 /// What a load run measured; times in microseconds, over all clients.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Report {
+pub struct LoadReport {
     /// How many clients ran.
     pub clients: usize,
-    /// How many right answers came in the measured part.
+    /// The number of correct answers in the measured part.
     pub requests: usize,
-    /// How many right answers came in the whole run, warm-up included.
+    /// The number of correct answers in the whole run, including warm-up.
     pub answers: u64,
-    /// How many answers were wrong or never came, in the whole run.
+    /// The number of wrong or missing answers in the whole run.
     pub errors: u64,
-    /// The first thing that went wrong.
+    /// The first error.
     pub first_error: Option<String>,
-    /// How long the measured part took.
+    /// The duration of the measured part.
     pub seconds: f64,
-    /// Right answers per second.
+    /// Correct answers per second.
     pub per_second: f64,
     /// Half the answers took at most this.
     pub p50_us: f64,
@@ -35,11 +35,11 @@ pub struct Report {
     pub mean_us: f64,
 }
 
-impl Report {
-    pub(super) fn new(plan: &Plan, outcomes: Vec<Outcome>) -> Self {
+impl LoadReport {
+    pub(super) fn new(plan: &LoadPlan, outcomes: Vec<Outcome>) -> Self {
         let measured = match plan.length {
-            Length::Time { measured, .. } => measured,
-            Length::Count { .. } => {
+            LoadLength::Time { measured, .. } => measured,
+            LoadLength::Count { .. } => {
                 let first = outcomes.iter().filter_map(|o| o.span).map(|(first, _)| first).min();
                 let last = outcomes.iter().filter_map(|o| o.span).map(|(_, last)| last).max();
                 first.zip(last).map_or(Duration::ZERO, |(first, last)| last - first)

@@ -1,31 +1,31 @@
-//! The load generator against the echo server, and against answers that are wrong.
+//! The load generator against the echo server, and against wrong answers.
 
 use std::time::Duration;
 
 use http::Uri;
 
-use super::ask::Asker;
 use super::client::Received;
 use super::report::percentile;
-use super::{Ask, Length, Plan, run};
-use crate::echo::{self, Echo, Options};
+use super::request::Asker;
+use super::{LoadLength, LoadPlan, LoadRequest, run};
+use crate::echo::{self, EchoOptions, EchoServer};
 use crate::proxy::BareProxy;
 
-fn plan(url: &str, ask: Ask, clients: usize, measured: u64) -> Plan {
-    let length = Length::Count { warm_up: 2, measured };
+fn plan(url: &str, ask: LoadRequest, clients: usize, measured: u64) -> LoadPlan {
+    let length = LoadLength::Count { warm_up: 2, measured };
     let (url, prefix) = (url.parse().unwrap(), String::new());
-    Plan { url, ask, prefix, token: None, clients, length }
+    LoadPlan { url, ask, prefix, token: None, clients, length }
 }
 
-async fn server(sse: bool) -> Echo {
-    echo::start_with(Options { tools: 40, sse, ..Options::default() }).await.unwrap()
+async fn server(sse: bool) -> EchoServer {
+    echo::start_with(EchoOptions { tools: 40, sse, ..EchoOptions::default() }).await.unwrap()
 }
 
 #[tokio::test]
 async fn a_thousand_requests_have_a_thousand_right_answers() {
     for sse in [false, true] {
         let echo = server(sse).await;
-        let report = run(&plan(echo.url(), Ask::Echo, 8, 125)).await.unwrap();
+        let report = run(&plan(echo.url(), LoadRequest::Echo, 8, 125)).await.unwrap();
         assert_eq!((report.requests, report.errors), (1_000, 0), "{report:?}");
         assert_eq!(echo.calls(), 1_016, "warm-up included, nothing sent twice");
         assert_eq!(report.answers, 1_016);
@@ -44,10 +44,10 @@ async fn every_mode_is_answered_directly_and_through_the_bare_proxy() {
         let through = format!("{}/mcp", proxy.origin().unwrap());
         let proxying = tokio::spawn(proxy.run());
         for ask in [
-            Ask::Echo,
-            Ask::List { tools: 40 },
-            Ask::Big { size: 300_000 },
-            Ask::Structured { size: 300_000 },
+            LoadRequest::Echo,
+            LoadRequest::List { tools: 40 },
+            LoadRequest::Big { size: 300_000 },
+            LoadRequest::Structured { size: 300_000 },
         ] {
             for url in [echo.url(), &through] {
                 let report = run(&plan(url, ask, 3, 5)).await.unwrap();
@@ -61,7 +61,7 @@ async fn every_mode_is_answered_directly_and_through_the_bare_proxy() {
 #[tokio::test]
 async fn a_list_of_the_wrong_length_is_an_error() {
     let echo = server(false).await;
-    let report = run(&plan(echo.url(), Ask::List { tools: 41 }, 1, 3)).await.unwrap();
+    let report = run(&plan(echo.url(), LoadRequest::List { tools: 41 }, 1, 3)).await.unwrap();
     assert_eq!((report.requests, report.errors), (0, 5));
     assert_eq!(report.first_error.unwrap(), "40 tools are listed instead of 41");
 }
@@ -69,7 +69,7 @@ async fn a_list_of_the_wrong_length_is_an_error() {
 #[tokio::test]
 async fn a_lost_session_makes_errors_and_no_samples() {
     let echo = server(false).await;
-    let plan = plan(echo.url(), Ask::Echo, 1, 200);
+    let plan = plan(echo.url(), LoadRequest::Echo, 1, 200);
     let forget = async {
         while echo.calls() < 50 {
             tokio::task::yield_now().await;
@@ -85,7 +85,7 @@ async fn a_lost_session_makes_errors_and_no_samples() {
 
 #[test]
 fn a_wrong_answer_is_told_from_the_right_one() {
-    let asker = Asker::new(Ask::Echo, "there__");
+    let asker = Asker::new(LoadRequest::Echo, "there__");
     let request = asker.request(3, 6);
     let sent = String::from_utf8(request.body.to_vec()).unwrap();
     assert!(sent.contains(r#""name":"there__echo""#), "{sent}");
@@ -116,12 +116,12 @@ fn a_wrong_answer_is_told_from_the_right_one() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_a_failure_that_names_the_address() {
+async fn a_refused_connection_names_the_address() {
     let echo = server(false).await;
     let url = echo.url().to_owned();
     drop(echo);
     tokio::task::yield_now().await;
-    let failed = run(&plan(&url, Ask::Echo, 1, 1)).await.unwrap_err();
+    let failed = run(&plan(&url, LoadRequest::Echo, 1, 1)).await.unwrap_err();
     assert!(failed.to_string().contains(&url), "{failed:#}");
 }
 

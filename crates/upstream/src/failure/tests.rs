@@ -2,7 +2,14 @@ use super::*;
 
 /// Failure, its code, its effect, and what the text must say.
 fn table() -> Vec<(Failure, &'static str, Effect, &'static str)> {
-    let refused = |status| Failure::Refused { status };
+    let refused = |number| {
+        let class = match number {
+            401 => StatusClass::Credentials,
+            404 => StatusClass::NoEndpoint,
+            _ => StatusClass::ServerError,
+        };
+        Failure::Refused { status: RefusedStatus { number, class } }
+    };
     vec![
         (
             Failure::unavailable("connection refused"),
@@ -41,9 +48,9 @@ fn table() -> Vec<(Failure, &'static str, Effect, &'static str)> {
             Failure::Forgotten,
             "upstream_unavailable",
             Effect::Unknown,
-            "[UPSTREAM] server `s` has forgotten the session; a new one is opened. The request \
-             was sent, and servers that have forgotten a session usually do nothing. Repeat the \
-             call; if a second effect would do harm, check first.",
+            "[UPSTREAM] server `s` has lost the session; a new one is being opened. The \
+             request was sent, but servers that have lost a session usually do not execute it. \
+             Repeat the call; if a second effect would do harm, check first.",
         ),
         (
             refused(500),

@@ -1,53 +1,53 @@
-//! An agent session as a link knows it.
+//! An agent session as a link sees it.
 //!
-//! Links know agents by this trait alone, so that they depend on nothing that an agent session is
-//! made of.
+//! Links know agents only by this trait, so that they do not depend on agent sessions.
 
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use toolgate_admission::caller::Caller;
-use toolgate_admission::multi_round::{Newer, Steps};
 use toolgate_mcp::Notification;
 
-use super::asked::Asked;
+use super::server_request::ServerRequest;
 use super::{Link, Server};
-use crate::event_buffer::Outlet;
-use crate::resubscribe::Wishes;
+use crate::event_buffer::EventBuffer;
+use crate::resubscribe::ServerSubscriptions;
 
-/// One agent that speaks through a link.
+/// One agent that uses a link.
 pub trait Agent: Caller + 'static {
-    /// What opens a conversation with a server on its behalf: the `params` of `initialize`.
+    /// The `params` of `initialize` that open a conversation on its behalf.
     fn opening(&self) -> &Bytes;
 
     /// Whether it sees one server, under the names that the server itself uses.
     fn sees_one_server(&self) -> bool;
 
-    /// Whether it stands for clients of protocol 2026-07-28.
+    /// Whether it represents clients of protocol 2026-07-28.
     fn is_standing(&self) -> bool;
 
-    /// The stream of what belongs to no request.
-    fn general(&self) -> &Arc<Outlet>;
+    /// The stream of messages that belong to no request.
+    fn general(&self) -> &Arc<EventBuffer>;
 
-    /// What it asked of servers that they forget when they are lost.
-    fn wishes(&self) -> &Wishes;
+    /// Its subscriptions and log level, which servers forget when they are lost.
+    fn server_subscriptions(&self) -> &ServerSubscriptions;
 
-    /// Remembers a server's request; the number is the id under which the agent is asked. None if
-    /// too many have no answer yet.
-    fn ask(&self, asked: Asked) -> Option<u64>;
+    /// Stores a request of a server; returns the id under which the agent receives it. `None` if
+    /// too many are unanswered.
+    fn ask(&self, asked: ServerRequest) -> Option<u64>;
 
-    /// The call that asked this goes on without an answer; false if it had one.
-    fn unask(&self, number: u64) -> bool;
+    /// Drops the server request `number`; false if it was answered.
+    fn drop_server_request(&self, number: u64) -> bool;
 
-    /// The server withdraws its request `id`: under which number, and where, the agent was asked.
-    fn withdraw_asked(&self, link: &Weak<Link>, id: &str) -> Option<(u64, Arc<Outlet>)>;
+    /// The server cancels its request `id`; returns the number and stream under which the agent
+    /// received it.
+    fn withdraw_server_request(
+        &self,
+        link: &Weak<Link>,
+        id: &str,
+    ) -> Option<(u64, Arc<EventBuffer>)>;
 
-    /// Forgets what was asked over that link in that epoch; how many questions those were.
-    fn forget_asked(&self, link: &Weak<Link>, epoch: u64) -> usize;
+    /// Forgets the requests that the server made over `link` in `epoch`; returns how many.
+    fn forget_server_requests(&self, link: &Weak<Link>, epoch: u64) -> usize;
 
     /// Receives a notification that belongs to no request.
-    fn hear_general(&self, server: &Server, notification: &Notification<'_>, body: &Bytes);
-
-    /// The other end of a call in several rounds, by the number of its outlet.
-    fn take_steps(&self, outlet: u64) -> Option<(Steps, Newer)>;
+    fn receive_general(&self, server: &Server, notification: &Notification<'_>, body: &Bytes);
 }

@@ -1,24 +1,24 @@
-//! Which links may start a process: none is started for agents that may not use it.
+//! Which links may start a process: none for agents that may not use it.
 //!
-//! A grant that may call nothing, or is frozen, can open agent sessions and list; so can anybody
-//! where a server is frozen. toolgate answers them itself, so that no number of agent sessions
+//! A grant that may call nothing, or is frozen, can open agent sessions and list; so can every
+//! grant if the server is frozen. toolgate answers them itself, so that no number of agent sessions
 //! starts a child. Once the grant may call, or the freeze is lifted, the next request starts it.
 //!
-//! Invariant: a channel to a server that is a process comes up only if one of those who speak
-//! through the link may call it.
+//! Invariant: a process is started only if at least one agent session of the link may call it.
 
 use bytes::Bytes;
 use serde_json::json;
 use toolgate_admission::barred::Barred;
+use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::list_kind::Kind;
 use toolgate_json::{peek, text};
-use toolgate_mcp::{Request, Version, code, method, write};
+use toolgate_mcp::{Version, code, method, write};
 
 use super::Link;
 
 impl Link {
-    /// Why no process may be started for those who speak through it; none if one may, if there
-    /// is one, or if the server is no process.
+    /// Why no process may be started for this link; `None` if one may, if it runs, or if the server
+    /// is not a process.
     pub(crate) fn barred(&self) -> Option<Barred> {
         if self.is_up() || !self.server.settings.backs_off {
             return None;
@@ -31,16 +31,16 @@ impl Link {
         barred
     }
 
-    /// What toolgate says in place of a server that may not be started: what it was last heard to
-    /// be able to do, or what it may turn out to do.
+    /// The answer to `initialize` in place of a server that may not be started: the capabilities
+    /// that it last advertised, or all that it may have.
     pub(super) fn unstarted_welcome(&self) -> Option<Bytes> {
         self.barred()?;
         let opening = String::from_utf8_lossy(&self.opening);
         let wanted = peek(&opening, &["protocolVersion"]).ok().flatten().and_then(text);
         let version = wanted.and_then(|version| Version::parse(&version));
         let version = version.unwrap_or(Version::LATEST);
-        let known = self.server.offers.of(&self.audience);
-        let capabilities = known.as_ref().map_or(ANYTHING, |offer| &offer.capabilities);
+        let known = self.server.list_cache.of(&self.client_profile);
+        let capabilities = known.as_ref().map_or(ANYTHING, |advertised| &advertised.capabilities);
         let result = format!(
             r#"{{"protocolVersion":"{}","capabilities":{capabilities},"serverInfo":{}}}"#,
             version.as_str(),
@@ -49,14 +49,14 @@ impl Link {
         Some(write::result("0", &result))
     }
 
-    /// The answer to a request that needs no permit, where the server may not be started for it.
-    pub(crate) fn unstarted_answer(&self, request: &Request<'_>) -> Option<Bytes> {
+    /// The answer to a request that needs no permit, if the server may not be started for it.
+    pub(crate) fn unstarted_answer(&self, request: &CallRequest<'_>) -> Option<Bytes> {
         let barred = self.barred()?;
         let quiet = [method::PING, method::LOGGING_SET_LEVEL, method::RESOURCES_UNSUBSCRIBE];
-        if quiet.contains(&request.method.as_ref()) {
+        if quiet.contains(&request.method) {
             return Some(write::result(request.id, "{}"));
         }
-        let kind = Kind::listed_by(&request.method)?;
+        let kind = Kind::listed_by(request.method)?;
         Some(match barred {
             Barred::MayNothing => {
                 write::result(request.id, &format!(r#"{{"{}":[]}}"#, kind.member()))
@@ -74,7 +74,7 @@ impl Link {
     }
 }
 
-/// Of a server that was never heard nothing is known.
+/// Nothing is known of a server that was never connected.
 const ANYTHING: &str = concat!(
     r#"{"tools":{"listChanged":true},"prompts":{"listChanged":true},"#,
     r#""resources":{"listChanged":true,"subscribe":true},"completions":{},"logging":{}}"#

@@ -1,11 +1,11 @@
-//! What a server of protocol 2026-07-28 says without being asked: one `subscriptions/listen` for
-//! everything that the agents of a link want to hear.
+//! Change notifications of a sessionless server: one `subscriptions/listen` for all agents of a
+//! link.
 //!
-//! A stream is never changed: when more is wanted, another one is opened, and the one before it is
-//! ended as soon as the server has agreed.
+//! A stream is never changed. When more is wanted, a new stream is opened, and the old one ends
+//! once the server has acknowledged the new one.
 //!
-//! Invariant: nobody hears of the stream itself: its acknowledgement ends here, and so does the tag
-//! of each message.
+//! Invariant: the stream itself is invisible to agents: its acknowledgement and the tag of each
+//! message are removed here.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Weak};
@@ -24,39 +24,50 @@ use toolgate_mcp::modern::key;
 use toolgate_mcp::{Notification, method, write};
 
 use super::Link;
-use super::handshake::Up;
-use super::inbound::Ear;
-use super::waiting::Waiting;
+use super::handshake::LiveChannel;
+use super::inbound::Inbound;
+use super::waiting::Waiter;
 use crate::channel::{Channel, Outbound, SendError, Uncleared};
 use crate::era::Era;
 use crate::failure::Failure;
 use crate::rewrite::error_in;
 
-mod more;
+mod task_stream;
 
-pub use more::More;
+pub use task_stream::TaskStream;
 
-/// How long a server may take to agree to tell something.
-const AGREEING: Duration = Duration::from_secs(30);
-/// How long somebody who listens waits for that.
-const HEARING: Duration = Duration::from_secs(3);
+/// How long a server may take to acknowledge a subscription.
+const ACK_TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a listening client waits for the acknowledgement.
+const ACK_WAIT: Duration = Duration::from_secs(3);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
-/// To listen to nothing.
+/// An empty filter.
 const NOTHING: &str = r#"{"notifications":{}}"#;
 
-/// What is heard over one link.
+/// The change stream of one link.
 #[derive(Default)]
 pub(super) struct Changes(Mutex<State>);
 
 #[derive(Default)]
 struct State {
-    /// Resources that are followed, and by which agent sessions.
+    /// Followed resources, with the agent sessions that follow them.
     followed: BTreeMap<String, BTreeSet<u64>>,
     current: Option<Stream>,
-    /// Streams of clients of the same protocol, by the numbers of their requests.
-    more: HashMap<u64, Arc<More>>,
+    /// Task streams of sessionless clients, by the numbers of their requests.
+    more: HashMap<u64, Arc<TaskStream>>,
+}
+
+/// Why a resource is not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(super) enum FollowError {
+    /// The request belongs to no agent session any more.
+    #[error("the agent session has ended")]
+    NoAgent,
+    /// The server did not agree to it.
+    #[error("the server sends no notifications about changes of this resource")]
+    NotOffered,
 }
 
 /// One stream of changes.
@@ -65,7 +76,7 @@ struct Stream {
     epoch: u64,
     /// The number of its request, once it has one.
     number: Arc<Mutex<Option<u64>>>,
-    /// The resources that the server has agreed to tell of.
+    /// The resources that the server has acknowledged.
     agreed: watch::Sender<Option<BTreeSet<String>>>,
     over: CancellationToken,
     /// The stream that it replaces.
@@ -73,14 +84,14 @@ struct Stream {
 }
 
 impl Link {
-    /// Whether somebody follows a resource.
+    /// Whether an agent follows a resource.
     pub(super) fn follows_any(&self) -> bool {
         !self.changes.0.lock().followed.is_empty()
     }
 
-    /// Hears what the server says from now on, if it is not heard already.
-    pub(super) fn hear_changes(&self) {
-        let Some(up) = self.up.load_full().filter(|up| up.era == Era::Modern) else { return };
+    /// Opens the change stream, if it is not open.
+    pub(super) fn open_change_stream(&self) {
+        let Some(up) = self.up.load_full().filter(|up| up.era == Era::Sessionless) else { return };
         let mut state = self.changes.0.lock();
         let is_heard = |stream: &Stream| stream.epoch == up.epoch && !stream.over.is_cancelled();
         if !state.current.as_ref().is_some_and(is_heard) && self.filter(&state) != NOTHING {
@@ -88,14 +99,14 @@ impl Link {
         }
     }
 
-    /// Follows a resource for an agent session; why not, if the server does not agree.
+    /// Follows a resource for an agent session.
     pub(super) async fn follow(
         self: &Arc<Self>,
         session: Option<u64>,
         uri: &str,
-        up: &Arc<Up>,
-    ) -> Result<Result<(), String>, Failure> {
-        let Some(session) = session else { return Ok(Err("nobody asks for it".to_owned())) };
+        up: &Arc<LiveChannel>,
+    ) -> Result<Result<(), FollowError>, Failure> {
+        let Some(session) = session else { return Ok(Err(FollowError::NoAgent)) };
         let mut agreed = {
             let mut state = self.changes.0.lock();
             let others = state.followed.entry(uri.to_owned()).or_default();
@@ -108,32 +119,32 @@ impl Link {
             stream.agreed.subscribe()
         };
         let known = agreed.wait_for(Option::is_some);
-        let tells = match timeout(AGREEING, known).await {
+        let tells = match timeout(ACK_TIMEOUT, known).await {
             Ok(Ok(known)) => known.as_ref().is_some_and(|uris| uris.contains(uri)),
             Ok(Err(_)) => false,
             Err(_) => {
                 self.unfollow(Some(session), uri);
-                return Err(Failure::Timeout { after: AGREEING });
+                return Err(Failure::Timeout { after: ACK_TIMEOUT });
             }
         };
         if tells {
             return Ok(Ok(()));
         }
         self.unfollow(Some(session), uri);
-        Ok(Err("the server does not tell of changes of this resource".to_owned()))
+        Ok(Err(FollowError::NotOffered))
     }
 
-    /// Waits until the server has agreed to tell of its changes, but not for long.
-    pub async fn hears_changes(&self) {
+    /// Waits a short time until the server has acknowledged the change stream.
+    pub async fn wait_for_change_stream(&self) {
         let Some(stream) = self.changes.0.lock().current.clone() else { return };
         let mut agreed = stream.agreed.subscribe();
         let known = agreed.wait_for(Option::is_some);
-        if timeout(HEARING, known).await.is_err() {
-            tracing::debug!(server = self.server.name(), "it has not agreed to tell of changes");
+        if timeout(ACK_WAIT, known).await.is_err() {
+            tracing::debug!(server = self.server.name(), "change stream not acknowledged in time");
         }
     }
 
-    /// Follows nothing any longer for an agent session.
+    /// Stops following all resources for an agent session.
     pub(super) fn unfollow_all(&self, session: u64) {
         let uris: Vec<_> = self.changes.0.lock().followed.keys().cloned().collect();
         for uri in uris {
@@ -141,7 +152,7 @@ impl Link {
         }
     }
 
-    /// Follows a resource no longer.
+    /// Stops following a resource.
     pub(super) fn unfollow(&self, session: Option<u64>, uri: &str) {
         let mut state = self.changes.0.lock();
         let Some(others) = state.followed.get_mut(uri) else { return };
@@ -156,13 +167,13 @@ impl Link {
             if let Some(stream) = state.current.take() {
                 stream.over.cancel();
             }
-        } else if let Some(up) = self.up.load_full().filter(|up| up.era == Era::Modern) {
+        } else if let Some(up) = self.up.load_full().filter(|up| up.era == Era::Sessionless) {
             self.open_stream(&mut state, &up);
         }
     }
 
-    /// The server has said what it will tell.
-    pub(super) fn hear_acknowledged(&self, notification: &Notification<'_>, call: Option<u64>) {
+    /// The server has acknowledged a stream.
+    pub(super) fn receive_acknowledged(&self, notification: &Notification<'_>, call: Option<u64>) {
         let params = notification.params.unwrap_or("{}");
         let tag = peek(params, &["_meta", key::SUBSCRIPTION_ID]).ok().flatten();
         let number = call.or_else(|| tag.and_then(|tag| tag.parse().ok()));
@@ -179,8 +190,8 @@ impl Link {
         }
     }
 
-    /// The server ends a stream of changes; false if it is about something else.
-    pub(super) fn hear_ended(&self, id: Option<&str>) -> bool {
+    /// The server ends a stream; false if the id belongs to something else.
+    pub(super) fn receive_listen_ended(&self, id: Option<&str>) -> bool {
         let number = id.and_then(|id| id.parse().ok());
         let state = self.changes.0.lock();
         let is_it = |stream: &Stream| number.is_some() && *stream.number.lock() == number;
@@ -193,9 +204,9 @@ impl Link {
         is_its
     }
 
-    fn open_stream(&self, state: &mut State, up: &Arc<Up>) -> Stream {
+    fn open_stream(&self, state: &mut State, up: &Arc<LiveChannel>) -> Stream {
         let before = state.current.take();
-        // What the older stream has not been told by then, the newer one is.
+        // The new stream covers everything that the old one has not delivered by then.
         let before = before.filter(|stream| stream.epoch == up.epoch).map(|stream| stream.over);
         let stream = Stream {
             epoch: up.epoch,
@@ -210,12 +221,12 @@ impl Link {
         stream
     }
 
-    /// What the server says that it tells of, and the resources that are followed.
+    /// The notifications that the server declares, and the followed resources.
     fn filter(&self, state: &State) -> String {
         let uris: Vec<_> = state.followed.keys().cloned().collect();
-        let offer = self.offer();
+        let advertised = self.advertised();
         let tells = |kind: &str| {
-            matches!(peek(&offer.capabilities, &[kind, "listChanged"]), Ok(Some("true")))
+            matches!(peek(&advertised.capabilities, &[kind, "listChanged"]), Ok(Some("true")))
         };
         let mut wanted = Map::new();
         for (kind, name) in [
@@ -233,7 +244,7 @@ impl Link {
         format!(r#"{{"notifications":{}}}"#, Value::Object(wanted))
     }
 
-    /// Prepares to hear a stream; none if its channel is no longer the one that is up.
+    /// Prepares a stream; `None` if its channel is no longer the current one.
     fn prepare(&self, stream: &Stream, params: &str) -> Option<Listening> {
         let up = self.up.load_full().filter(|up| up.epoch == stream.epoch)?;
         let listening = self.listening(&up, params).ok()?;
@@ -241,38 +252,38 @@ impl Link {
         Some(listening)
     }
 
-    /// A stream that is about to be heard over `up`.
-    fn listening(&self, up: &Up, params: &str) -> Result<Listening, Uncleared> {
+    /// A stream that is about to be opened over `up`.
+    fn listening(&self, up: &LiveChannel, params: &str) -> Result<Listening, Uncleared> {
         let number = self.waiting.number();
         let body = write::request(number, method::LISTEN, Some(params));
         let message = self.own_outbound(body, up, Clearance::Closed(Closed::LISTEN))?;
         let (tell, answer) = oneshot::channel();
-        self.waiting.insert(number, Waiting::Own(tell, up.epoch));
-        let ear = self.ear(up.epoch, Some(number));
-        Ok(Listening { channel: Arc::clone(&up.channel), message, ear, number, answer })
+        self.waiting.insert(number, Waiter::Own(tell, up.epoch));
+        let inbound = self.inbound(up.epoch, Some(number));
+        Ok(Listening { channel: Arc::clone(&up.channel), message, inbound, number, answer })
     }
 
-    /// Nobody hears the stream `number` any more; the server is told.
+    /// Tells the server that the stream `number` is no longer needed.
     async fn end_listening(&self, number: u64) {
-        let params = format!(r#"{{"requestId":{number},"reason":"not needed any more"}}"#);
+        let params = format!(r#"{{"requestId":{number},"reason":"no longer needed"}}"#);
         let body = write::notification(method::CANCELLED, Some(&params));
         self.tell(body, Closed::CANCELLED).await;
     }
 }
 
-/// A stream that is about to be heard. It holds neither the link nor what ends with its last call.
+/// A stream that is about to be opened. It holds neither the link nor the live channel.
 struct Listening {
     channel: Arc<dyn Channel>,
     message: Outbound,
-    ear: Arc<Ear>,
+    inbound: Arc<Inbound>,
     number: u64,
     answer: oneshot::Receiver<Result<Bytes, Failure>>,
 }
 
 impl Listening {
-    /// Hears it to its end.
-    async fn hear(self) -> Result<Bytes, Failure> {
-        match self.channel.send(self.message, self.ear).await {
+    /// Reads it to its end.
+    async fn read_to_end(self) -> Result<Bytes, Failure> {
+        match self.channel.send(self.message, self.inbound).await {
             Ok(()) => self.answer.await.unwrap_or_else(|_| Err(ended())),
             Err(SendError::Refused { body, .. }) if error_in(&body).is_some() => Ok(body),
             Err(error) => Err(error.into()),
@@ -280,19 +291,19 @@ impl Listening {
     }
 }
 
-/// Keeps a stream open for as long as its channel is up and it is wanted.
+/// Keeps a stream open while its channel is up and it is wanted.
 async fn keep(link: Weak<Link>, stream: Stream, params: String) {
     let mut pause = FIRST_PAUSE;
     while let Some(listening) = link.upgrade().and_then(|link| link.prepare(&stream, &params)) {
         let number = listening.number;
-        let heard = stream.over.run_until_cancelled(listening.hear()).await;
+        let heard = stream.over.run_until_cancelled(listening.read_to_end()).await;
         let Some(here) = link.upgrade() else { return };
         drop(here.waiting.take(number));
         let Some(heard) = heard else {
             return here.end_listening(number).await;
         };
         drop(here);
-        // A server that knows no such thing, or does not want this, says so at once.
+        // A server that does not support this answers with an error at once.
         if heard.is_ok_and(|answer| error_in(&answer).is_some()) {
             break;
         }
@@ -301,7 +312,7 @@ async fn keep(link: Weak<Link>, stream: Stream, params: String) {
             () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
         }
     }
-    // Whoever waits for the server to agree waits no longer.
+    // Releases the waiters for the acknowledgement.
     stream.agreed.send_modify(|agreed| {
         agreed.get_or_insert_default();
     });
@@ -311,7 +322,7 @@ fn ended() -> Failure {
     Failure::Lost { why: "it ended the stream".to_owned() }
 }
 
-/// The notification without the tag that says to which stream it belongs; none if it has none.
+/// The notification without the tag of its stream; `None` if it has no tag.
 pub(super) fn without_tag(notification: &Notification<'_>) -> Option<Bytes> {
     memmem::find(notification.raw.as_bytes(), key::SUBSCRIPTION_ID.as_bytes())?;
     let meta = peek(notification.params?, &["_meta"]).ok()??;

@@ -1,7 +1,7 @@
-//! Whether a server speaks protocol 2026-07-28: `server/discover`, and what its answer means.
+//! Whether a server is sessionless: `server/discover`, and the meaning of its answer.
 //!
-//! Invariant: a server that does not is left as it was, or gone: the probe carries no session and
-//! opens none, and whoever asks it goes on with `initialize`.
+//! Invariant: the probe carries no session and opens none, so a sessionful server is unchanged
+//! afterwards, or gone; then `initialize` follows.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -16,31 +16,36 @@ use toolgate_mcp::{Incoming, Limits, Message, Payload, code, method, parse_serve
 
 use super::Link;
 use super::agent::Agent;
-use super::handshake::Up;
+use super::handshake::LiveChannel;
+use crate::channel::StatusClass;
 use crate::era::Era;
 use crate::failure::Failure;
 
-/// How long a server may take to say that it speaks the newer protocol, at most.
+/// How long a server may take to answer the probe, at most.
 const PROBE: Duration = Duration::from_secs(10);
 
-/// Capabilities that mean something else in the newer protocol.
-const NOT_SAID: [&str; 1] = ["tasks"];
+/// Capabilities that have another meaning in protocol 2026-07-28.
+const OMITTED_CAPABILITIES: [&str; 1] = ["tasks"];
 
-/// What a server said to the probe.
+/// The result of the probe.
 pub(super) enum Discovered {
-    /// It speaks the newer protocol; this is what it would say to `initialize`.
-    Modern(Bytes),
-    /// It does not, or says nothing.
-    Not,
-    /// It is gone.
+    /// It is sessionless; this is the equivalent answer to `initialize`.
+    Sessionless(Bytes),
+    /// It is not, or did not answer.
+    Sessionful,
+    /// It closed the connection.
     Gone,
 }
 
 impl Link {
-    /// Asks the server what it can do without a handshake. It has half of `limit`, so that enough
-    /// is left for one.
-    pub(super) async fn discover(self: &Arc<Self>, up: &Up, limit: Duration) -> Discovered {
-        let asking = self.ask_first(up, Closed::DISCOVER, |number| {
+    /// Probes the server without a handshake. The probe has half of `limit`, so that enough is left
+    /// for a handshake.
+    pub(super) async fn discover(
+        self: &Arc<Self>,
+        up: &LiveChannel,
+        limit: Duration,
+    ) -> Discovered {
+        let asking = self.handshake_request(up, Closed::DISCOVER, |number| {
             let raw = write::request(number, method::DISCOVER, Some("{}"));
             let raw = String::from_utf8_lossy(&raw);
             let body = self.with_about(None, None, |about| described(&raw, about));
@@ -52,43 +57,47 @@ impl Link {
         match timeout(PROBE.min(limit / 2), asking).await {
             Ok(Ok(answer)) => {
                 if let Some(welcome) = self.welcome_in(&answer) {
-                    eras.speaks(Era::Modern);
-                    return Discovered::Modern(welcome);
+                    eras.speaks(Era::Sessionless);
+                    return Discovered::Sessionless(welcome);
                 }
-                eras.refuses(Era::Modern);
-                Discovered::Not
+                eras.refuses(Era::Sessionless);
+                Discovered::Sessionful
             }
             Ok(Err(Failure::Lost { .. })) => {
-                eras.refuses(Era::Modern);
+                eras.refuses(Era::Sessionless);
                 Discovered::Gone
             }
-            // Refused without a word of JSON, or silence.
-            Ok(Err(Failure::Refused { status: ..500 })) | Err(_) => {
-                eras.refuses(Era::Modern);
-                Discovered::Not
+            // A rejection that is not JSON-RPC, or no answer.
+            Ok(Err(Failure::Refused { status })) if status.class != StatusClass::ServerError => {
+                eras.refuses(Era::Sessionless);
+                Discovered::Sessionful
             }
-            Ok(Err(_)) => Discovered::Not,
+            Err(_) => {
+                eras.refuses(Era::Sessionless);
+                Discovered::Sessionful
+            }
+            Ok(Err(_)) => Discovered::Sessionful,
         }
     }
 
-    /// How whoever speaks through this link describes itself; where agents share it, `speaker`
-    /// is the one who does.
+    /// Calls `with` with the description of the client of this link; on a shared link, of
+    /// `agent_of`.
     pub(super) fn with_about<T>(
         &self,
-        speaker: Option<&dyn Agent>,
+        agent_of: Option<&dyn Agent>,
         log_level: Option<&str>,
         with: impl FnOnce(&About<'_>) -> T,
     ) -> T {
-        let opening = speaker.map_or(&self.opening, |agent| agent.opening());
+        let opening = agent_of.map_or(&self.opening, |agent| agent.opening());
         let opening = String::from_utf8_lossy(opening);
         let parts = members(&opening, ["capabilities", "clientInfo"]).unwrap_or_default();
         let [capabilities, client_info] = parts;
-        let capabilities = said(capabilities.unwrap_or("{}"));
+        let capabilities = declared(capabilities.unwrap_or("{}"));
         with(&About { capabilities: &capabilities, client_info, log_level })
     }
 
-    /// What the answer to the probe would be as one to `initialize`; none if it is no answer of a
-    /// server of the newer protocol.
+    /// The answer to the probe as an answer to `initialize`; `None` if it is not the answer of a
+    /// sessionless server.
     fn welcome_in(&self, answer: &Bytes) -> Option<Bytes> {
         let Ok(Incoming::One(Message::Response(response))) =
             parse_server(answer, &Limits::default())
@@ -113,15 +122,15 @@ impl Link {
         let instructions = instructions.map(|raw| format!(r#","instructions":{raw}"#));
         let result = format!(
             r#"{{"protocolVersion":"{}","capabilities":{},"serverInfo":{info}{}}}"#,
-            self.older_version(),
+            self.sessionful_version(),
             capabilities.filter(|raw| raw.starts_with('{')).unwrap_or("{}"),
             instructions.unwrap_or_default()
         );
         Some(write::result("0", &result))
     }
 
-    /// The version that its agent wants, if there is one like that.
-    fn older_version(&self) -> &'static str {
+    /// The protocol version that the agent wants, if it is known.
+    fn sessionful_version(&self) -> &'static str {
         let opening = String::from_utf8_lossy(&self.opening);
         let wanted = peek(&opening, &["protocolVersion"]).ok().flatten().and_then(text);
         let version = wanted.and_then(|wanted| toolgate_mcp::Version::parse(&wanted));
@@ -129,8 +138,7 @@ impl Link {
     }
 }
 
-/// The codes that only servers of the newer protocol use; but one that does not speak our version
-/// of it is of no use.
+/// Whether an error is one that only sessionless servers use, and the server speaks our version.
 fn knows_us(error: &str) -> bool {
     let code = peek(error, &["code"]).ok().flatten().and_then(|code| code.parse().ok());
     match code {
@@ -148,14 +156,15 @@ fn lists_ours(versions: &str) -> bool {
     versions.into_iter().any(|raw| text(raw).as_deref() == Some(VERSION))
 }
 
-/// The capabilities of a client, without those that mean something else now.
-fn said(capabilities: &str) -> Cow<'_, str> {
-    let is_said = |raw: &str| text(raw).is_some_and(|key| !NOT_SAID.contains(&key.as_ref()));
+/// The capabilities of a client, without those that have another meaning now.
+fn declared(capabilities: &str) -> Cow<'_, str> {
+    let is_declared =
+        |raw: &str| text(raw).is_some_and(|key| !OMITTED_CAPABILITIES.contains(&key.as_ref()));
     let all = entries(capabilities).ok().flatten().unwrap_or_default();
-    if all.iter().all(|(key, _)| is_said(key)) && capabilities.starts_with('{') {
+    if all.iter().all(|(key, _)| is_declared(key)) && capabilities.starts_with('{') {
         return Cow::Borrowed(capabilities);
     }
-    let all = all.into_iter().filter(|(key, _)| is_said(key));
+    let all = all.into_iter().filter(|(key, _)| is_declared(key));
     let all: Vec<_> = all.map(|(key, value)| format!("{key}:{value}")).collect();
     Cow::Owned(format!("{{{}}}", all.join(",")))
 }

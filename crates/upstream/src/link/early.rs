@@ -23,10 +23,10 @@ const MAX_BYTES: usize = 4 * 1024;
 /// The notifications that wait.
 #[derive(Default)]
 pub(super) struct Early {
-    waiting: Mutex<VecDeque<Waiting>>,
+    waiting: Mutex<VecDeque<EarlyNotification>>,
 }
 
-struct Waiting {
+struct EarlyNotification {
     /// The server's own id of the task.
     own: String,
     body: Bytes,
@@ -47,12 +47,12 @@ impl Early {
             waiting.pop_front();
         }
         let body = Bytes::copy_from_slice(raw.as_bytes());
-        waiting.push_back(Waiting { own: own.to_owned(), body, call });
+        waiting.push_back(EarlyNotification { own: own.to_owned(), body, call });
         is_full.then_some(1)
     }
 
     /// Takes the notifications about the task `own`, in the order of their arrival.
-    fn take(&self, own: &str) -> Vec<Waiting> {
+    fn take(&self, own: &str) -> Vec<EarlyNotification> {
         let mut waiting = self.waiting.lock();
         let (taken, rest) = waiting.drain(..).partition(|one| one.own == own);
         *waiting = rest;
@@ -61,13 +61,13 @@ impl Early {
 }
 
 impl Link {
-    /// Delivers what the server said of a task before the answer that created it.
-    pub(super) fn hear_early(&self, own: &str) {
-        for Waiting { body, call, .. } in self.early.take(own) {
+    /// Delivers notifications about a task that arrived before the answer that created it.
+    pub(super) fn deliver_early(&self, own: &str) {
+        for EarlyNotification { body, call, .. } in self.early.take(own) {
             if let Ok(Incoming::One(Message::Notification(notification))) =
                 parse_server(&body, &Limits::default())
             {
-                self.hear_notification(&notification, &body, call);
+                self.receive_notification(&notification, &body, call);
             }
         }
     }

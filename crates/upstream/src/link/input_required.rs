@@ -1,13 +1,13 @@
-//! `input_required`: a server of protocol 2026-07-28 wants something before a call goes on.
+//! `input_required`: a sessionless server needs input before it continues a call.
 //!
-//! An agent of the same protocol is given the server's own words and goes on with its next request
-//! (`sessionless/parking.rs`); one of an older protocol is asked in mid-call, as servers of its protocol
-//! do, and the request is sent again with its answers.
+//! A sessionless agent receives the server's own result and continues with its next request
+//! (`sessionless/parking.rs`). A sessionful agent is asked during the call, as servers of its
+//! protocol do, and the request is sent again with its answers.
 //!
-//! Invariant: a request is sent again only with answers to something that the server asked, and at
-//! most [`MAX_ROUNDS`] times for an agent of an older protocol.
-//! Invariant: between two legs the request waits under its next number, so that it can be
-//! cancelled, and its time stands still.
+//! Invariant: a request is sent again only with answers to questions of the server, and at most
+//! [`MAX_ROUNDS`] times for a sessionful agent.
+//! Invariant: between two rounds the request waits under its next number, so that it can be
+//! cancelled, and its timeout is suspended.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,6 +16,7 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
+use toolgate_admission::ended::Ended;
 use toolgate_admission::multi_round::OF_ROUND;
 use toolgate_audit::Effect;
 use toolgate_json::{Edit, EditError, entries, members, peek, quote, text};
@@ -24,93 +25,96 @@ use toolgate_store::Permit;
 
 use super::Link;
 use super::agent::Agent;
-use super::asked::{Asked, Asker};
-use super::ended::Ended;
 use super::inbound::QUESTION;
 use super::missing_capability::can_answer;
 use super::pending::Pending;
-use super::waiting::{AgentWaiting, Bridge, Waiting};
-use crate::event_buffer::Outlet;
+use super::server_request::{Requester, ServerRequest};
+use super::waiting::{AgentWaiter, Bridge, Waiter};
+use crate::event_buffer::EventBuffer;
 use crate::failure::Failure;
 use crate::label;
 
-/// How many questions of one leg an agent is asked.
+/// How many questions of one round an agent is asked.
 const MAX_QUESTIONS: usize = 100;
-/// How many times an agent of an older protocol is asked during one call. Each time the request is
-/// written again.
+/// How many times a sessionful agent is asked during one call. Each time the request is written
+/// again.
 const MAX_ROUNDS: usize = 10;
 
-/// A server's wish for more.
-pub(crate) struct Asks {
-    waiting: AgentWaiting,
-    answer: oneshot::Receiver<Ended>,
-    /// Its whole result.
+/// A result that requires input.
+pub(crate) struct InputRequired {
+    waiting: AgentWaiter,
+    answer: oneshot::Receiver<Settled>,
+    /// The complete result.
     result: String,
 }
 
-impl fmt::Debug for Asks {
+impl fmt::Debug for InputRequired {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Asks").finish_non_exhaustive()
+        f.debug_struct("InputRequired").finish_non_exhaustive()
     }
 }
 
-/// What comes after a server's wish for more.
+/// How a request ended, or what the server asks for first.
+pub(super) type Settled = Result<Ended, Box<InputRequired>>;
+
+/// What follows a result that requires input.
 pub(super) enum Next {
-    /// The request is sent again, like this, under a permit of its own if it has one.
-    Leg(Bytes, Option<Permit>),
-    /// It is over.
+    /// The request is sent again with this body, under its own permit if it has one.
+    Round(Bytes, Option<Permit>),
+    /// The call is over.
     Over(Ended),
 }
 
-/// Whether a result only asks for more.
-pub(super) fn asks_for_more(result: &str) -> bool {
+/// Whether a result requires input.
+pub(super) fn is_input_required(result: &str) -> bool {
     let kind = peek(result, &["resultType"]).ok().flatten().and_then(text);
     kind.as_deref() == Some("input_required")
 }
 
-/// A server's answer that is none yet.
-pub(super) fn hear_asks(mut waiting: AgentWaiting, result: &str) {
+/// Receives a result that requires input.
+pub(super) fn receive_input_required(mut waiting: AgentWaiter, result: &str) {
     let (next, answer) = oneshot::channel();
     let answered = std::mem::replace(&mut waiting.answered, next);
-    let asks = Asks { waiting, answer, result: result.to_owned() };
-    if let Err(Ended { asks: Some(asks), .. }) = answered.send(Ended::asking(asks)) {
-        asks.waiting.outlet.forgo();
+    let asks = InputRequired { waiting, answer, result: result.to_owned() };
+    if let Err(Err(asks)) = answered.send(Err(Box::new(asks))) {
+        asks.waiting.reply.skip_answer();
     }
 }
 
 impl Link {
-    /// Has the agent asked, and makes the request that goes on.
-    pub(super) async fn next_leg(
+    /// Has the agent asked, and builds the request of the next round.
+    pub(super) async fn next_round(
         self: &Arc<Self>,
         pending: &mut Pending,
-        asks: Asks,
+        asks: InputRequired,
     ) -> Result<Next, Failure> {
-        let Asks { mut waiting, answer, result } = asks;
-        let (bridge, outlet, id) = (waiting.newer, Arc::clone(&waiting.outlet), waiting.id.clone());
+        let InputRequired { mut waiting, answer, result } = asks;
+        let (bridge, buffer) = (waiting.bridge, Arc::clone(waiting.reply.buffer()));
+        let id: Box<str> = waiting.reply.id().into();
         let mapped = waiting.mapped;
-        if bridge == Some(Bridge::Same) && pending.newer.is_none() {
-            outlet.mark_newer();
+        if bridge == Some(Bridge::Passthrough) && pending.sessionless.is_none() {
+            buffer.mark_sessionless();
             let named = mapped.then(|| label::result(&result, self.server.name())).flatten();
-            outlet.answer(write::result(&id, named.as_deref().unwrap_or(&result)), None);
+            waiting.reply.result(named.as_deref().unwrap_or(&result));
             return Ok(Next::Over(Ended::answered(Payload::Result(&result), None)));
         }
         waiting.epoch = None;
-        waiting.newer = Some(Bridge::Asking);
+        waiting.bridge = Some(Bridge::AskingAgent);
         let number = self.waiting.number();
-        self.waiting.insert(number, Waiting::Agent(waiting));
+        self.waiting.insert(number, Waiter::Agent(waiting));
         pending.unanswered.number = number;
         pending.answer = answer;
-        if bridge == Some(Bridge::Same) {
-            outlet.mark_newer();
+        if bridge == Some(Bridge::Passthrough) {
+            buffer.mark_sessionless();
             let named = mapped.then(|| label::result(&result, self.server.name())).flatten();
-            outlet.push(write::result(&id, named.as_deref().unwrap_or(&result)));
+            buffer.push(write::result(&id, named.as_deref().unwrap_or(&result)));
             return self.wait_for_retry(pending, &result).await;
         }
         pending.rounds += 1;
         if pending.rounds > MAX_ROUNDS {
             return Err(Failure::Lost { why: format!("it asked more than {MAX_ROUNDS} times") });
         }
-        let asking = self.ask_older(number, &outlet, &result);
+        let asking = self.ask_sessionful(number, &buffer, &result);
         let answers = tokio::select! {
             biased;
             ended = &mut pending.answer => return Ok(Next::Over(over(ended))),
@@ -118,18 +122,21 @@ impl Link {
         };
         let state = peek(&result, &["requestState"]).ok().flatten();
         let leg = continued(&pending.body, number, &answers, state);
-        leg.map(|leg| Next::Leg(leg, None)).map_err(|refusal| Failure::unavailable(refusal.message))
+        leg.map(|leg| Next::Round(leg, None))
+            .map_err(|refusal| Failure::unavailable(refusal.message))
     }
 
     /// Waits for the client's next request.
     async fn wait_for_retry(&self, pending: &mut Pending, result: &str) -> Result<Next, Failure> {
         let number = pending.unanswered.number;
         let _asked = Waits::new(self);
-        let Some(newer) = &mut pending.newer else { return Ok(Next::Over(over(Err(())))) };
+        let Some(sessionless) = &mut pending.sessionless else {
+            return Ok(Next::Over(over(Err(()))));
+        };
         let retry = tokio::select! {
             biased;
             ended = &mut pending.answer => return Ok(Next::Over(over(ended))),
-            retry = newer.retries.recv() => retry,
+            retry = sessionless.retries.recv() => retry,
         };
         let Some(retry) = retry else {
             self.waiting.give_up(number);
@@ -139,21 +146,21 @@ impl Link {
         let token = peek(&retry.raw, &["params", "_meta", "progressToken"]).ok().flatten();
         self.waiting.set_token(number, token);
         let leg = retried(&pending.body, &retry.raw, number, state);
-        leg.map(|leg| Next::Leg(leg, Some(retry.permit)))
+        leg.map(|leg| Next::Round(leg, Some(retry.permit)))
             .map_err(|refusal| Failure::unavailable(refusal.message))
     }
 
-    /// Asks an agent of an older protocol everything that the server wants to know; the answers as
-    /// the server wants them.
-    async fn ask_older(
+    /// Asks a sessionful agent all questions of the server; returns the answers in the server's
+    /// form.
+    async fn ask_sessionful(
         self: &Arc<Self>,
         number: u64,
-        outlet: &Arc<Outlet>,
+        buffer: &Arc<EventBuffer>,
         result: &str,
     ) -> Result<String, Failure> {
         let lost = |why: String| Failure::Lost { why };
         let gone = || lost("the agent session has ended".into());
-        let session = self.speaker(number).ok_or_else(gone)?;
+        let session = self.agent_of(number).ok_or_else(gone)?;
         let wanted = peek(result, &["inputRequests"]).ok().flatten().unwrap_or("{}");
         let wanted = entries(wanted).ok().flatten().unwrap_or_default();
         if wanted.is_empty() {
@@ -166,7 +173,8 @@ impl Link {
         let mut questions = Questions { link: self, session: &session, numbers: Vec::new() };
         for (key, request) in &wanted {
             let key = text(key).unwrap_or_default();
-            questions.ask(&key, request, outlet, &tell).map_err(lost)?;
+            let asked = questions.ask(&key, request, buffer, &tell);
+            asked.map_err(|error| lost(error.to_string()))?;
         }
         drop(tell);
         let mut given = Vec::with_capacity(wanted.len());
@@ -186,7 +194,18 @@ impl Link {
     }
 }
 
-/// Questions to an agent of an older protocol; those without an answer are withdrawn with it.
+/// Why an agent is not asked a question.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+enum QuestionError {
+    #[error("it asks `{0}`, which the agent cannot answer")]
+    Unsupported(String),
+    #[error("the agent has too many requests to answer already")]
+    TooMany,
+    #[error("its question cannot be parsed")]
+    Unreadable,
+}
+
+/// Questions to a sessionful agent; dropping it withdraws those without an answer.
 struct Questions<'l> {
     link: &'l Link,
     session: &'l Arc<dyn Agent>,
@@ -198,33 +217,33 @@ impl Questions<'_> {
         &mut self,
         key: &str,
         request: &str,
-        outlet: &Arc<Outlet>,
+        buffer: &Arc<EventBuffer>,
         tell: &mpsc::UnboundedSender<(Box<str>, Option<String>)>,
-    ) -> Result<(), String> {
+    ) -> Result<(), QuestionError> {
         let [method, params] = members(request, ["method", "params"]).unwrap_or_default();
         let method = method.and_then(text).unwrap_or_default();
         if !can_answer(&**self.session, &method) {
-            return Err(format!("it asks `{method}`, which the agent cannot answer"));
+            return Err(QuestionError::Unsupported(method.into_owned()));
         }
-        let asked = Asked {
+        let asked = ServerRequest {
             link: self.link.me.clone(),
-            // It outlives any channel: the server keeps nothing of it.
+            // It outlives any channel: the server keeps no state of it.
             epoch: u64::MAX,
-            asker: Asker::Call { key: key.into(), tell: tell.clone() },
-            outlet: Arc::clone(outlet),
+            requester: Requester::Call { key: key.into(), tell: tell.clone() },
+            buffer: Arc::clone(buffer),
             until: Instant::now() + QUESTION,
         };
         let number = self.session.ask(asked);
-        let number = number.ok_or("the agent has too many requests to answer already")?;
-        self.link.asked.fetch_add(1, Ordering::Relaxed);
+        let number = number.ok_or(QuestionError::TooMany)?;
+        self.link.server_requests.fetch_add(1, Ordering::Relaxed);
         self.numbers.push(number);
         let server = self.link.server.name();
         let named = if self.session.sees_one_server() {
             None
         } else {
-            label::params(&method, params, server).map_err(|_| "what it asks cannot be read")?
+            label::params(&method, params, server).map_err(|_| QuestionError::Unreadable)?
         };
-        outlet.push(write::request(number, &method, named.as_deref().or(params)));
+        buffer.push(write::request(number, &method, named.as_deref().or(params)));
         Ok(())
     }
 }
@@ -232,31 +251,32 @@ impl Questions<'_> {
 impl Drop for Questions<'_> {
     fn drop(&mut self) {
         for number in self.numbers.drain(..) {
-            if self.session.unask(number) {
-                self.link.unasked();
+            if self.session.drop_server_request(number) {
+                self.link.server_request_done();
             }
         }
     }
 }
 
-/// While this lives, the time of calls over the link stands still.
+/// While this lives, the timeouts of calls over the link are suspended.
 struct Waits<'l>(&'l Link);
 
 impl<'l> Waits<'l> {
     fn new(link: &'l Link) -> Self {
-        link.asked.fetch_add(1, Ordering::Relaxed);
+        link.server_requests.fetch_add(1, Ordering::Relaxed);
         Self(link)
     }
 }
 
 impl Drop for Waits<'_> {
     fn drop(&mut self) {
-        self.0.unasked();
+        self.0.server_request_done();
     }
 }
 
-fn over<E>(ended: Result<Ended, E>) -> Ended {
-    ended.unwrap_or(Ended::cancelled(Effect::Unknown))
+/// How a request ended that waits for nothing more.
+pub(super) fn over<E>(settled: Result<Settled, E>) -> Ended {
+    settled.ok().and_then(Result::ok).unwrap_or(Ended::cancelled(Effect::Unknown))
 }
 
 fn method_of(request: &str) -> String {
@@ -264,7 +284,7 @@ fn method_of(request: &str) -> String {
     method.map(std::borrow::Cow::into_owned).unwrap_or_default()
 }
 
-/// The request of an agent of an older protocol, once more, with its answers.
+/// The request of a sessionful agent for the next round, with its answers.
 fn continued(
     body: &Bytes,
     number: u64,
@@ -284,8 +304,8 @@ fn continued(
     Ok(edit.insert_raw(params, &more).map_err(cannot)?.finish())
 }
 
-/// The next request of a client, as the server is to have it: what was decided, with the client's
-/// answers, the server's own state, and what the client says of this message.
+/// The next request of a client as the server receives it: the admitted request, with the client's
+/// answers, the server's own state, and the client's description of this message.
 fn retried(
     decided: &Bytes,
     retry: &str,

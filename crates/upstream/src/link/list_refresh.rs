@@ -1,10 +1,10 @@
-//! Surveys: asking a server, in the background, what it offers.
+//! List refresh: fetching a server's lists in the background.
 //!
-//! A survey runs over a link when that comes up, when the server says that something changed, and
-//! when what is kept has become old. One survey runs at a time, and a server that keeps it busy is
-//! asked more and more seldom, so that it cannot cost more than a share of our time.
+//! A refresh runs when a link connects, when the server reports a change, and when the cached lists
+//! are old. One refresh of a link runs at a time, and the pause after it grows with its duration,
+//! so that a slow server takes a bounded share of time.
 //!
-//! Invariant: a survey that fails leaves what was kept.
+//! Invariant: a failed refresh keeps the cached lists.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Weak};
@@ -19,11 +19,11 @@ use toolgate_json::peek;
 use toolgate_mcp::{Incoming, Limits, Message, Payload, code, parse_server, write};
 
 use super::Parties;
-use super::waiting::Waiting;
-use super::{Link, Unanswered};
+use super::waiting::Waiter;
+use super::{FailOnDrop, Link};
 use crate::channel::SendError;
 use crate::failure::Failure;
-use crate::list_cache::Offer;
+use crate::list_cache::Advertised;
 use crate::lists::{Builder, List, without_hidden};
 use crate::rewrite::error_in;
 
@@ -31,32 +31,32 @@ use crate::rewrite::error_in;
 const PAGE: Duration = Duration::from_secs(30);
 /// How many pages a list may have.
 const MAX_PAGES: usize = 10_000;
-/// How far apart two surveys of one link are at least.
+/// The least time between two refreshes of one link.
 const SPACING: Duration = Duration::from_millis(500);
-/// How much longer than the survey itself the pause after it is.
+/// The pause after a refresh, as a multiple of its duration.
 const REST: u32 = 9;
 
-/// What is to be asked.
+/// Which lists are due.
 #[derive(Debug, Default)]
-pub(super) struct Survey {
+pub(super) struct ListRefresh {
     /// A bit for each kind.
     due: AtomicU8,
     running: AtomicBool,
 }
 
-impl Survey {
+impl ListRefresh {
     fn add(&self, kinds: &[Kind]) {
         let bits = kinds.iter().fold(0, |bits, kind| bits | bit(*kind));
         self.due.fetch_or(bits, Ordering::AcqRel);
     }
 
-    /// Whether nothing is due; then somebody else may begin anew.
+    /// Whether nothing is due; then another caller may start a refresh.
     fn is_done(&self) -> bool {
         if self.due.load(Ordering::Acquire) != 0 {
             return false;
         }
         self.running.store(false, Ordering::Release);
-        // Something may have become due between the two lines.
+        // A list may have become due between the two operations.
         self.due.load(Ordering::Acquire) == 0 || self.running.swap(true, Ordering::AcqRel)
     }
 
@@ -69,105 +69,105 @@ impl Survey {
 // === impl Link ===
 
 impl Link {
-    /// Asks for these lists in the background, now or as soon as it may.
-    pub fn survey(self: &Arc<Self>, kinds: &[Kind]) {
-        self.survey.add(kinds);
-        if self.survey.running.swap(true, Ordering::AcqRel) {
+    /// Fetches these lists in the background, as soon as allowed.
+    pub fn refresh_lists(self: &Arc<Self>, kinds: &[Kind]) {
+        self.list_refresh.add(kinds);
+        if self.list_refresh.running.swap(true, Ordering::AcqRel) {
             return;
         }
-        if !self.may_start_to_survey() {
-            self.survey.take();
-            self.survey.running.store(false, Ordering::Release);
+        if !self.may_start_refresh() {
+            self.list_refresh.take();
+            self.list_refresh.running.store(false, Ordering::Release);
             return;
         }
-        self.server.offers.asked(Instant::now());
-        // Not tracked: nobody waits for it. Between two surveys it holds nothing, so that a link
-        // that nobody else holds ends, however much its server has to say.
-        tokio::spawn(run_surveys(Weak::clone(&self.me)));
+        self.server.list_cache.note_request(Instant::now());
+        // Not tracked: nothing waits for it. Between two refreshes it holds no link, so that an
+        // unused link can end.
+        tokio::spawn(run_refreshes(Weak::clone(&self.me)));
     }
 
-    /// Whether the server may be asked although nobody has called it. One that is a process is
-    /// started for a few agent sessions of a grant; the others are shown what those have heard.
-    fn may_start_to_survey(self: &Arc<Self>) -> bool {
+    /// Whether the server may be contacted without a call. A process is started for a few agent
+    /// sessions of a grant; the others see the lists of those.
+    fn may_start_refresh(self: &Arc<Self>) -> bool {
         if self.is_cheap() {
             return true;
         }
         let Parties::One(session) = &self.parties else { return self.barred().is_none() };
         let Some(session) = session.upgrade() else { return false };
-        self.barred().is_none() && self.server.may_survey(&session.grant().label, self)
+        self.barred().is_none() && self.server.may_start_for_lists(&session.grant().label, self)
     }
 
-    /// Whether a survey runs or is about to.
-    pub(crate) fn is_surveying(&self) -> bool {
-        self.survey.running.load(Ordering::Acquire)
+    /// Whether a refresh is running or about to.
+    pub(crate) fn is_refreshing(&self) -> bool {
+        self.list_refresh.running.load(Ordering::Acquire)
     }
 
-    /// Asks for what is due; how long to rest after that, or none if nothing was due.
-    async fn next_survey(self: Arc<Self>) -> Option<Duration> {
+    /// Fetches what is due; returns the pause after it, or `None` if nothing was due.
+    async fn next_refresh(self: Arc<Self>) -> Option<Duration> {
         let began = Instant::now();
-        if self.survey.is_done() {
+        if self.list_refresh.is_done() {
             return None;
         }
-        if let Err(failure) = self.survey_once().await {
+        if let Err(failure) = self.refresh_once().await {
             let why = failure.what(self.server.name());
-            tracing::debug!(server = self.server.name(), why, "its lists could not be had");
-            self.survey.take();
+            tracing::debug!(server = self.server.name(), why, "list refresh failed");
+            self.list_refresh.take();
         }
-        self.server.offers.settle();
+        self.server.list_cache.settle();
         Some(SPACING.max(began.elapsed() * REST))
     }
 
-    async fn survey_once(self: &Arc<Self>) -> Result<(), Failure> {
-        self.come_up(Instant::now()).await?;
-        // Now, because coming up makes everything due.
-        let kinds = self.survey.take();
-        let mut offer = self.offer();
-        let before = self.server.offers.of(&self.audience);
+    async fn refresh_once(self: &Arc<Self>) -> Result<(), Failure> {
+        self.ensure_up(Instant::now()).await?;
+        // After connecting, because connecting makes all lists due.
+        let kinds = self.list_refresh.take();
+        let mut advertised = self.advertised();
+        let before = self.server.list_cache.of(&self.client_profile);
         for kind in Kind::ALL {
-            // What is not asked for now stays; what was never asked for is asked for now.
+            // Lists that are not due are kept; lists that were never fetched are fetched.
             let kept = before.as_ref().map(|before| Arc::clone(before.list(kind)));
             let list = match kept {
                 Some(kept) if !kinds.contains(&kind) => kept,
-                _ if offer.can(kind.capability()) => Arc::new(self.fetch(kind).await?),
+                _ if advertised.can(kind.capability()) => Arc::new(self.fetch(kind).await?),
                 _ => Arc::default(),
             };
-            self.server.heard.learn_list(kind, &list);
-            offer.set_list(kind, list);
+            self.server.listed_names.learn_list(kind, &list);
+            advertised.set_list(kind, list);
         }
 
-        self.server.offers.put(&self.audience, offer, Instant::now());
+        self.server.list_cache.put(&self.client_profile, advertised, Instant::now());
         Ok(())
     }
 
-    /// Asks for a list, so that its names are known; a list that cannot be had teaches nothing.
+    /// Fetches a list to learn its names; a failure is only logged.
     pub(crate) async fn learn_list(self: &Arc<Self>, kind: Kind) {
         let listed = async {
-            self.come_up(Instant::now()).await?;
-            if self.offer().can(kind.capability()) {
-                self.server.heard.learn_list(kind, &self.fetch(kind).await?);
+            self.ensure_up(Instant::now()).await?;
+            if self.advertised().can(kind.capability()) {
+                self.server.listed_names.learn_list(kind, &self.fetch(kind).await?);
             }
             Ok::<_, Failure>(())
         };
         if let Err(failure) = listed.await {
             let why = failure.what(self.server.name());
-            tracing::debug!(server = self.server.name(), why, "its list could not be had");
+            tracing::debug!(server = self.server.name(), why, "list not fetched");
         }
     }
 
-    /// What the server said of itself in its handshake.
-    pub(super) fn offer(&self) -> Offer {
+    /// What the server advertised in its handshake.
+    pub(super) fn advertised(&self) -> Advertised {
         let welcome = self.opened.lock().clone().unwrap_or_default();
         match payload_of(&welcome) {
-            Some(Payload::Result(welcome)) => Offer::new(welcome),
-            _ => Offer::new("{}"),
+            Some(Payload::Result(welcome)) => Advertised::new(welcome),
+            _ => Advertised::new("{}"),
         }
     }
 
-    /// The lists that the server has, by its handshake; none if there was none yet.
+    /// The lists that the server declares in its handshake; `None` before the handshake.
     pub fn lists(&self) -> Option<Vec<Kind>> {
         self.opened.lock().as_ref()?;
-        let offer = self.offer();
-        Some(Kind::ALL.into_iter().filter(|kind| offer.can(kind.capability())).collect())
+        let advertised = self.advertised();
+        Some(Kind::ALL.into_iter().filter(|kind| advertised.can(kind.capability())).collect())
     }
 
     /// All pages of one list.
@@ -183,7 +183,7 @@ impl Link {
             let usable = self.without_broken(kind, result);
             let result = usable.as_deref().unwrap_or(result);
             let next = builder.add(result).map_err(|refusal| {
-                Failure::unavailable(format!("its {} cannot be read: {refusal}", kind.member()))
+                Failure::unavailable(format!("its {} cannot be parsed: {refusal}", kind.member()))
             })?;
             let next = next.map(|cursor| format!(r#"{{"cursor":{cursor}}}"#));
             if next.is_none() || next == params {
@@ -198,38 +198,38 @@ impl Link {
         if list.is_cut() {
             let shown = list.len();
             let (server, what) = (self.server.name(), kind.member());
-            tracing::warn!(server, what, shown, "the server has more than can be shown");
+            tracing::warn!(server, what, shown, "list truncated: too many entries or bytes");
         }
         Ok(list)
     }
 
-    /// A page without tools that nobody can call as their server wants; none if there are none.
+    /// A page without tools whose annotations are invalid; `None` if there are none.
     fn without_broken(&self, kind: Kind, result: &str) -> Option<String> {
         if kind != Kind::Tools {
             return None;
         }
         let broken = self.server.annotations.learn(result);
-        if broken.is_empty() || !self.speaks_modern() {
+        if broken.is_empty() || !self.is_sessionless() {
             return None;
         }
-        // What cannot be read is refused where the page is added.
+        // A page that cannot be parsed is rejected when it is added.
         without_hidden(kind, result, |own| broken.contains(own)).ok().flatten()
     }
 
-    /// Asks the server something of our own.
+    /// Sends a request of toolgate's own.
     pub(crate) async fn ask(
         self: &Arc<Self>,
         method: &str,
         params: Option<&str>,
         clearance: Clearance,
     ) -> Result<Bytes, Failure> {
-        let up = self.come_up(Instant::now()).await?;
+        let up = self.ensure_up(Instant::now()).await?;
         let number = self.waiting.number();
         let message = self.own_outbound(write::request(number, method, params), &up, clearance)?;
         let (tell, answer) = oneshot::channel();
-        self.waiting.insert(number, Waiting::Own(tell, up.epoch));
-        let _unanswered = Unanswered { link: Arc::clone(self), number };
-        match up.channel.send(message, self.ear(up.epoch, Some(number))).await {
+        self.waiting.insert(number, Waiter::Own(tell, up.epoch));
+        let _unanswered = FailOnDrop { link: Arc::clone(self), number };
+        match up.channel.send(message, self.inbound(up.epoch, Some(number))).await {
             Ok(()) => {}
             Err(SendError::Refused { body, .. }) if error_in(&body).is_some() => return Ok(body),
             Err(SendError::SessionLost) => {
@@ -238,13 +238,13 @@ impl Link {
             }
             Err(error) => return Err(error.into()),
         }
-        answer.await.unwrap_or_else(|_| Err(Failure::Lost { why: "it went away".to_owned() }))
+        answer.await.unwrap_or_else(|_| Err(Failure::Lost { why: "it disconnected".to_owned() }))
     }
 }
 
-async fn run_surveys(link: Weak<Link>) {
+async fn run_refreshes(link: Weak<Link>) {
     while let Some(link) = link.upgrade() {
-        match link.next_survey().await {
+        match link.next_refresh().await {
             Some(rest) => sleep(rest).await,
             None => return,
         }
@@ -260,7 +260,7 @@ fn bit(kind: Kind) -> u8 {
     }
 }
 
-/// A page of a list; none if the server does not know such lists.
+/// A page of a list; `None` if the server does not support such lists.
 fn listed(answer: &Bytes, kind: Kind) -> Result<Option<&str>, Failure> {
     let payload = payload_of(answer);
     if let Some(Payload::Result(result)) = payload {
@@ -271,7 +271,7 @@ fn listed(answer: &Bytes, kind: Kind) -> Result<Option<&str>, Failure> {
         Some(Payload::Error(error)) if matches!(peek(error, &["code"]), Ok(Some(code)) if code == unknown) => {
             Ok(None)
         }
-        _ => Err(Failure::unavailable(format!("it does not say its {}", kind.member()))),
+        _ => Err(Failure::unavailable(format!("it does not list its {}", kind.member()))),
     }
 }
 

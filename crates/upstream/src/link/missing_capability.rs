@@ -1,28 +1,28 @@
-//! Error `-32021`: a call that cannot be done, because its server asks for something that the
-//! client has not declared.
+//! Error `-32021`: a call failed because its server requires a capability that the client did not
+//! declare.
 //!
-//! An older server is told that nobody can answer, as an older client would tell it, and may do
-//! without. Only a call that then fails is answered with `-32021`: it was needed.
+//! A sessionful server receives the answer that a client without the capability would give, and may
+//! continue without it. Only if the call then fails is it answered with `-32021`.
 
 use bytes::Bytes;
 use toolgate_json::{peek, text};
 use toolgate_mcp::{Payload, Request, code, method, write};
 
 use super::agent::Agent;
-use crate::event_buffer::Outlet;
+use crate::event_buffer::EventBuffer;
 
-/// How much of what the server said is repeated.
+/// How much of the server's error text is repeated.
 const MAX_WORDS: usize = 500;
 
-/// What may be asked, and the capability of a client that can answer.
+/// Requests of servers, and the client capability that they require.
 const ASKED: [(&str, &str); 3] = [
     (method::ELICITATION_CREATE, "elicitation"),
     (method::SAMPLING_CREATE_MESSAGE, "sampling"),
     (method::ROOTS_LIST, "roots"),
 ];
 
-/// The capabilities, raw JSON, that a question of a server takes and the client of `session` has
-/// not declared; none if it has, or if nobody knows which those are.
+/// The capability (raw JSON) that a request of a server requires and the client of `session` did
+/// not declare; `None` if none is missing.
 fn missing(session: &dyn Agent, request: &Request<'_>) -> Option<&'static str> {
     let opening = String::from_utf8_lossy(session.opening());
     let has = |path: &[&str]| {
@@ -36,7 +36,7 @@ fn missing(session: &dyn Agent, request: &Request<'_>) -> Option<&'static str> {
             match (by_url, has(&["elicitation", "url"])) {
                 (true, true) => None,
                 (true, false) => Some(r#"{"elicitation":{"url":{}}}"#),
-                // Whoever names no kind means forms.
+                // Without a mode, the request means forms.
                 (false, false) if has(&["elicitation"]) => None,
                 (false, true) if has(&["elicitation", "form"]) => None,
                 (false, false) => Some(r#"{"elicitation":{}}"#),
@@ -55,9 +55,13 @@ fn missing(session: &dyn Agent, request: &Request<'_>) -> Option<&'static str> {
     }
 }
 
-/// The answer to the request `id` if its server failed after it had asked in vain.
-pub(crate) fn lacking(outlet: &Outlet, id: &str, payload: Payload<'_>) -> Option<Bytes> {
-    let required = outlet.lacks()?;
+/// The answer `-32021` to the request `id`, if its server failed after a rejected request.
+pub(crate) fn missing_capability_answer(
+    buffer: &EventBuffer,
+    id: &str,
+    payload: Payload<'_>,
+) -> Option<Bytes> {
+    let required = buffer.missing_capability()?;
     let words = match payload {
         Payload::Error(error) => peek(error, &["message"]).ok().flatten(),
         Payload::Result(result) => {
@@ -69,7 +73,7 @@ pub(crate) fn lacking(outlet: &Outlet, id: &str, payload: Payload<'_>) -> Option
     let words = words.and_then(text).unwrap_or_default();
     let end = words.floor_char_boundary(MAX_WORDS);
     let why = format!(
-        "the server asks for what this request does not declare, {required}, and says: {}",
+        "the server requires a capability that this request does not declare, {required}; its error: {}",
         words.get(..end).unwrap_or_default()
     );
     let data = format!(r#"{{"requiredCapabilities":{required}}}"#);
@@ -81,27 +85,28 @@ fn first_text(content: &str) -> Option<&str> {
     peek(first, &["text"]).ok().flatten()
 }
 
-/// The answer to a question of a server that the client of a standing session cannot be asked, in
-/// the call that is answered in `outlet`; none if it can, or if the session is not a standing one.
+/// The immediate answer to a request of a server that the client of a standing session cannot
+/// receive; `None` if it can, or if the session is not a standing one. `buffer` belongs to the call
+/// in progress.
 pub(crate) fn answer_at_once(
     session: &dyn Agent,
     request: &Request<'_>,
-    outlet: Option<&Outlet>,
+    buffer: Option<&EventBuffer>,
 ) -> Option<Bytes> {
     session.is_standing().then_some(())?;
     if request.method == method::PING {
         return Some(write::result(request.id, "{}"));
     }
-    let lacks = missing(session, request);
-    let why = match (lacks, outlet) {
+    let missing_capability = missing(session, request);
+    let why = match (missing_capability, buffer) {
         (None, Some(_)) if is_asked(&request.method) => return None,
         (None, None) if is_asked(&request.method) => {
-            "the client speaks protocol 2026-07-28 and can be asked during a call only"
+            "the client speaks protocol 2026-07-28 and can be asked only during a call"
         }
-        _ => "the client cannot be asked this",
+        _ => "the client does not support this request",
     };
-    if let (Some(lacks), Some(outlet)) = (lacks, outlet) {
-        outlet.mark_lacking(lacks);
+    if let (Some(missing_capability), Some(buffer)) = (missing_capability, buffer) {
+        buffer.mark_missing_capability(missing_capability);
     }
     Some(write::error(Some(request.id), code::METHOD_NOT_FOUND, why, None))
 }
@@ -110,7 +115,7 @@ fn is_asked(method: &str) -> bool {
     ASKED.iter().any(|(asked, _)| method == *asked)
 }
 
-/// Whether whoever is behind an agent session has said that it can answer this.
+/// Whether the client of an agent session declared that it can answer this.
 pub(crate) fn can_answer(session: &dyn Agent, method: &str) -> bool {
     let opening = String::from_utf8_lossy(session.opening());
     let asked = ASKED.iter().find(|(asked, _)| method == *asked);

@@ -1,22 +1,23 @@
-//! Requests that toolgate writes itself on behalf of an agent, and that need a permit: they are
-//! admitted and recorded like the agent's own.
+//! Requests that toolgate sends on behalf of an agent and that need a permit: they are admitted and
+//! recorded like the agent's own.
 //!
-//! Invariant: the outcome row follows whatever comes of the request.
+//! Invariant: the outcome row is always written.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
+use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::clearance::Clearance;
+use toolgate_admission::ended::Ended;
 use toolgate_admission::wanted::wanted;
 use toolgate_json::quote;
 use toolgate_mcp::{Incoming, Limits, Message, Request, method, parse_server};
-use toolgate_store::Ending;
+use toolgate_store::Completion;
 
 use super::Link;
 use super::agent::Agent;
-use super::ended::Ended;
 
-/// Asks the server at the other end of `link`; its answer, if the request was admitted and
+/// Sends a request to the server of `link`; returns its answer if the request was admitted and
 /// answered.
 pub(crate) async fn ask(
     session: &Arc<dyn Agent>,
@@ -26,13 +27,20 @@ pub(crate) async fn ask(
 ) -> Option<Bytes> {
     let request = Request { raw: "{}", id: "0", method: method.into(), params };
     let server = link.server();
-    let wanted = wanted(session, server.name(), &request, None, |tool| server.class(tool));
+    let wanted = {
+        let request = CallRequest::read(&request).ok()?;
+        wanted(session, server.name(), &request, None, |tool| server.class(tool))
+    };
     let wanted = Arc::new(wanted.ok()?);
     let admission = Arc::clone(session.admission());
     let (permit, ticket) = match admission.admit(&wanted).await {
         Ok(admitted) => admitted.split(),
         Err(refused) => {
-            tracing::debug!(method, code = refused.code(), "not asked on behalf of an agent");
+            tracing::debug!(
+                method,
+                code = refused.code(),
+                "request on behalf of an agent not admitted"
+            );
             return None;
         }
     };
@@ -44,15 +52,15 @@ pub(crate) async fn ask(
             }
             _ => Ended::cancelled(toolgate_audit::Effect::Unknown),
         },
-        Err(failure) => Ended::failed(failure),
+        Err(failure) => failure.ended(),
     };
-    let mut ending = Ending::new(ended.outcome, ended.effect, admission.now());
+    let mut ending = Completion::new(ended.outcome, ended.effect, admission.now());
     ending.error_code = ended.code.map(Into::into);
     ticket.finish(ending);
     answered.ok()
 }
 
-/// Follows a resource again, on a server that has forgotten who follows what.
+/// Subscribes to a resource again, on a server that has lost its subscriptions.
 pub(crate) async fn follow(session: &Arc<dyn Agent>, link: &Arc<Link>, uri: &str) -> bool {
     let params = format!(r#"{{"uri":{}}}"#, quote(uri));
     ask(session, link, method::RESOURCES_SUBSCRIBE, Some(&params)).await.is_some()

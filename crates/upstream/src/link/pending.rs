@@ -1,9 +1,9 @@
 //! Pending requests: an agent's request from the moment it has a number to its end.
 //!
-//! Invariant: a message is sent once, with a clearance, whatever the server answers. Only what needs
-//! no permit (lists, pings) is sent again to a server that has forgotten its session.
-//! Invariant: what a permit was given for is judged again immediately before it is written.
-//! Invariant: however this ends, a panic too, nobody is left waiting.
+//! Invariant: a message is sent once, with a clearance, whatever the server answers. Only a request
+//! that needs no permit (a list, a ping) is sent again to a server that has lost its session.
+//! Invariant: a request with a permit is checked again immediately before it is written.
+//! Invariant: however it ends, even by a panic, the agent receives an answer.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -14,125 +14,129 @@ use jiff::Timestamp;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 use toolgate_admission::access::Grant;
+use toolgate_admission::call_request::{CallRequest, Subject};
 use toolgate_admission::clearance::{Clearance, Closed};
+use toolgate_admission::ended::Ended;
 use toolgate_admission::expects::Expects;
 use toolgate_admission::list_kind::Kind;
 use toolgate_admission::multi_round::Newer;
 use toolgate_admission::recheck::Recheck;
 use toolgate_admission::refused::Refused;
 use toolgate_audit::{CallId, Effect};
-use toolgate_json::{peek, text};
+use toolgate_json::peek;
 use toolgate_mcp::modern::without_claims;
-use toolgate_mcp::{Payload, Refusal, Request, code, method, write};
+use toolgate_mcp::{Payload, Refusal, code, method, write};
 
-use super::ended::Ended;
-use super::handshake::Up;
+use super::handshake::LiveChannel;
+use super::input_required::{Settled, over};
 use super::sessionless::Delivered;
-use super::waiting::{AgentWaiting, Hides, Waiting};
-use super::{Link, Unanswered};
-use crate::channel::{Heads, LastLook, Outbound, SendError, Uncleared};
+use super::waiting::{AgentWaiter, ListFilter, Waiter};
+use super::{FailOnDrop, Link};
+use crate::channel::{Heads, LastLook, Outbound, RefusedStatus, SendError, StatusClass, Uncleared};
 use crate::era::Era;
-use crate::event_buffer::Outlet;
+use crate::event_buffer::{EventBuffer, Rejection};
 use crate::failure::Failure;
+use crate::reply::Reply;
 use crate::rewrite::{error_in, rewrite, with_error};
 use crate::tasks::Role;
 
-/// How long the questions of a server may keep the time of a request standing still, in all.
+/// How long questions of a server may suspend the timeout of a request, in total.
 const QUESTIONS: Duration = Duration::from_hours(1);
 
-/// An agent's request on its way into a link.
-#[derive(Clone, Copy)]
-pub struct Ask<'a> {
-    /// Key of the agent session.
-    pub session: u64,
-    /// The request.
-    pub request: &'a Request<'a>,
-    /// Parts of the request that the server knows under other names.
+/// How an agent's request is put to the server of a link.
+#[derive(Clone, Copy, Default)]
+pub struct AgentRequest<'a> {
+    /// What the request is about, if the server knows it under another name than the agent.
+    pub own: Option<&'a str>,
+    /// Parts of the request that are replaced by the server's own names.
     pub changes: &'a [(&'a str, &'a str)],
     /// The task that it is about, under the server's own id.
     pub task: Option<&'a str>,
-    /// Whether URIs in the answer are to be shown as on `/mcp`.
+    /// Whether URIs in the answer are shown as on `/mcp`.
     pub mapped: bool,
-    /// Whether the answer is to be written down before the agent may have it.
-    pub withheld: bool,
-    /// Under what the audit has it, if it does.
-    pub call_id: Option<CallId>,
-    /// Whether the request is of protocol 2026-07-28.
-    pub newer: bool,
-    /// From whom some of the entries of a list are hidden.
+    /// The grant from which some entries of a list are hidden.
     pub hides: Option<(&'a Arc<Grant>, Timestamp)>,
 }
 
-/// A request that has a number and was not sent yet.
+/// Whose a request is, and how it is recorded.
+pub(crate) struct Owner {
+    /// Key of the agent session.
+    pub(crate) session: u64,
+    /// Whether the agent session stands for clients of protocol 2026-07-28.
+    pub(crate) is_sessionless: bool,
+    /// Whether the outcome is to be recorded before the agent may have the answer.
+    pub(crate) held: bool,
+    /// Its id in the audit, if it has one.
+    pub(crate) call_id: Option<CallId>,
+}
+
+/// A request that has a number and is not sent yet.
 pub(crate) struct Pending {
-    pub(super) unanswered: Unanswered,
+    pub(super) unanswered: FailOnDrop,
     pub(super) body: Bytes,
     limit: Duration,
-    pub(super) answer: oneshot::Receiver<Ended>,
+    pub(super) answer: oneshot::Receiver<Settled>,
     /// Whether it is of protocol 2026-07-28.
-    pub(super) is_newer: bool,
-    /// What only such a request has.
-    pub(super) newer: Option<Box<Newer>>,
+    pub(super) is_sessionless: bool,
+    /// The state of a sessionless client's call.
+    pub(super) sessionless: Option<Box<Newer>>,
     arrived: Instant,
-    /// Judges it again before it is written, if it was admitted.
+    /// Checks it again before it is written, if it was admitted.
     recheck: Option<Arc<Recheck>>,
-    /// It, or a request before it that it goes on with, may have been written.
+    /// It, or a request of an earlier round, may have been written.
     pub(super) written: bool,
-    /// Time has passed since it was admitted.
+    /// Whether it has waited since it was admitted.
     pub(super) waited: bool,
-    /// How many times its agent was asked something that the server wants to know first.
+    /// How many times its agent was asked for input.
     pub(super) rounds: usize,
 }
 
 // === impl Link ===
 
 impl Link {
-    /// Gives an agent's request its number. From now on it can be cancelled, and it is answered.
+    /// Assigns a number to an agent's request. From now on it can be cancelled, and it will be
+    /// answered.
     pub(crate) fn pending(
         self: &Arc<Self>,
-        ask: &Ask<'_>,
-        outlet: &Arc<Outlet>,
+        request: &CallRequest<'_>,
+        ask: &AgentRequest<'_>,
+        owner: &Owner,
+        buffer: &Arc<EventBuffer>,
     ) -> Result<Pending, Refusal> {
-        let request = ask.request;
-        let limit = self.limit_of(ask)?;
-        let token = match request.params {
-            Some(params) => peek(params, &["_meta", "progressToken"])?,
-            None => None,
-        };
+        let limit = self.limit_of(request, ask);
+        let token = request.progress_token;
         let number = self.waiting.number();
         let mut digits = itoa::Buffer::new();
         let digits = digits.format(number);
-        let mut changes = vec![(request.id, digits)];
+        let mut changes = vec![(request.raw_id, digits)];
         changes.extend(token.map(|token| (token, digits)));
         changes.extend_from_slice(ask.changes);
         let body = rewrite(request.raw, &changes)?;
         let (answered, answer) = oneshot::channel();
-        let waiting = AgentWaiting {
-            session: ask.session,
+        let waiting = AgentWaiter {
+            session: owner.session,
             mapped: ask.mapped,
-            withheld: ask.withheld,
-            role: Role::of(&request.method, ask.task),
-            list: Kind::listed_by(&request.method),
-            hides: ask.hides.and_then(|(grant, now)| Hides::of(&request.method, grant, now)),
-            outlet: Arc::clone(outlet),
-            id: request.id.into(),
+            held: owner.held,
+            role: Role::of(request.method, ask.task),
+            list: Kind::listed_by(request.method),
+            hides: ask.hides.and_then(|(grant, now)| ListFilter::of(request.method, grant, now)),
+            reply: Reply::new(buffer, request.id, Expects::of(request.method))
+                .with_call_id(owner.call_id),
             token: token.map(Into::into),
-            expects: Expects::of(&request.method),
-            call_id: ask.call_id,
             epoch: None,
             cancelled: false,
-            newer: None,
+            bridge: None,
             answered,
         };
-        self.waiting.insert(number, Waiting::Agent(waiting));
-        let unanswered = Unanswered { link: Arc::clone(self), number };
+        self.waiting.insert(number, Waiter::Agent(waiting));
+        let unanswered = FailOnDrop { link: Arc::clone(self), number };
         Ok(Pending {
             unanswered,
             body,
             limit,
             answer,
-            is_newer: ask.newer,
-            newer: None,
+            is_sessionless: owner.is_sessionless,
+            sessionless: None,
             arrived: Instant::now(),
             recheck: None,
             written: false,
@@ -142,21 +146,14 @@ impl Link {
     }
 
     /// How long the request may take.
-    fn limit_of(&self, ask: &Ask<'_>) -> Result<Duration, Refusal> {
-        let request = ask.request;
-        let tool = match request.params {
-            Some(params)
-                if request.method == method::TOOLS_CALL
-                    && !self.server.settings.tool_timeouts.is_empty() =>
-            {
-                peek(params, &["name"])?.and_then(text)
-            }
-            _ => None,
-        };
-        let tool = tool.as_deref().and_then(|tool| {
-            if ask.mapped { self.server.naming.own_name(tool) } else { Some(tool) }
-        });
-        Ok(self.server.timeout(tool))
+    fn limit_of(&self, request: &CallRequest<'_>, ask: &AgentRequest<'_>) -> Duration {
+        if request.method == method::DISCOVER {
+            // A client asks this first, and must not wait longer than for a server that cannot be
+            // reached.
+            return self.server.timeout(None).min(self.server.settings.reconnect_timeout);
+        }
+        let Subject::Tool(Some(tool)) = &request.subject else { return self.server.timeout(None) };
+        self.server.timeout(ask.own.or(tool.text.as_deref()))
     }
 
     async fn deliver(
@@ -165,18 +162,18 @@ impl Link {
         clearance: Clearance,
     ) -> Result<Ended, Failure> {
         let _room = self.server.room()?;
-        // An answer of whatever kind may come of what was done.
+        // Any answer may be the result of an execution.
         let mut second_chance = clearance.may_repeat();
         let mut next = clearance;
         loop {
-            let up = self.come_up_for(pending).await?;
-            if let Some(ended) = self.no_longer(pending).await {
+            let up = self.ensure_up_for(pending).await?;
+            if let Some(ended) = self.refused_on_recheck(pending).await {
                 return Ok(ended);
             }
             let spare = next.once_more();
             let clearance = std::mem::replace(&mut next, spare);
-            if up.era == Era::Modern {
-                let delivered = self.deliver_newer(pending, &up, second_chance, clearance);
+            if up.era == Era::Sessionless {
+                let delivered = self.deliver_sessionless(pending, &up, second_chance, clearance);
                 match delivered.await? {
                     Delivered::Ended(ended) => return Ok(ended),
                     Delivered::Refused => {
@@ -189,22 +186,17 @@ impl Link {
             if !self.waiting.mark_sent(number, up.epoch) {
                 return Ok(pending.taken_out());
             }
-            let message = pending.outbound(pending.older_body(), Heads::new(), clearance)?;
+            let message = pending.outbound(pending.sessionful_body(), Heads::new(), clearance)?;
             pending.written = true;
             let sent = tokio::select! {
                 biased;
-                sent = up.channel.send(message, self.ear(up.epoch, Some(number))) => sent,
-                // Somebody has said how it ended: nobody waits for the server any more.
-                ended = &mut pending.answer => {
-                    return Ok(ended.unwrap_or(Ended::cancelled(Effect::Unknown)));
-                }
+                sent = up.channel.send(message, self.inbound(up.epoch, Some(number))) => sent,
+                // The request ended otherwise; the server's answer is no longer awaited.
+                ended = &mut pending.answer => return Ok(over(ended)),
             };
             match sent {
-                Ok(()) => {
-                    let ended = (&mut pending.answer).await;
-                    return Ok(ended.unwrap_or(Ended::cancelled(Effect::Unknown)));
-                }
-                Err(SendError::Withheld) => {
+                Ok(()) => return Ok(over((&mut pending.answer).await)),
+                Err(SendError::NoLongerAllowed) => {
                     pending.written = false;
                     self.waiting.mark_unsent(number, None);
                 }
@@ -216,9 +208,9 @@ impl Link {
                     }
                 }
                 Err(SendError::Refused { status, body }) => {
-                    // It speaks another protocol by now.
-                    if status == 400 && is_newer_only(&body) {
-                        self.server.eras.refuses(Era::Legacy);
+                    // It has changed its protocol.
+                    if status.class == StatusClass::BadRequest && is_sessionless_refusal(&body) {
+                        self.server.eras.refuses(Era::Sessionful);
                         self.forget(up.epoch);
                         if std::mem::take(&mut second_chance) {
                             continue;
@@ -234,21 +226,21 @@ impl Link {
         }
     }
 
-    /// The channel for a request, which may have to wait for it.
-    pub(super) async fn come_up_for(
+    /// The live channel for a request, which may have to wait for it.
+    pub(super) async fn ensure_up_for(
         self: &Arc<Self>,
         pending: &mut Pending,
-    ) -> Result<Arc<Up>, Failure> {
+    ) -> Result<Arc<LiveChannel>, Failure> {
         if let Some(up) = self.up.load_full() {
             return Ok(up);
         }
         pending.waited = true;
-        self.come_up(pending.arrived).await
+        self.ensure_up(pending.arrived).await
     }
 
-    /// Judges a request again that is about to be written; if it is not allowed any more, the
-    /// agent is told, and this is how it ended.
-    pub(super) async fn no_longer(&self, pending: &mut Pending) -> Option<Ended> {
+    /// Checks a request again before it is written; if it is no longer allowed, answers the agent
+    /// and returns how it ended.
+    pub(super) async fn refused_on_recheck(&self, pending: &mut Pending) -> Option<Ended> {
         let recheck = pending.recheck.as_ref()?;
         let refused = match recheck.check_fresh().await {
             Err(refused) => refused,
@@ -258,44 +250,51 @@ impl Link {
             Ok(()) => return None,
         };
         let refused = if pending.written { refused.of_further_round() } else { refused };
-        let Some(Waiting::Agent(waiting)) = self.waiting.take(pending.unanswered.number) else {
+        let Some(Waiter::Agent(waiting)) = self.waiting.take(pending.unanswered.number) else {
             return Some(pending.taken_out());
         };
-        waiting.outlet.answer(refused.answer(&waiting.id, waiting.expects), None);
+        waiting.reply.refuse(&refused);
         Some(Ended::refused(&refused, pending.written))
     }
 
-    /// Opens a new session in the background: the server has forgotten the one before.
+    /// Opens a new session in the background, because the server has lost the previous one.
     fn reopen(self: &Arc<Self>) {
         let me = Arc::clone(self);
         tokio::spawn(async move {
-            if let Err(failure) = me.come_up(Instant::now()).await {
+            if let Err(failure) = me.ensure_up(Instant::now()).await {
                 let why = failure.what(me.server.name());
                 tracing::debug!(server = me.server.name(), why, "no new session was opened");
             }
         });
     }
 
-    /// A refusal that is itself a JSON-RPC error is the server's answer, with its status.
-    pub(super) fn refused(&self, number: u64, status: u16, body: &Bytes) -> Result<Ended, Failure> {
+    /// A rejection that is a JSON-RPC error is the server's answer.
+    pub(super) fn refused(
+        &self,
+        number: u64,
+        status: RefusedStatus,
+        body: &Bytes,
+    ) -> Result<Ended, Failure> {
         let Some(error) = error_in(body) else { return Err(Failure::Refused { status }) };
-        if let Some(Waiting::Agent(waiting)) = self.waiting.take(number) {
+        if let Some(Waiter::Agent(waiting)) = self.waiting.take(number) {
             let error = waiting.error_for_agent(error);
-            let answer = with_error(&waiting.id, &error);
-            waiting.outlet.answer(answer, (status == 400).then_some(status));
+            let answer = with_error(waiting.reply.id(), &error);
+            let is_invalid = status.class == StatusClass::BadRequest;
+            let rejection = is_invalid.then_some(Rejection::InvalidRequest);
+            waiting.reply.answer_with(answer, rejection);
             self.server.metrics.answered.inc();
         }
         Ok(Ended::answered(Payload::Error(error), None))
     }
 
-    /// Time is up, unless the server waits for the agent (a person may be typing an answer). Where
-    /// agents share the server, those who are not asked do not wait for it.
+    /// The timeout of a request. It is suspended while the server waits for the agent (a person may
+    /// be typing an answer); on a shared server, only for agents that are asked.
     async fn expiry(&self, limit: Duration, session: Option<u64>) {
         let longest = Instant::now() + QUESTIONS;
         loop {
             sleep(limit).await;
-            let asked = self.asked.load(Ordering::Relaxed) > 0;
-            let asks_it = || session.is_some_and(|session| self.waiting.asks(session));
+            let asked = self.server_requests.load(Ordering::Relaxed) > 0;
+            let asks_it = || session.is_some_and(|session| self.waiting.is_asking(session));
             if !asked || (self.is_shared() && !asks_it()) || Instant::now() >= longest {
                 return;
             }
@@ -314,29 +313,30 @@ impl Link {
 // === impl Pending ===
 
 impl Pending {
-    /// It goes no further; the agent is told.
+    /// Rejects it and answers the agent.
     pub(crate) fn refuse(self, refused: &Refused) {
-        let Unanswered { link, number } = &self.unanswered;
-        if let Some(Waiting::Agent(waiting)) = link.waiting.take(*number) {
-            waiting.outlet.answer(refused.answer(&waiting.id, waiting.expects), None);
+        let FailOnDrop { link, number } = &self.unanswered;
+        if let Some(Waiter::Agent(waiting)) = link.waiting.take(*number) {
+            waiting.reply.refuse(refused);
         }
     }
 
-    /// It goes no further, because of how it was sent; the agent is told.
+    /// Rejects it as an invalid request and answers the agent.
     pub(crate) fn object(self, refusal: &Refusal) {
-        let Unanswered { link, number } = &self.unanswered;
-        if let Some(Waiting::Agent(waiting)) = link.waiting.take(*number) {
-            let answer = write::error(Some(&waiting.id), refusal.code, &refusal.message, None);
-            waiting.outlet.answer(answer, Some(400));
+        let FailOnDrop { link, number } = &self.unanswered;
+        if let Some(Waiter::Agent(waiting)) = link.waiting.take(*number) {
+            let id = Some(waiting.reply.id());
+            let answer = write::error(id, refusal.code, &refusal.message, None);
+            waiting.reply.answer_with(answer, Some(Rejection::InvalidRequest));
         }
     }
 
-    /// It is of protocol 2026-07-28 and has what only such a request has.
-    pub(crate) fn with_newer(self, newer: Newer) -> Self {
-        Self { newer: Some(Box::new(newer)), ..self }
+    /// It belongs to a sessionless client.
+    pub(crate) fn with_sessionless(self, sessionless: Newer) -> Self {
+        Self { sessionless: Some(Box::new(sessionless)), ..self }
     }
 
-    /// It was admitted, and is judged again before it is written.
+    /// It was admitted, and is checked again before it is written.
     pub(crate) fn with_recheck(self, recheck: Arc<Recheck>) -> Self {
         Self { recheck: Some(recheck), ..self }
     }
@@ -355,23 +355,24 @@ impl Pending {
         Ok(Outbound::request(body, heads, clearance)?.with_last_look(last_look))
     }
 
-    /// How it ended: whoever took it out has said so, or it was cancelled before it left.
+    /// How it ended: the sender of the outcome has reported it, or it was cancelled before it was
+    /// sent.
     pub(super) fn taken_out(&mut self) -> Ended {
         let effect = if self.written { Effect::Unknown } else { Effect::NotStarted };
-        self.answer.try_recv().unwrap_or(Ended::cancelled(effect))
+        self.answer.try_recv().ok().and_then(Result::ok).unwrap_or(Ended::cancelled(effect))
     }
 
-    /// The body for a server of an older protocol.
-    fn older_body(&self) -> Bytes {
-        if !self.is_newer {
+    /// The body for a sessionful server.
+    fn sessionful_body(&self) -> Bytes {
+        if !self.is_sessionless {
             return self.body.clone();
         }
         let raw = String::from_utf8_lossy(&self.body);
         without_claims(&raw).ok().flatten().unwrap_or_else(|| self.body.clone())
     }
 
-    /// Sends it and waits for its end; everything that the agent is to see of it, at the latest a
-    /// failure, is in its outlet by then.
+    /// Sends it and waits for its end. By then everything for the agent, at least a failure, is in
+    /// its event buffer.
     pub(crate) async fn run(mut self, clearance: Clearance) -> Ended {
         let (link, limit) = (Arc::clone(&self.unanswered.link), self.limit);
         let session = link.waiting.session_of(self.unanswered.number);
@@ -393,12 +394,12 @@ impl Pending {
             let body = write::notification(method::CANCELLED, Some(&params));
             link.tell(body, Closed::CANCELLED).await;
         }
-        self.answer.try_recv().unwrap_or_else(|_| Ended::failed(&failure))
+        self.answer.try_recv().ok().and_then(Result::ok).unwrap_or_else(|| failure.ended())
     }
 }
 
-/// Whether a refusal is one that only servers of protocol 2026-07-28 give.
-fn is_newer_only(body: &Bytes) -> bool {
+/// Whether a rejection is one that only sessionless servers give.
+fn is_sessionless_refusal(body: &Bytes) -> bool {
     let code = error_in(body).and_then(|error| peek(error, &["code"]).ok().flatten());
     let code = code.and_then(|code| code.parse().ok());
     matches!(code, Some(code::HEADER_MISMATCH | code::UNSUPPORTED_VERSION))

@@ -1,7 +1,7 @@
-//! What a server of protocol 2026-07-28 answers, as an agent is to see it.
+//! Results and errors of a server as an agent sees them.
 //!
-//! Invariant: an agent that speaks the same protocol gets the server's own bytes, but for what its
-//! grant must not see and the names of `/mcp`.
+//! Invariant: an agent that speaks the protocol of the server receives the server's own bytes,
+//! except for hidden entries and the names of `/mcp`.
 
 use std::borrow::Cow;
 
@@ -13,31 +13,31 @@ use toolgate_json::{Edit, entries, peek, text};
 use toolgate_mcp::code;
 
 use super::Link;
-use super::waiting::{AgentWaiting, Bridge, Hides};
+use super::waiting::{AgentWaiter, Bridge, ListFilter};
 use crate::label;
 use crate::lists::{Unreadable, without_hidden};
-use crate::shown::{may_show_uris, show_uris};
-use crate::tasks::{Answer, Role, may_name};
+use crate::shown_uris::{may_show_uris, show_uris};
+use crate::tasks::{CallResult, NotShown, Role, TaskAnswer, WhyNot, may_be_about_task};
 
-/// What older protocols do not have in a result.
-const NEWER: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
+/// Members of a result that sessionful protocols do not have.
+const SESSIONLESS_MEMBERS: [&str; 3] = ["resultType", "ttlMs", "cacheScope"];
 
 impl Link {
     /// The result as the agent is to see it, before its tasks are renamed; `None` if it passes
     /// unchanged. A list that the filter cannot read is rejected.
     pub(super) fn result_for_agent(
         &self,
-        waiting: &AgentWaiting,
+        waiting: &AgentWaiter,
         result: &str,
     ) -> Result<Option<String>, Unreadable> {
-        let older = waiting.newer == Some(Bridge::Older);
+        let older = waiting.bridge == Some(Bridge::Translate);
         let mut shown = None;
-        match waiting.expects {
-            Expects::Tools => self.server.heard.learn(Kind::Tools, result),
-            Expects::Prompts => self.server.heard.learn(Kind::Prompts, result),
+        match waiting.reply.expects() {
+            Expects::Tools => self.server.listed_names.learn(Kind::Tools, result),
+            Expects::Prompts => self.server.listed_names.learn(Kind::Prompts, result),
             _ => {}
         }
-        if waiting.expects == Expects::Tools {
+        if waiting.reply.expects() == Expects::Tools {
             let broken = self.server.annotations.learn(result);
             if older && !broken.is_empty() {
                 shown = without_hidden(Kind::Tools, result, |own| broken.contains(own))?;
@@ -45,9 +45,9 @@ impl Link {
         }
         if older {
             let now = shown.as_deref().unwrap_or(result);
-            shown = for_older(now).or(shown);
+            shown = for_sessionful(now).or(shown);
         }
-        if let Some(Hides { kind, grant, now }) = &waiting.hides {
+        if let Some(ListFilter { kind, grant, now }) = &waiting.hides {
             let list = shown.as_deref().unwrap_or(result);
             let hidden = |own: &str| self.server.is_hidden_from(grant, *kind, own, *now);
             shown = without_hidden(*kind, list, hidden)?.or(shown);
@@ -66,8 +66,8 @@ impl Link {
         Ok(shown)
     }
 
-    /// What is said of a task, with the URIs in the result of its call as they are shown.
-    fn task_result(&self, waiting: &AgentWaiting, said: &str) -> Option<String> {
+    /// An answer about a task, with the URIs in the result of its call as shown.
+    fn task_result(&self, waiting: &AgentWaiter, said: &str) -> Option<String> {
         matches!(waiting.role, Role::Task { .. }).then_some(())?;
         let result = peek(said, &["result"]).ok()??;
         let shown = show_uris(result, &self.server.naming)?;
@@ -75,76 +75,114 @@ impl Link {
         String::from_utf8(edit.finish().to_vec()).ok()
     }
 
-    /// The result with the tasks that it speaks of as the agent knows them, and the task that it
-    /// creates.
+    /// The result with the ids of tasks as the agent knows them, and the task that it creates.
+    /// `original` is what the server answered.
     pub(super) fn tasks_for_agent(
         &self,
-        waiting: &AgentWaiting,
+        waiting: &AgentWaiter,
         result: &str,
-    ) -> Result<(Option<String>, Option<Box<Made>>), NotShown> {
-        if waiting.role == Role::Call && !may_name(result) {
+        original: &str,
+    ) -> Result<(Option<String>, Option<Box<Made>>), Withholding> {
+        if waiting.role == Role::Call && !may_be_about_task(original) {
             return Ok((None, None));
         }
-        // Without its agent session there is nobody to show it to.
-        let session = self.party(waiting.session);
-        let Some(session) = session else {
-            return if waiting.role == Role::Call { Ok((None, None)) } else { Err(NotShown::Task) };
+        let call = CallResult::of(original, waiting.reply.expects() == Expects::ToolResult);
+        let Some(session) = self.agent_by_key(waiting.session) else {
+            // Its agent session has ended; what the call started has not.
+            return match waiting.role {
+                Role::Call => Ok((None, call.unseen(result).map(|made| self.place(made, waiting)))),
+                Role::List | Role::Task { .. } => Err(Withholding::from(NotShown::default())),
+            };
         };
-        let answer = Answer {
+        let answer = TaskAnswer {
             session: &session,
             server: self.server.name(),
             role: &waiting.role,
             // An HTTP server of protocol 2026-07-28 has no sessions: one number space for all.
             shared: self.is_shared() || self.has_exchanges(),
-            watched: waiting.withheld,
+            watched: waiting.held,
+            call,
         };
-        let shown = answer.show(result).map_err(|_| NotShown::Task)?;
+        let shown = answer.show(result).map_err(|not_shown| {
+            let made = not_shown.made.map(|made| self.place(made, waiting));
+            Withholding { why: Why::Task(not_shown.why), made }
+        })?;
         let made = shown.made.map(|made| {
-            self.hear_early(&made.own);
-            let up = self.up.load_full().filter(|up| Some(up.epoch) == waiting.epoch);
-            // A process takes its tasks with it; an HTTP server may keep them.
-            let gone = up.and_then(|up| (!up.channel.hangs_up()).then(|| up.gone.clone()));
-            Box::new(Made { gone, shortest: self.server.timeout(None), ..made })
+            if let Some((own, _)) = &made.followed {
+                self.deliver_early(own);
+            }
+            self.place(made, waiting)
         });
-        if !waiting.withheld
+        if !waiting.held
             && let Role::Task { own, .. } = &waiting.role
             && let Some(heard) = answer.heard(result)
         {
             let who = (&*session.grant().label, session.key());
-            session.admission().tasks.hear(who, self.server.name(), own, &heard);
+            session.admission().hear_of_task(who, self.server.name(), own, &heard);
         }
         Ok((shown.result, made))
     }
-}
 
-/// Why an answer is not shown.
-pub(super) enum NotShown {
-    /// It is a list, and nothing can be hidden in it because it cannot be read.
-    List,
-    /// It is about a task of somebody else, or cannot be read.
-    Task,
-}
-
-impl From<Unreadable> for NotShown {
-    fn from(_: Unreadable) -> Self {
-        Self::List
+    /// The task with where it runs and how long it keeps its call in flight at least.
+    fn place(&self, made: Made, waiting: &AgentWaiter) -> Box<Made> {
+        let up = self.up.load_full().filter(|up| Some(up.epoch) == waiting.epoch);
+        // A process takes its tasks with it; an HTTP server may keep them.
+        let gone = up.and_then(|up| (!up.channel.exchange_per_request()).then(|| up.gone.clone()));
+        Box::new(Made { gone, shortest: self.server.timeout(None), ..made })
     }
 }
 
-impl NotShown {
+/// An answer that is not shown.
+pub(super) struct Withholding {
+    why: Why,
+    /// The task that the answer creates nevertheless.
+    pub(super) made: Option<Box<Made>>,
+}
+
+enum Why {
+    /// It is a list, and nothing can be hidden in it because it cannot be read.
+    List,
+    Task(WhyNot),
+}
+
+impl From<Unreadable> for Withholding {
+    fn from(_: Unreadable) -> Self {
+        Self { why: Why::List, made: None }
+    }
+}
+
+impl From<NotShown> for Withholding {
+    fn from(not_shown: NotShown) -> Self {
+        Self { why: Why::Task(not_shown.why), made: None }
+    }
+}
+
+impl Withholding {
     /// What the agent is told.
     pub(super) fn why(&self, server: &str) -> String {
-        match self {
-            Self::List => format!("the list of the server `{server}` cannot be read"),
-            Self::Task => format!("the server `{server}` answered about another task"),
+        match self.why {
+            Why::List => format!("the list of the server `{server}` cannot be read"),
+            Why::Task(WhyNot::NotYours) => {
+                format!("the server `{server}` answered about another task")
+            }
+            Why::Task(WhyNot::NoId) => format!(
+                "the server `{server}` created a task without an id that is a string, so the task \
+                 cannot be reached. The call was sent and stays in flight until the task's time is \
+                 up; do not repeat it, tell the operator"
+            ),
+            Why::Task(WhyNot::TooMany) => format!(
+                "your grant has too many tasks that have not ended, so the task that the server \
+                 `{server}` created cannot be followed. The call was sent and stays in flight until \
+                 the task's time is up; cancel tasks that you do not need (`tasks/cancel`)"
+            ),
         }
     }
 }
 
-impl AgentWaiting {
-    /// The error as the agent knows it.
+impl AgentWaiter {
+    /// The error with the code of the agent's protocol.
     pub(super) fn error_for_agent<'e>(&self, error: &'e str) -> Cow<'e, str> {
-        if self.newer != Some(Bridge::Older) || self.expects != Expects::Resource {
+        if self.bridge != Some(Bridge::Translate) || self.reply.expects() != Expects::Resource {
             return Cow::Borrowed(error);
         }
         let raw = peek(error, &["code"]).ok().flatten();
@@ -157,9 +195,10 @@ impl AgentWaiting {
     }
 }
 
-/// The result without what older protocols do not have; none if there is nothing of that.
-fn for_older(result: &str) -> Option<String> {
-    let is_newer = |raw: &str| text(raw).is_some_and(|key| NEWER.contains(&key.as_ref()));
+/// The result without the members of sessionless protocols; `None` if it has none.
+fn for_sessionful(result: &str) -> Option<String> {
+    let is_newer =
+        |raw: &str| text(raw).is_some_and(|key| SESSIONLESS_MEMBERS.contains(&key.as_ref()));
     let all = entries(result).ok().flatten()?;
     if !all.iter().any(|(key, _)| is_newer(key)) {
         return None;
@@ -169,7 +208,7 @@ fn for_older(result: &str) -> Option<String> {
     Some(format!("{{{}}}", kept.join(",")))
 }
 
-/// A list that a grant sees its own way is not for others.
+/// Marks a filtered list as private to its grant.
 fn for_one_grant(list: &str) -> Option<String> {
     memmem::find(list.as_bytes(), b"cacheScope")?;
     let scope = peek(list, &["cacheScope"]).ok()??;
@@ -193,7 +232,7 @@ mod tests {
             ("7", None),
         ];
         for (result, expected) in cases {
-            assert_eq!(for_older(result).as_deref(), expected, "{result}");
+            assert_eq!(for_sessionful(result).as_deref(), expected, "{result}");
         }
         let list = r#"{"tools":[],"cacheScope":"public"}"#;
         let private = r#"{"tools":[],"cacheScope":"private"}"#;

@@ -1,9 +1,9 @@
 //! Servers: what the gateway knows of each upstream MCP server.
 //!
-//! A server is a name, a connector that makes channels to it, and how long it may take. A child
-//! that fails to start or dies young is started again on use, but not before its back-off is over.
+//! A server is a name, a connector that makes channels to it, and its time limits. A child that
+//! fails to start or exits early is started again on use, after its back-off.
 //!
-//! Invariant: nothing here talks to a server; that is the link's.
+//! Invariant: nothing here communicates with a server; links do.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,8 +28,8 @@ use crate::backoff::Backoff;
 use crate::channel::Connector;
 use crate::era::{Era, Eras};
 use crate::failure::Failure;
-use crate::list_cache::Offers;
-use crate::listed::Heard;
+use crate::list_cache::ListCache;
+use crate::listed_names::ListedNames;
 use crate::metrics::ServerMetrics;
 use crate::names::Naming;
 
@@ -38,11 +38,11 @@ use crate::names::Naming;
 pub enum Instances {
     /// Each agent session has its own child or HTTP session.
     PerAgent,
-    /// All agent sessions speak through one.
+    /// All agent sessions use one.
     Shared,
 }
 
-/// What the configuration says of a server.
+/// The configuration of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServerSettings {
     /// Its name, the `<server>` of `/mcp/<server>`.
@@ -55,47 +55,47 @@ pub struct ServerSettings {
     pub start_timeout: Duration,
     /// How long a handshake made on behalf of an agent that is already connected may take.
     pub reconnect_timeout: Duration,
-    /// Tools that may take another time than `timeout`.
+    /// Tools with a timeout of their own.
     pub tool_timeouts: HashMap<String, Duration>,
-    /// Tools whose risk class the operator has said.
+    /// Tools whose risk class is configured.
     pub tool_classes: HashMap<String, Class>,
     /// Whether its tools are shown under their bare names on `/mcp`.
     pub bare_names: bool,
-    /// How many requests may be under way at once, of all agents together.
+    /// How many requests may be in flight at once, for all agents together.
     pub max_requests: usize,
-    /// Whether failed starts are spaced out (children; an HTTP connection is cheap to try).
+    /// Whether failed starts are delayed (children; an HTTP connection is cheap to try).
     pub backs_off: bool,
 }
 
 /// One upstream MCP server.
 pub struct Server {
-    /// What the configuration says of it.
+    /// Its configuration.
     pub settings: ServerSettings,
     pub(crate) connector: Arc<dyn Connector>,
     pub(crate) metrics: ServerMetrics,
-    /// How what it has is named where all servers are shown.
+    /// How its names are shown on `/mcp`.
     pub naming: Naming,
-    /// What is kept of its lists.
-    pub offers: Offers,
-    /// Which protocols it speaks, as far as it was heard.
+    /// Its cached lists.
+    pub list_cache: ListCache,
+    /// The eras it is known to speak.
     pub(crate) eras: Eras,
     /// Which arguments of its tools are repeated in headers.
     pub(crate) annotations: Annotations,
-    /// What it was heard to list.
-    pub(crate) heard: Heard,
+    /// The names it has listed.
+    pub(crate) listed_names: ListedNames,
     pub(crate) shared: Mutex<Option<Arc<Link>>>,
-    /// Links of each grant whose process was started to hear what there is, not for a call.
-    surveyed: Mutex<HashMap<Arc<str>, Vec<Weak<Link>>>>,
+    /// Links of each grant whose process was started to fetch lists, not for a call.
+    started_for_lists: Mutex<HashMap<Arc<str>, Vec<Weak<Link>>>>,
     backoff: Mutex<Backoff>,
     room: Arc<Semaphore>,
-    /// It was removed from the configuration, or another takes its place.
+    /// It was removed from the configuration, or replaced.
     retired: AtomicBool,
 }
 
 // === impl Server ===
 
 impl Server {
-    /// A server that is reached through `connector`.
+    /// A server that is connected to through `connector`.
     pub fn new(
         settings: ServerSettings,
         connector: Arc<dyn Connector>,
@@ -108,12 +108,12 @@ impl Server {
             connector,
             metrics,
             naming,
-            offers: Offers::new(),
+            list_cache: ListCache::new(),
             eras: Eras::default(),
             annotations: Annotations::default(),
-            heard: Heard::default(),
+            listed_names: ListedNames::default(),
             shared: Mutex::new(None),
-            surveyed: Mutex::default(),
+            started_for_lists: Mutex::default(),
             backoff: Mutex::new(Backoff::default()),
             room,
             retired: AtomicBool::new(false),
@@ -125,7 +125,7 @@ impl Server {
         &self.settings.name
     }
 
-    /// The link that all agents share, made when the first one comes; `session` joins it.
+    /// The link that all agents share, created on first use; `session` joins it.
     pub fn shared_link(
         self: &Arc<Self>,
         session: Weak<dyn Agent>,
@@ -135,18 +135,18 @@ impl Server {
         let link = shared.get_or_insert_with(|| {
             let parties = Parties::Many(Mutex::default());
             let opening = Bytes::from_static(OPENING.as_bytes());
-            // Only in the newer protocol can such a server tell apart whom it asks.
-            Link::new(Arc::clone(self), parties, opening, Era::Modern, tasks.clone())
+            // Only a sessionless server can tell the agents of one link apart.
+            Link::new(Arc::clone(self), parties, opening, Era::Sessionless, tasks.clone())
         });
-        // Still locked, so that nobody joins what is being closed as deserted.
+        // Still locked, so that no agent joins a link that is being closed as idle.
         link.join(session);
         Arc::clone(link)
     }
 
     /// Closes the shared link if no agent has used it for `idle`.
-    pub fn close_deserted(&self, tasks: &TaskTracker, now: Instant, idle: Duration) {
-        let deserted = self.shared.lock().take_if(|link| link.deserted(now, idle));
-        close(deserted, tasks);
+    pub fn close_idle(&self, tasks: &TaskTracker, now: Instant, idle: Duration) {
+        let is_idle = self.shared.lock().take_if(|link| link.is_idle(now, idle));
+        close(is_idle, tasks);
     }
 
     /// Closes the shared link.
@@ -155,15 +155,14 @@ impl Server {
         close(link, tasks);
     }
 
-    /// Lets go of the shared link, because another server takes this one's place. It ends with the
-    /// last call that runs on it.
+    /// Releases the shared link, because the server is replaced. The link ends with its last call.
     pub fn retire(&self) {
         self.retired.store(true, Ordering::Release);
-        // INVARIANT: the link holds its server, so only this takes the two apart.
+        // INVARIANT: the link holds its server; only this breaks the cycle.
         drop(self.shared.lock().take());
     }
 
-    /// Whether it was removed from the configuration, or another has taken its place.
+    /// Whether it was removed from the configuration, or replaced.
     pub(crate) fn is_retired(&self) -> bool {
         self.retired.load(Ordering::Acquire)
     }
@@ -175,23 +174,23 @@ impl Server {
             .unwrap_or(self.settings.timeout)
     }
 
-    /// The risk class of `tool`: the operator's word, or else what its name says. The server's own
-    /// word raises that, and so does what the operator said of a tool that the name folds to.
+    /// The risk class of `tool`: the configured one, or else the class implied by its name, raised
+    /// by the server's annotations and by the configured class of a name with the same folded form.
     pub fn class(&self, tool: &str) -> Class {
         if let Some(said) = self.settings.tool_classes.get(tool) {
             return *said;
         }
         let folded = self.settings.tool_classes.iter().filter(|(name, _)| is_variant(tool, name));
-        let raises = folded.map(|(_, class)| *class).chain(self.heard.class(tool));
+        let raises = folded.map(|(_, class)| *class).chain(self.listed_names.class(tool));
         raises.fold(Class::by_name(tool), Class::raised)
     }
 
-    /// Whether a grant must not see this: the server's own name of a tool or prompt, or a URI.
+    /// Whether this is hidden from a grant: the server's own name of a tool or prompt, or a URI.
     pub fn is_hidden_from(&self, grant: &Grant, kind: Kind, own: &str, now: Timestamp) -> bool {
         grant.hides(kind, self.name(), own, || self.class(own), now)
     }
 
-    /// Whether something holds of any name that the server has listed; `None` if it has not listed
+    /// Whether `holds` is true of any name that the server has listed; `None` if it has not listed
     /// yet, or lists more than `most`.
     pub fn any_listed(
         &self,
@@ -199,41 +198,41 @@ impl Server {
         most: usize,
         holds: impl FnMut(&str) -> bool,
     ) -> Option<bool> {
-        self.heard.any(kind, most, holds)
+        self.listed_names.any(kind, most, holds)
     }
 
-    /// Room for one more request, until it is dropped: a server that answers slowly must not make
-    /// the gateway hold ever more.
+    /// A slot for one more request, until it is dropped: a slow server must not accumulate requests
+    /// without bound.
     pub(crate) fn room(&self) -> Result<OwnedSemaphorePermit, Failure> {
         Arc::clone(&self.room).try_acquire_owned().map_err(|_| {
             let most = self.settings.max_requests;
-            Failure::unavailable(format!("{most} requests to it are under way, which is the limit"))
+            Failure::unavailable(format!("{most} requests to it are in flight, which is the limit"))
         })
     }
 
-    /// Whether a process may be started for this link of a grant before anybody has called.
-    pub(crate) fn may_survey(&self, grant: &Arc<str>, link: &Arc<Link>) -> bool {
-        let mut surveyed = self.surveyed.lock();
+    /// Whether a process may be started for this link of a grant before a call.
+    pub(crate) fn may_start_for_lists(&self, grant: &Arc<str>, link: &Arc<Link>) -> bool {
+        let mut started = self.started_for_lists.lock();
         let lives = |link: &Weak<Link>| {
-            link.upgrade().is_some_and(|link| link.is_up() || link.is_surveying())
+            link.upgrade().is_some_and(|link| link.is_up() || link.is_refreshing())
         };
-        surveyed.retain(|_, links| {
+        started.retain(|_, links| {
             links.retain(lives);
             !links.is_empty()
         });
-        let links = surveyed.entry(Arc::clone(grant)).or_default();
+        let links = started.entry(Arc::clone(grant)).or_default();
         let is_it = |known: &Weak<Link>| std::ptr::eq(known.as_ptr(), Arc::as_ptr(link));
         if links.iter().any(is_it) {
             return true;
         }
-        let has_room = links.len() < SURVEYED;
+        let has_room = links.len() < MAX_STARTED_FOR_LISTS;
         if has_room {
             links.push(Arc::downgrade(link));
         }
         has_room
     }
 
-    /// How long a start has to wait, if it has to.
+    /// How long a start must wait; `None` if it need not.
     pub(crate) fn must_wait(&self, now: Instant) -> Option<Duration> {
         if !self.settings.backs_off {
             return None;
@@ -252,10 +251,10 @@ impl Server {
     }
 }
 
-/// How many processes of one server run for one grant only so that its lists are known.
-const SURVEYED: usize = 4;
+/// How many processes of one server may run for one grant only to fetch its lists.
+const MAX_STARTED_FOR_LISTS: usize = 4;
 
-/// How toolgate introduces itself where it speaks for many agents: it can answer nothing for them.
+/// The `initialize` of a shared link: toolgate can answer no requests for its agents.
 const OPENING: &str = concat!(
     r#"{"protocolVersion":"2025-11-25","capabilities":{},"#,
     r#""clientInfo":{"name":"toolgate","version":""#,

@@ -1,15 +1,16 @@
-//! Requests to servers of protocol 2026-07-28: each describes itself, and has headers that repeat it.
+//! Requests to sessionless servers: each describes itself and has headers that repeat parts of it.
 //!
-//! What the protocol no longer has is answered here for agents of older ones; what such a server
-//! wants to know before it goes on is asked for in `link/input_required.rs`.
+//! Methods that the protocol no longer has are answered here for sessionful agents; input that such
+//! a server requires is handled in `link/input_required.rs`.
 //!
-//! Invariant: every leg of a request has a number of its own.
+//! Invariant: every round of a request has its own number.
 
 use std::sync::{Arc, Weak};
 
 use bytes::Bytes;
 use tokio::time::Instant;
 use toolgate_admission::clearance::{Clearance, Closed};
+use toolgate_admission::ended::Ended;
 use toolgate_admission::list_kind::Kind;
 use toolgate_audit::Effect;
 use toolgate_json::{members, peek, text};
@@ -17,26 +18,35 @@ use toolgate_mcp::modern::{About, described, heads_of};
 use toolgate_mcp::{Incoming, Limits, Message, Payload, code, method, parse_server, write};
 
 use super::agent::Agent;
-use super::ended::Ended;
-use super::handshake::Up;
-use super::input_required::Next;
+use super::changes::FollowError;
+use super::handshake::LiveChannel;
+use super::input_required::{Next, over};
 use super::pending::Pending;
-use super::waiting::{Bridge, Waiting};
+use super::waiting::{Bridge, Waiter};
 use super::{Link, Parties};
-use crate::channel::{Heads, Outbound, SendError, Uncleared};
+use crate::channel::{Heads, Outbound, RefusedStatus, SendError, StatusClass, Uncleared};
 use crate::era::Era;
 use crate::failure::Failure;
 use crate::rewrite::error_in;
 
-/// What became of a request.
+/// The result of sending a request.
 pub(super) enum Delivered {
     Ended(Ended),
-    /// The server refused it unread: it does not speak this protocol any more.
+    /// The server rejected it unread: it no longer speaks this protocol.
     Refused,
 }
 
-/// A notification as a server of the newer protocol may have it; none if it is not to.
-pub(super) fn word(up: &Up, body: Bytes, closed: Closed) -> Option<Outbound> {
+/// Why toolgate itself rejects a request to such a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum LocalRejection {
+    #[error(transparent)]
+    Follow(FollowError),
+    #[error("`requestState` and `inputResponses` are not part of your protocol version")]
+    Continuation,
+}
+
+/// A notification for a sessionless server; `None` if it must not be sent to one.
+pub(super) fn notification(up: &LiveChannel, body: Bytes, closed: Closed) -> Option<Outbound> {
     let heads = {
         let Ok(Incoming::One(Message::Notification(word))) =
             parse_server(&body, &Limits::default())
@@ -45,19 +55,19 @@ pub(super) fn word(up: &Up, body: Bytes, closed: Closed) -> Option<Outbound> {
         };
         match word.method.as_ref() {
             method::INITIALIZED | method::ROOTS_LIST_CHANGED | method::PROGRESS => return None,
-            method::CANCELLED if up.channel.hangs_up() => return None,
+            method::CANCELLED if up.channel.exchange_per_request() => return None,
             _ => heads_of(word.raw),
         }
     };
-    Outbound::word(body, heads, closed).ok()
+    Outbound::notification(body, heads, closed).ok()
 }
 
 impl Link {
-    /// Sends a request, leg by leg, and waits for its end.
-    pub(super) async fn deliver_newer(
+    /// Sends a request, round by round, and waits for its end.
+    pub(super) async fn deliver_sessionless(
         self: &Arc<Self>,
         pending: &mut Pending,
-        up: &Arc<Up>,
+        up: &Arc<LiveChannel>,
         second_chance: bool,
         clearance: Clearance,
     ) -> Result<Delivered, Failure> {
@@ -65,7 +75,7 @@ impl Link {
             clearance.spend();
             return Ok(Delivered::Ended(ended));
         }
-        let bridge = if pending.is_newer { Bridge::Same } else { Bridge::Older };
+        let bridge = if pending.is_sessionless { Bridge::Passthrough } else { Bridge::Translate };
         let (mut body, mut up) = (pending.body.clone(), Arc::clone(up));
         let mut chance = second_chance;
         let mut next = clearance;
@@ -74,14 +84,14 @@ impl Link {
             let spare = next.once_more();
             let clearance = std::mem::replace(&mut next, spare);
             let message = self.outbound(pending, &body, &up, clearance).await?;
-            if let Some(ended) = self.no_longer(pending).await {
+            if let Some(ended) = self.refused_on_recheck(pending).await {
                 return Ok(Delivered::Ended(ended));
             }
-            if !self.waiting.mark_sent_newer(number, up.epoch, bridge) {
+            if !self.waiting.mark_sent_sessionless(number, up.epoch, bridge) {
                 return Ok(Delivered::Ended(pending.taken_out()));
             }
             let was_written = std::mem::replace(&mut pending.written, true);
-            let sending = up.channel.send(message, self.ear(up.epoch, Some(number)));
+            let sending = up.channel.send(message, self.inbound(up.epoch, Some(number)));
             let sent = tokio::select! {
                 biased;
                 sent = sending => sent.map(|()| None),
@@ -90,28 +100,23 @@ impl Link {
                 ended = &mut pending.answer => Ok(Some(ended)),
             };
             let ended = match sent {
-                Ok(ended) => {
-                    let ended = match ended {
-                        Some(ended) => ended,
-                        None => (&mut pending.answer).await,
-                    };
-                    ended.unwrap_or(Ended::cancelled(Effect::Unknown))
-                }
-                Err(SendError::Withheld) => {
+                Ok(Some(ended)) => ended,
+                Ok(None) => (&mut pending.answer).await,
+                Err(SendError::NoLongerAllowed) => {
                     pending.written = was_written;
-                    self.waiting.mark_unsent(number, was_written.then_some(Bridge::Asking));
+                    self.waiting.mark_unsent(number, was_written.then_some(Bridge::AskingAgent));
                     continue;
                 }
                 Err(SendError::Refused { status, body: why }) => {
-                    let older = is_older(status, &why);
-                    if older {
+                    let sessionful = is_sessionful_refusal(status, &why);
+                    if sessionful {
                         self.forget(up.epoch);
                     }
-                    let misled = bridge == Bridge::Older && misses_headers(&why);
+                    let misled = bridge == Bridge::Translate && misses_headers(&why);
                     match std::mem::take(&mut chance) {
-                        true if older => return Ok(Delivered::Refused),
+                        true if sessionful => return Ok(Delivered::Refused),
                         true if misled => {
-                            // What is known of its tools is no longer true.
+                            // The known annotations of its tools are out of date.
                             self.learn_tools().await?;
                             continue;
                         }
@@ -120,7 +125,7 @@ impl Link {
                     if misled {
                         self.learn_tools_soon();
                     }
-                    self.refused(number, status, &why)?
+                    return self.refused(number, status, &why).map(Delivered::Ended);
                 }
                 Err(error) => {
                     pending.written = was_written || !matches!(error, SendError::NotSent(_));
@@ -130,41 +135,46 @@ impl Link {
                     return Err(error.into());
                 }
             };
-            let Some(asks) = ended.asks else { return Ok(Delivered::Ended(ended)) };
-            match self.next_leg(pending, *asks).await? {
+            let asks = match ended {
+                Ok(Err(asks)) => asks,
+                ended => return Ok(Delivered::Ended(over(ended))),
+            };
+            match self.next_round(pending, *asks).await? {
                 Next::Over(ended) => return Ok(Delivered::Ended(ended)),
-                Next::Leg(leg, permit) => {
+                Next::Round(leg, permit) => {
                     body = leg;
                     next = permit.map_or(next, Clearance::Permit);
                 }
             }
             (chance, pending.waited) = (false, true);
-            up = self.come_up(Instant::now()).await?;
-            if up.era != Era::Modern {
+            up = self.ensure_up(Instant::now()).await?;
+            if up.era != Era::Sessionless {
                 return Err(Failure::Lost { why: "it speaks an older protocol by now".into() });
             }
         }
     }
 
-    /// The message to send for a request that was written before.
+    /// The message of a request or of a further round of it.
     async fn outbound(
         self: &Arc<Self>,
         pending: &Pending,
         body: &Bytes,
-        up: &Up,
+        up: &LiveChannel,
         clearance: Clearance,
     ) -> Result<Outbound, Failure> {
-        let speaker = self.speaker(pending.unanswered.number);
-        let level = speaker.as_ref().and_then(|speaker| speaker.wishes().level());
+        let agent_of = self.agent_of(pending.unanswered.number);
+        let level = agent_of.as_ref().and_then(|agent_of| agent_of.server_subscriptions().level());
         let raw = String::from_utf8_lossy(body);
         let about = |about: &About<'_>| described(&raw, about);
-        let body = self.with_about(speaker.as_deref(), level, about);
+        let body = self.with_about(agent_of.as_deref(), level, about);
         let body = body.map_err(|refusal| Failure::unavailable(refusal.message))?;
         let mut heads = heads_of(&raw);
-        match &pending.newer {
-            // Those of the client agree with the arguments, or it would not have come this far.
-            Some(_) if up.channel.hangs_up() => heads.extend(self.known_parameters(&raw)),
-            None if !pending.is_newer && up.channel.hangs_up() => {
+        match &pending.sessionless {
+            // The client's headers agree with the arguments; this was checked before.
+            Some(_) if up.channel.exchange_per_request() => {
+                heads.extend(self.known_parameters(&raw))
+            }
+            None if !pending.is_sessionless && up.channel.exchange_per_request() => {
                 heads.extend(self.parameters(&raw).await);
             }
             _ => {}
@@ -172,14 +182,14 @@ impl Link {
         Ok(pending.outbound(body, heads, clearance)?)
     }
 
-    /// A request of our own.
+    /// The message of a request of toolgate's own.
     pub(super) fn own_outbound(
         &self,
         body: Bytes,
-        up: &Up,
+        up: &LiveChannel,
         clearance: Clearance,
     ) -> Result<Outbound, Uncleared> {
-        if up.era == Era::Legacy {
+        if up.era == Era::Sessionful {
             return Outbound::request(body, Heads::new(), clearance);
         }
         let raw = String::from_utf8_lossy(&body);
@@ -198,7 +208,7 @@ impl Link {
         self.known_parameters(raw)
     }
 
-    /// Asks for the server's tools; if that fails, less is known of them.
+    /// Fetches the server's tools; a failure is only logged.
     pub(crate) async fn learn_tools_or_not(self: &Arc<Self>) {
         if let Err(failure) = self.learn_tools().await {
             let why = failure.what(self.server.name());
@@ -206,7 +216,7 @@ impl Link {
         }
     }
 
-    /// The headers that repeat arguments of a tool, as far as its server has said which.
+    /// The headers that repeat arguments of a tool, as far as its annotations are known.
     fn known_parameters(&self, raw: &str) -> Heads {
         let Ok([method, params]) = members(raw, ["method", "params"]) else { return Heads::new() };
         if method.and_then(text).as_deref() != Some(method::TOOLS_CALL) {
@@ -221,7 +231,7 @@ impl Link {
         heads.map(|(name, value)| (name.into(), value)).collect()
     }
 
-    /// Asks for the server's tools, and remembers which arguments are repeated in headers.
+    /// Fetches the server's tools, and with them the annotations.
     async fn learn_tools(self: &Arc<Self>) -> Result<(), Failure> {
         self.fetch(Kind::Tools).await.map(drop)
     }
@@ -232,16 +242,16 @@ impl Link {
         tokio::spawn(async move { me.learn_tools_or_not().await });
     }
 
-    /// Whose the request `number` is.
-    pub(super) fn speaker(&self, number: u64) -> Option<Arc<dyn Agent>> {
+    /// The agent session of the request `number`.
+    pub(super) fn agent_of(&self, number: u64) -> Option<Arc<dyn Agent>> {
         match &self.parties {
             Parties::One(session) => session.upgrade(),
-            Parties::Many(_) => self.party(self.waiting.session_of(number)?),
+            Parties::Many(_) => self.agent_by_key(self.waiting.session_of(number)?),
         }
     }
 
-    /// The agent session of that key.
-    pub(super) fn party(&self, key: u64) -> Option<Arc<dyn Agent>> {
+    /// The agent session with that key.
+    pub(super) fn agent_by_key(&self, key: u64) -> Option<Arc<dyn Agent>> {
         match &self.parties {
             Parties::One(session) => session.upgrade().filter(|session| session.key() == key),
             Parties::Many(sessions) => {
@@ -251,11 +261,11 @@ impl Link {
         }
     }
 
-    /// Answers what the newer protocol no longer has.
+    /// Answers methods that sessionless protocols no longer have.
     async fn answer_here(
         self: &Arc<Self>,
         pending: &Pending,
-        up: &Arc<Up>,
+        up: &Arc<LiveChannel>,
     ) -> Result<Option<Ended>, Failure> {
         let number = pending.unanswered.number;
         let raw = String::from_utf8_lossy(&pending.body);
@@ -266,51 +276,51 @@ impl Link {
             method::PING | method::LOGGING_SET_LEVEL => Ok(()),
             method::RESOURCES_SUBSCRIBE => {
                 let session = self.waiting.session_of(number);
-                self.follow(session, &uri(), up).await?
+                self.follow(session, &uri(), up).await?.map_err(LocalRejection::Follow)
             }
             method::RESOURCES_UNSUBSCRIBE => {
                 self.unfollow(self.waiting.session_of(number), &uri());
                 Ok(())
             }
-            _ if !pending.is_newer && is_forged(params) => {
-                Err("`requestState` and `inputResponses` are not of your protocol".to_owned())
-            }
+            _ if !pending.is_sessionless && is_forged(params) => Err(LocalRejection::Continuation),
             _ => return Ok(None),
         };
-        let Some(Waiting::Agent(waiting)) = self.waiting.take(number) else {
+        let Some(Waiter::Agent(waiting)) = self.waiting.take(number) else {
             return Ok(Some(Ended::cancelled(Effect::Unknown)));
         };
         let (answer, ended) = match answer {
             Ok(()) => {
-                (write::result(&waiting.id, "{}"), Ended::answered(Payload::Result("{}"), None))
+                let answer = write::result(waiting.reply.id(), "{}");
+                (answer, Ended::answered(Payload::Result("{}"), None))
             }
             Err(why) => {
-                let answer = write::error(Some(&waiting.id), code::INVALID_PARAMS, &why, None);
+                let id = Some(waiting.reply.id());
+                let answer = write::error(id, code::INVALID_PARAMS, &why.to_string(), None);
                 let mut ended = Ended::answered(Payload::Error("{}"), None);
-                if is_forged(params) {
-                    // Nothing of it was written.
+                if why == LocalRejection::Continuation {
+                    // Nothing of it was sent.
                     ended.effect = Effect::NotStarted;
                 }
                 (answer, ended)
             }
         };
         self.server.metrics.answered.inc();
-        waiting.outlet.answer(answer, None);
+        waiting.reply.answer(answer);
         Ok(Some(ended))
     }
 }
 
-/// Whether a request of an older protocol pretends to go on with something.
+/// Whether a request of a sessionful agent contains members of a continued call.
 fn is_forged(params: &str) -> bool {
     let parts = members(params, ["requestState", "inputResponses"]);
     parts.is_ok_and(|parts| parts.iter().any(Option::is_some))
 }
 
-/// Whether a refusal is one that only servers of older protocols give.
-fn is_older(status: u16, body: &Bytes) -> bool {
+/// Whether a rejection is one that only sessionful servers give.
+fn is_sessionful_refusal(status: RefusedStatus, body: &Bytes) -> bool {
     match error_in(body) {
         Some(error) => matches!(code_of(error), Some(-32019..=-32000)),
-        None => matches!(status, 400 | 404 | 405),
+        None => matches!(status.class, StatusClass::BadRequest | StatusClass::NoEndpoint),
     }
 }
 

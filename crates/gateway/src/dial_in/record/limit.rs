@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
-use toolgate_session::What;
+use toolgate_session::SessionEventKind;
 
 use super::is_refusal;
 
@@ -26,8 +26,8 @@ pub(super) struct EventLimit {
     /// When the minute began: with its first event.
     since: Option<Instant>,
     /// Rows of each kind of event.
-    rows: HashMap<What, u64>,
-    events: HashMap<(What, Option<Arc<str>>), Tally>,
+    rows: HashMap<SessionEventKind, u64>,
+    events: HashMap<(SessionEventKind, Option<Arc<str>>), Tally>,
 }
 
 #[derive(Debug, Default)]
@@ -39,7 +39,7 @@ struct Tally {
 /// Events that have no rows of their own.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Counted {
-    pub(super) what: What,
+    pub(super) what: SessionEventKind,
     /// The session; none if there were several, or if it does not matter.
     pub(super) session_id: Option<Arc<str>>,
     pub(super) count: u64,
@@ -47,7 +47,12 @@ pub(super) struct Counted {
 
 impl EventLimit {
     /// Whether an event gets a row of its own; otherwise it is counted.
-    pub(super) fn admits(&mut self, what: What, session: Option<&Arc<str>>, now: Instant) -> bool {
+    pub(super) fn admits(
+        &mut self,
+        what: SessionEventKind,
+        session: Option<&Arc<str>>,
+        now: Instant,
+    ) -> bool {
         self.since.get_or_insert(now);
         let rows = self.rows.entry(what).or_default();
         let is_full = *rows >= ROWS_OF_KIND;
@@ -67,7 +72,7 @@ impl EventLimit {
     }
 
     /// Counts an event that was admitted and gets no row after all.
-    pub(super) fn leave_out(&mut self, what: What) {
+    pub(super) fn leave_out(&mut self, what: SessionEventKind) {
         self.events.entry((what, None)).or_default().left_out += 1;
     }
 
@@ -89,8 +94,8 @@ impl EventLimit {
 }
 
 /// Events that do not need a registered session.
-fn is_rejection(what: What) -> bool {
-    is_refusal(what) || matches!(what, What::NotRegistered | What::BadFrame)
+fn is_rejection(what: SessionEventKind) -> bool {
+    is_refusal(what) || matches!(what, SessionEventKind::NotRegistered | SessionEventKind::BadFrame)
 }
 
 #[cfg(test)]
@@ -105,14 +110,19 @@ mod tests {
     fn a_session_gives_ten_rows_a_minute_and_a_count() {
         let (mut limit, now) = (EventLimit::default(), Instant::now());
         let fought = uid(1);
-        let storm = (0..500).filter(|_| limit.admits(What::TakenOver, Some(&fought), now));
+        let storm =
+            (0..500).filter(|_| limit.admits(SessionEventKind::TakenOver, Some(&fought), now));
         assert_eq!(storm.count(), 10);
-        assert!(limit.admits(What::TakenOver, Some(&uid(2)), now), "a neighbour has its own rows");
-        assert!(limit.admits(What::Bye, Some(&fought), now), "so has another event");
+        assert!(
+            limit.admits(SessionEventKind::TakenOver, Some(&uid(2)), now),
+            "a neighbour has its own rows"
+        );
+        assert!(limit.admits(SessionEventKind::Bye, Some(&fought), now), "so has another event");
         assert_eq!(limit.take(now + MINUTE / 2, false), []);
-        let counted = Counted { what: What::TakenOver, session_id: Some(fought), count: 490 };
+        let counted =
+            Counted { what: SessionEventKind::TakenOver, session_id: Some(fought), count: 490 };
         assert_eq!(limit.take(now + MINUTE, false), [counted]);
-        assert!(limit.admits(What::TakenOver, Some(&uid(1)), now), "a new minute");
+        assert!(limit.admits(SessionEventKind::TakenOver, Some(&uid(1)), now), "a new minute");
     }
 
     #[test]
@@ -121,9 +131,9 @@ mod tests {
         let admitted = |limit: &mut EventLimit, what| {
             (0..5_000).filter(|n| limit.admits(what, Some(&uid(*n)), now)).count()
         };
-        assert_eq!(admitted(&mut limit, What::Registered), 1_000);
-        assert_eq!(admitted(&mut limit, What::RegisterRefused), 10);
-        limit.leave_out(What::Registered);
+        assert_eq!(admitted(&mut limit, SessionEventKind::Registered), 1_000);
+        assert_eq!(admitted(&mut limit, SessionEventKind::RegisterRefused), 10);
+        limit.leave_out(SessionEventKind::Registered);
         assert!(limit.events.len() <= 1_002, "{}", limit.events.len());
         let counts: Vec<_> = limit.take(now, true).into_iter().map(|one| one.count).collect();
         assert_eq!(counts, [4_001, 4_990], "none is lost");

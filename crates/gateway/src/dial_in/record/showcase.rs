@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolgate_session::{Entry, Key, Millis};
+use toolgate_session::{EntryKey, Millis, ShowcaseEntry};
 use toolgate_store::Change;
 
 /// The space of the store that holds it.
@@ -17,11 +17,11 @@ const NAMED: usize = 10;
 
 /// What has become of entries: kept as they are now, or forgotten.
 #[derive(Debug, Default)]
-pub(super) struct Changes(BTreeMap<Key, Option<Arc<Entry>>>);
+pub(super) struct Changes(BTreeMap<EntryKey, Option<Arc<ShowcaseEntry>>>);
 
 impl Changes {
     /// What comes later counts.
-    pub(super) fn add(&mut self, changes: Vec<(Key, Option<Arc<Entry>>)>) {
+    pub(super) fn add(&mut self, changes: Vec<(EntryKey, Option<Arc<ShowcaseEntry>>)>) {
         self.0.extend(changes);
     }
 
@@ -45,7 +45,7 @@ impl Changes {
                 None => forget.push(name(key)),
             }
         }
-        Change::Rewrite { space: SPACE.into(), keep, forget }
+        Change::ReplaceDocuments { space: SPACE.into(), keep, forget }
     }
 
     /// What the row says.
@@ -67,11 +67,11 @@ impl Changes {
 }
 
 /// The key under which the store has an entry.
-fn name(key: &Key) -> Arc<str> {
+fn name(key: &EntryKey) -> Arc<str> {
     json!([key.kind, key.config_id, key.infobase_name]).to_string().into()
 }
 
-fn write(entry: &Entry) -> String {
+fn write(entry: &ShowcaseEntry) -> String {
     let publishers: Vec<Value> =
         entry.publishers.iter().map(|(uid, base)| json!([&**uid, base])).collect();
     let tools: Vec<&str> = entry.tools.values().map(|tool| tool.raw.get()).collect();
@@ -87,10 +87,10 @@ fn write(entry: &Entry) -> String {
 }
 
 /// An entry as it was written.
-pub(super) fn restore(json: &str) -> Option<Entry> {
+pub(super) fn restore(json: &str) -> Option<ShowcaseEntry> {
     let kept: Value = serde_json::from_str(json).ok()?;
     let text = |key: &str| Some(kept.get(key)?.as_str()?.to_owned());
-    let key = Key {
+    let key = EntryKey {
         kind: text("kind")?,
         config_id: text("config_id")?,
         infobase_name: text("infobase_name"),
@@ -101,5 +101,5 @@ pub(super) fn restore(json: &str) -> Option<Entry> {
     // Definitions are kept as text, so that every number keeps its spelling.
     let tools = kept.get("tools")?.as_array()?.iter().filter_map(Value::as_str);
     let last_seen = Millis(kept.get("last_seen")?.as_u64()?);
-    Some(Entry::restore(key, tools, last_seen, publishers))
+    Some(ShowcaseEntry::restore(key, tools, last_seen, publishers))
 }

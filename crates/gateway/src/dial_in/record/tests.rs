@@ -1,7 +1,7 @@
 //! What of the showcase is written, how often, and when it cannot be.
 
 use toolgate_session::Millis;
-use toolgate_store::{Engine, Memory, Page, Settings};
+use toolgate_store::{Engine, EngineSettings, MemoryBackend, RowQuery};
 
 use super::*;
 
@@ -14,41 +14,41 @@ impl Clock for Still {
     }
 }
 
-fn key(config_id: &str, infobase_name: Option<&str>) -> Key {
+fn key(config_id: &str, infobase_name: Option<&str>) -> EntryKey {
     let infobase_name = infobase_name.map(str::to_owned);
-    Key { kind: "client".to_owned(), config_id: config_id.to_owned(), infobase_name }
+    EntryKey { kind: "client".to_owned(), config_id: config_id.to_owned(), infobase_name }
 }
 
-fn keep(key: Key) -> (Key, Option<Arc<Entry>>) {
+fn keep(key: EntryKey) -> (EntryKey, Option<Arc<ShowcaseEntry>>) {
     // The spelling of numbers stays.
     let tool = r#"{"name":"Найти","input_schema":{"default": 1.50}}"#;
     let publishers = [("u1".into(), "trade".to_owned())];
-    let entry = Entry::restore(key.clone(), [tool], Millis(7), publishers);
+    let entry = ShowcaseEntry::restore(key.clone(), [tool], Millis(7), publishers);
     (key, Some(Arc::new(entry)))
 }
 
 struct Harness {
-    memory: Memory,
+    memory: MemoryBackend,
     store: Arc<dyn Store>,
     records: Records,
 }
 
 impl Harness {
     fn new() -> Self {
-        let (memory, now) = (Memory::default(), Timestamp::UNIX_EPOCH);
-        let engine = Engine::on_the_spot(memory.clone(), Settings::default(), now).unwrap();
+        let (memory, now) = (MemoryBackend::default(), Timestamp::UNIX_EPOCH);
+        let engine = Engine::inline(memory.clone(), EngineSettings::default(), now).unwrap();
         let store: Arc<dyn Store> = Arc::new(engine);
         let records = Records::start(Arc::clone(&store), Arc::new(Still), Box::new(|| {}));
         Self { memory, store, records }
     }
 
-    async fn kept(&self) -> Vec<Key> {
+    async fn kept(&self) -> Vec<EntryKey> {
         let kept = Records::showcase(self.store.as_ref()).await.unwrap();
         kept.into_iter().map(|entry| entry.key).collect()
     }
 
     async fn said(&self) -> Vec<String> {
-        let page = Page { limit: 1_000, ..Page::default() };
+        let page = RowQuery { limit: 1_000, ..RowQuery::default() };
         let rows = self.store.rows(page).await.unwrap();
         rows.into_iter().filter_map(|row| row.draft.message.map(|said| said.to_string())).collect()
     }

@@ -7,12 +7,11 @@ use toolgate_admission::access::Grant;
 use toolgate_admission::admit::{Admission, Sender};
 use toolgate_admission::caller::Caller;
 use toolgate_admission::list_kind::Kind;
-use toolgate_admission::multi_round::{Newer, Steps};
 use toolgate_mcp::Notification;
-use toolgate_upstream::event_buffer::Outlet;
-use toolgate_upstream::link::{Agent, Asked, Link, Server};
+use toolgate_upstream::event_buffer::EventBuffer;
+use toolgate_upstream::link::{Agent, Link, Server, ServerRequest};
 use toolgate_upstream::list_cache::Watcher;
-use toolgate_upstream::resubscribe::Wishes;
+use toolgate_upstream::resubscribe::ServerSubscriptions;
 
 use super::AgentSession;
 
@@ -44,39 +43,39 @@ impl Agent for AgentSession {
     }
 
     fn is_standing(&self) -> bool {
-        self.standing().is_some()
+        self.is_standing()
     }
 
-    fn general(&self) -> &Arc<Outlet> {
+    fn general(&self) -> &Arc<EventBuffer> {
         self.general()
     }
 
-    fn wishes(&self) -> &Wishes {
-        &self.wishes
+    fn server_subscriptions(&self) -> &ServerSubscriptions {
+        &self.server_subscriptions
     }
 
-    fn ask(&self, asked: Asked) -> Option<u64> {
+    fn ask(&self, asked: ServerRequest) -> Option<u64> {
         self.ask(asked)
     }
 
-    fn unask(&self, number: u64) -> bool {
-        self.unask(number)
+    fn drop_server_request(&self, number: u64) -> bool {
+        self.drop_server_request(number)
     }
 
-    fn withdraw_asked(&self, link: &Weak<Link>, id: &str) -> Option<(u64, Arc<Outlet>)> {
-        self.withdraw_asked(link, id)
+    fn withdraw_server_request(
+        &self,
+        link: &Weak<Link>,
+        id: &str,
+    ) -> Option<(u64, Arc<EventBuffer>)> {
+        self.withdraw_server_request(link, id)
     }
 
-    fn forget_asked(&self, link: &Weak<Link>, epoch: u64) -> usize {
-        self.forget_asked(link, epoch)
+    fn forget_server_requests(&self, link: &Weak<Link>, epoch: u64) -> usize {
+        self.forget_server_requests(link, epoch)
     }
 
-    fn hear_general(&self, server: &Server, notification: &Notification<'_>, body: &Bytes) {
-        self.hear_general(server, notification, body);
-    }
-
-    fn take_steps(&self, outlet: u64) -> Option<(Steps, Newer)> {
-        self.standing()?.take_steps(outlet)
+    fn receive_general(&self, server: &Server, notification: &Notification<'_>, body: &Bytes) {
+        self.receive_general(server, notification, body);
     }
 }
 

@@ -10,8 +10,8 @@ use tokio::time::Instant;
 use toolgate_admission::clearance::Closed;
 use toolgate_json::quote;
 use toolgate_mcp::{Payload, Response, method, write};
-use toolgate_upstream::event_buffer::Outlet;
-use toolgate_upstream::link::{Asked, Asker, Link};
+use toolgate_upstream::event_buffer::EventBuffer;
+use toolgate_upstream::link::{Link, Requester, ServerRequest};
 use toolgate_upstream::rewrite::rewrite;
 use toolgate_upstream::tasks;
 
@@ -31,16 +31,16 @@ impl AgentSession {
             return;
         };
         let Some(link) = asked.link.upgrade() else { return };
-        link.unasked();
-        match asked.asker {
-            Asker::Call { key, tell } => {
+        link.server_request_done();
+        match asked.requester {
+            Requester::Call { key, tell } => {
                 let result = match response.payload {
                     Payload::Result(result) => Some(result.to_owned()),
                     Payload::Error(_) => None,
                 };
                 drop(tell.send((key, result)));
             }
-            Asker::Server { id: theirs, .. } => {
+            Requester::Server { id: theirs, .. } => {
                 let server = link.server().name();
                 if let Some(why) = self.admission.may_not_answer(&self.grant(), server) {
                     return link.refuse_server(&theirs, &why);
@@ -63,7 +63,7 @@ impl AgentSession {
 
     /// Remembers a server's request; the number is the id under which the agent is asked. None if
     /// too many have no answer yet.
-    pub(crate) fn ask(&self, asked: Asked) -> Option<u64> {
+    pub(crate) fn ask(&self, asked: ServerRequest) -> Option<u64> {
         let mut all = self.asked.lock();
         if all.len() >= MAX_ASKED {
             return None;
@@ -78,35 +78,39 @@ impl AgentSession {
         let late: Vec<_> = self.asked.lock().extract_if(|_, asked| asked.until <= now).collect();
         for (number, asked) in late {
             let params = format!(r#"{{"requestId":{number},"reason":"no answer in time"}}"#);
-            asked.outlet.push(write::notification(method::CANCELLED, Some(&params)));
+            asked.buffer.push(write::notification(method::CANCELLED, Some(&params)));
             let Some(link) = asked.link.upgrade() else { continue };
-            link.unasked();
-            match asked.asker {
-                Asker::Call { key, tell } => drop(tell.send((key, None))),
-                Asker::Server { id, .. } => link.answer_late(&id),
+            link.server_request_done();
+            match asked.requester {
+                Requester::Call { key, tell } => drop(tell.send((key, None))),
+                Requester::Server { id, .. } => link.answer_late(&id),
             }
         }
     }
 
     /// The server withdraws its request `id`: under which number, and where, the agent was asked.
-    pub(crate) fn withdraw_asked(&self, link: &Weak<Link>, id: &str) -> Option<(u64, Arc<Outlet>)> {
+    pub(crate) fn withdraw_server_request(
+        &self,
+        link: &Weak<Link>,
+        id: &str,
+    ) -> Option<(u64, Arc<EventBuffer>)> {
         let mut all = self.asked.lock();
-        let is_meant = |asked: &Asked| {
+        let is_meant = |asked: &ServerRequest| {
             let is_its =
-                matches!(&asked.asker, Asker::Server { id: theirs, .. } if **theirs == *id);
+                matches!(&asked.requester, Requester::Server { id: theirs, .. } if **theirs == *id);
             is_its && asked.link.ptr_eq(link)
         };
         let number = all.iter().find_map(|(number, asked)| is_meant(asked).then_some(*number))?;
-        all.remove(&number).map(|asked| (number, asked.outlet))
+        all.remove(&number).map(|asked| (number, asked.buffer))
     }
 
     /// The call that asked this goes on without an answer; false if it had one.
-    pub(crate) fn unask(&self, number: u64) -> bool {
+    pub(crate) fn drop_server_request(&self, number: u64) -> bool {
         self.asked.lock().remove(&number).is_some()
     }
 
     /// Forgets what was asked over that link in that epoch: nobody is there to hear an answer.
-    pub(crate) fn forget_asked(&self, link: &Weak<Link>, epoch: u64) -> usize {
+    pub(crate) fn forget_server_requests(&self, link: &Weak<Link>, epoch: u64) -> usize {
         let mut asked = self.asked.lock();
         let before = asked.len();
         asked.retain(|_, asked| !asked.link.ptr_eq(link) || asked.epoch != epoch);
@@ -118,9 +122,9 @@ impl AgentSession {
         let number: u64 = token.parse().ok()?;
         let all = self.asked.lock();
         let asked = all.get(&number)?;
-        match &asked.asker {
-            Asker::Server { token, .. } => Some((asked.link.upgrade()?, token.clone()?)),
-            Asker::Call { .. } => None,
+        match &asked.requester {
+            Requester::Server { token, .. } => Some((asked.link.upgrade()?, token.clone()?)),
+            Requester::Call { .. } => None,
         }
     }
 }

@@ -13,10 +13,10 @@ use toolgate_admission::access::Grant;
 use toolgate_admission::admit::{Admission, Sender};
 use toolgate_audit::Hash;
 use toolgate_json::{peek, text};
-use toolgate_upstream::event_buffer::Outlet;
-use toolgate_upstream::resubscribe::Wishes;
+use toolgate_upstream::event_buffer::EventBuffer;
+use toolgate_upstream::resubscribe::ServerSubscriptions;
 
-use super::{AgentSession, Aggregate, ClientState};
+use super::{AgentSession, Aggregate};
 use crate::dial_in::DialIn;
 use crate::downstream::change_tracking::Sight;
 use crate::downstream::coarse_timer::Pace;
@@ -32,8 +32,9 @@ pub(crate) struct Opening {
     pub(crate) params: Bytes,
     pub(crate) grant: Arc<Grant>,
     pub(crate) dial_in: Option<Arc<DialIn>>,
-    /// If it is to stand for clients of protocol 2026-07-28.
-    pub(crate) standing: Option<Box<dyn ClientState>>,
+    /// What the audit and policies know its clients by, if it stands for clients of protocol
+    /// 2026-07-28.
+    pub(crate) standing: Option<Arc<str>>,
     /// What serves it where all servers are shown.
     pub(crate) aggregate: &'static dyn Aggregate,
 }
@@ -50,10 +51,8 @@ impl AgentSession {
             Some(text(peek(params, &["clientInfo", "name"]).ok()??)?.as_ref().into())
         });
         let via = endpoint.via();
-        let agent_session = match &standing {
-            Some(standing) => Arc::clone(standing.known_as()),
-            None => public(&id),
-        };
+        let is_standing = standing.is_some();
+        let agent_session = standing.unwrap_or_else(|| public(&id));
         Arc::new(Self {
             id,
             key,
@@ -67,14 +66,14 @@ impl AgentSession {
             running: Arc::default(),
             links: ArcSwap::default(),
             former: Mutex::default(),
-            general: Arc::new(Outlet::new(0)),
+            general: Arc::new(EventBuffer::new(0)),
             streams: Mutex::new(Streams::default()),
             next_stream: AtomicU64::new(1),
             asked: Mutex::new(HashMap::new()),
             next_asked: AtomicU64::new(1),
-            wishes: Wishes::default(),
+            server_subscriptions: ServerSubscriptions::default(),
             aggregate,
-            standing,
+            is_standing,
             sight: Sight::default(),
             listening: AtomicBool::new(false),
             cut_off: AtomicBool::new(false),

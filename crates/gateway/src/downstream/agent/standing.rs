@@ -4,21 +4,22 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
+use toolgate_admission::call_request::CallRequest;
 use toolgate_admission::clearance::Closed;
-use toolgate_mcp::{Incoming, Limits, Message, Refusal, code, method, parse_agent, write};
-use toolgate_upstream::event_buffer::Outlet;
-use toolgate_upstream::work::Work;
+use toolgate_admission::contained::Work;
+use toolgate_mcp::{OwnedRequest, Refusal, method, write};
+use toolgate_upstream::event_buffer::EventBuffer;
 
-use super::{AgentSession, Attached, ClientState};
+use super::{AgentSession, Attached};
 use crate::downstream::call::Call;
 
 /// How long a server may take to hear that nobody waits for it any more: a stop waits for that.
 const PARTING: Duration = Duration::from_secs(5);
 
 impl AgentSession {
-    /// What belongs to it if it stands for such clients.
-    pub(crate) fn standing(&self) -> Option<&dyn ClientState> {
-        self.standing.as_deref()
+    /// Whether it stands for such clients.
+    pub(crate) fn is_standing(&self) -> bool {
+        self.is_standing
     }
 
     /// The number of a new stream, which is also good as an id: it is given out once.
@@ -26,32 +27,23 @@ impl AgentSession {
         self.stream_number()
     }
 
-    /// Starts a request that we have written ourselves.
+    /// Starts a request that toolgate keeps or has written itself.
     pub(crate) fn start_own(
         self: &Arc<Self>,
-        raw: &str,
-        outlet: &Arc<Outlet>,
+        request: &OwnedRequest,
+        buffer: &Arc<EventBuffer>,
     ) -> Result<Work, Refusal> {
-        // Whatever is too much has been refused before.
-        let limits = Limits { depth: usize::MAX, ..Limits::default() };
-        match parse_agent(raw.as_bytes(), &limits)? {
-            Incoming::One(Message::Request(request)) => self.start(&request, outlet),
-            _ => Err(Refusal {
-                code: code::INTERNAL_ERROR,
-                message: "the request could not be put into an older protocol".to_owned(),
-                id: None,
-            }),
-        }
+        self.start(CallRequest::read(&request.request())?, buffer)
     }
 
     /// A call whose work is `work`.
-    pub(crate) fn call(&self, outlet: Arc<Outlet>, work: Work) -> Call {
-        Call::new(outlet, work, &self.tasks, &self.pace)
+    pub(crate) fn call(&self, buffer: Arc<EventBuffer>, work: Work) -> Call {
+        Call::new(buffer, work, &self.tasks, &self.pace)
     }
 
     /// Reads the stream of a call, which cannot be resumed.
     pub(crate) fn follow(self: &Arc<Self>, call: &Call) -> Attached {
-        self.attach(call.outlet().read(Some(0)))
+        self.attach(call.buffer().read(Some(0)))
     }
 
     /// Reads the general stream from now on, without what nobody has read before.

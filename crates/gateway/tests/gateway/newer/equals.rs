@@ -96,3 +96,24 @@ async fn a_parked_question_of_nobody_is_given_up() {
     assert!(refusal.starts_with("-32602 "), "{refusal}");
     assert!(line.rest().await.is_empty());
 }
+
+/// A server that was reached and then hangs keeps a client that asks what it can do no longer than
+/// one that is not reached.
+#[tokio::test(start_paused = true)]
+async fn a_question_what_a_server_can_do_is_given_up_early() {
+    let (bed, mut peer) = modern(Kind::Http);
+    let client = Client::of_files(&bed);
+    let reply = client.ask(&ask("tools/call", CALL));
+    let mut line = peer.line().await;
+    line.next().await.answer(r#"{"resultType":"complete","content":[]}"#);
+    reply.answer().await;
+    let began = tokio::time::Instant::now();
+    let reply = client.ask(&ask("server/discover", ""));
+    let unanswered = line.next().await;
+    assert_eq!(unanswered.method(), "server/discover");
+    let answer = reply.answer().await;
+    assert!(answer.contains("upstream_timeout"), "{answer}");
+    let limit = crate::bed::settings("files").reconnect_timeout;
+    assert!(began.elapsed() <= limit, "{:?}", began.elapsed());
+    drop(unanswered);
+}

@@ -1,7 +1,6 @@
 //! Which era a server speaks, and agents of both in front of it.
 
 use toolgate_gateway::Endpoint;
-use toolgate_gateway::channel::SendError;
 
 use super::{CALL, DISCOVERED, VERSION, called, meta, modern, older, older_call, state_in};
 use crate::bed::{Bed, Seen, settings};
@@ -111,7 +110,7 @@ async fn a_server_that_has_changed_its_protocol_is_found_out() {
     let mut reply = client.ask(&ask("tools/call", CALL));
     let refusal =
         r#"{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"not initialized"}}"#;
-    line.next().await.refuse(SendError::Refused { status: 400, body: refusal.into() });
+    line.next().await.refuse(crate::script::refusal(400, refusal));
     // The call is not written again: it may have been executed. The next one is.
     assert!(reply.message().await.contains("not initialized"));
     assert!(line.rest().await.is_empty());

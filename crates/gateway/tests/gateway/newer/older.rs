@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use toolgate_audit::Outcome;
-use toolgate_gateway::channel::SendError;
 use toolgate_json::peek;
 
 use super::{VERSION, called, meta, modern, older, older_call};
@@ -202,7 +201,7 @@ async fn headers_repeat_what_the_tool_says() {
     assert_eq!(sent.head("mcp-param-n"), Some("=?base64?w6k=?="));
     // The server has changed its mind: its tools are asked for again, and the agent may repeat.
     let mismatch = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32020,"message":"m"}}"#;
-    sent.refuse(SendError::Refused { status: 400, body: mismatch.into() });
+    sent.refuse(crate::script::refusal(400, mismatch));
     let asked = line.next().await;
     assert_eq!(asked.method(), "tools/list");
     asked.answer(&list.replace("\"N\"", "\"M\""));

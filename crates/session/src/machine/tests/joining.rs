@@ -1,11 +1,11 @@
-//! Register, takeover, soft reconnect, re-binding, goodbye, liveness.
+//! Register, takeover, reconnect, re-binding, bye, liveness.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Bed, OK, card, only, secs, sent};
-use crate::{Input, Settings, Token};
+use super::{Harness, OK, card, only, secs, sent};
+use crate::{Input, SessionSettings, SocketToken};
 
 const WELCOME: &str = r#"send 1 {"jsonrpc":"2.0","id":1,"result":{"heartbeat_interval_ms":15000,"idle_timeout_secs":0,"server_version":"toolgate/0.1.0","session_id":"u1"}}"#;
 
@@ -23,9 +23,9 @@ fn error(socket: u64, code: i32, message: &str) -> String {
 
 #[test]
 fn register_is_answered() {
-    let mut bed = Bed::new();
-    assert_eq!(bed.join(1, "u1", "client", &["find"]), ["event registered u1", WELCOME]);
-    let again = bed.ask(1, "session.register", card("u1", "client", "trade", &[]));
+    let mut harness = Harness::new();
+    assert_eq!(harness.join(1, "u1", "client", &["find"]), ["event registered u1", WELCOME]);
+    let again = harness.ask(1, "session.register", card("u1", "client", "trade", &[]));
     assert_eq!(again, [error(1, -32600, "a register was already accepted on this socket")]);
 }
 
@@ -82,25 +82,28 @@ fn bad_registers_name_their_field() {
         ),
     ];
     for (params, message) in cases {
-        let mut bed = Bed::new();
-        bed.open(1, None);
+        let mut harness = Harness::new();
+        harness.open(1, None);
         let expected = ["event register_refused -".to_owned(), error(1, -32602, message)];
-        assert_eq!(bed.ask(1, "session.register", params), expected);
-        // The socket stays, and a good register is still welcome.
-        assert_eq!(bed.ask(1, "session.register", good.clone()), ["event registered u1", WELCOME]);
+        assert_eq!(harness.ask(1, "session.register", params), expected);
+        // The socket stays, and a valid register is still accepted.
+        assert_eq!(
+            harness.ask(1, "session.register", good.clone()),
+            ["event registered u1", WELCOME]
+        );
     }
 }
 
 #[test]
-fn what_is_optional_is_optional() {
-    let mut bed = Bed::new();
-    bed.open(1, None);
+fn optional_fields_may_be_absent() {
+    let mut harness = Harness::new();
+    harness.open(1, None);
     let mut params = card("u1", "client", "trade", &["a"]);
     params["extras"] = json!({"deep": [1]});
     params["resources"] = json!([]);
     params["config_id"] = Value::Null;
-    bed.ask(1, "session.register", params);
-    let list = bed.gate.session_list(&bed.reach, bed.now.after(secs(3)));
+    harness.ask(1, "session.register", params);
+    let list = harness.gate.session_list(&harness.reach, harness.now.after(secs(3)));
     assert_eq!(
         list["sessions"],
         json!([{
@@ -113,9 +116,9 @@ fn what_is_optional_is_optional() {
 }
 
 #[test]
-fn odd_frames_are_answered_and_forgiven() {
-    let mut bed = Bed::new();
-    bed.join(1, "u1", "client", &[]);
+fn malformed_frames_are_answered_and_tolerated() {
+    let mut harness = Harness::new();
+    harness.join(1, "u1", "client", &[]);
     let parse = |what: &str| {
         vec![
             "event bad_frame -".to_owned(),
@@ -125,68 +128,71 @@ fn odd_frames_are_answered_and_forgiven() {
         ]
     };
     assert_eq!(
-        bed.say_text(1, r#"{"jsonrpc":"2.0","id":1}"#),
+        harness.say_text(1, r#"{"jsonrpc":"2.0","id":1}"#),
         parse("has none of `method`, `result` and `error`")
     );
-    assert_eq!(bed.say_text(1, "[]"), parse("must be one object"));
-    assert_eq!(bed.ask(1, "ping", Value::Null), [r#"send 1 {"jsonrpc":"2.0","id":1,"result":{}}"#]);
-    assert_eq!(bed.ask(1, "tools/list", json!({})), [error(1, -32601, "no such method")]);
-    assert!(bed.tell(1, "whatever", json!({})).is_empty());
-    assert_eq!(bed.say_text(9, "x"), Vec::<String>::new(), "a socket that nobody knows");
+    assert_eq!(harness.say_text(1, "[]"), parse("must be one object"));
+    assert_eq!(
+        harness.ask(1, "ping", Value::Null),
+        [r#"send 1 {"jsonrpc":"2.0","id":1,"result":{}}"#]
+    );
+    assert_eq!(harness.ask(1, "tools/list", json!({})), [error(1, -32601, "no such method")]);
+    assert!(harness.tell(1, "whatever", json!({})).is_empty());
+    assert_eq!(harness.say_text(9, "x"), Vec::<String>::new(), "an unknown socket");
 }
 
 #[test]
-fn goodbye_in_both_forms() {
-    let mut bed = Bed::new();
-    bed.join(1, "u1", "client", &["find"]);
-    let bye = bed.ask(1, "session.bye", json!({"reason": "x"}));
+fn bye_as_request_and_notification() {
+    let mut harness = Harness::new();
+    harness.join(1, "u1", "client", &["find"]);
+    let bye = harness.ask(1, "session.bye", json!({"reason": "x"}));
     assert_eq!(
         bye,
         [r#"send 1 {"jsonrpc":"2.0","id":1,"result":{}}"#, "close 1 1000 bye", "event bye u1"]
     );
-    bed.join(2, "u2", "client", &["find"]);
-    assert_eq!(bed.tell(2, "session.bye", Value::Null), ["close 2 1000 bye", "event bye u2"]);
-    assert_eq!(bed.route("find", "{}"), "no_live_session");
-    assert!(bed.ask(2, "ping", Value::Null).is_empty(), "nothing is sent after the close");
-    bed.open(3, None);
-    assert_eq!(bed.tell(3, "session.bye", Value::Null), ["close 3 1000 bye"]);
+    harness.join(2, "u2", "client", &["find"]);
+    assert_eq!(harness.tell(2, "session.bye", Value::Null), ["close 2 1000 bye", "event bye u2"]);
+    assert_eq!(harness.route("find", "{}"), "no_live_session");
+    assert!(harness.ask(2, "ping", Value::Null).is_empty(), "nothing is sent after the close");
+    harness.open(3, None);
+    assert_eq!(harness.tell(3, "session.bye", Value::Null), ["close 3 1000 bye"]);
 }
 
 #[test]
-fn tools_change_in_both_forms() {
-    let mut bed = Bed::new();
-    bed.join(1, "u1", "client", &["a"]);
+fn tools_changed_as_request_and_notification() {
+    let mut harness = Harness::new();
+    harness.join(1, "u1", "client", &["a"]);
     let params = |name: &str| json!({"tools": [{"name": name, "input_schema": {}}]});
-    assert!(bed.tell(1, "session.tools_changed", params("b")).is_empty());
-    assert_eq!(bed.names(), ["b"]);
-    let answer = bed.ask(1, "session.tools_changed", params("c"));
+    assert!(harness.tell(1, "session.tools_changed", params("b")).is_empty());
+    assert_eq!(harness.names(), ["b"]);
+    let answer = harness.ask(1, "session.tools_changed", params("c"));
     assert_eq!(answer, [r#"send 1 {"jsonrpc":"2.0","id":1,"result":{}}"#]);
-    assert_eq!(bed.names(), ["c"]);
-    let wrong = bed.ask(1, "session.tools_changed", json!({}));
+    assert_eq!(harness.names(), ["c"]);
+    let wrong = harness.ask(1, "session.tools_changed", json!({}));
     assert_eq!(wrong, ["event bad_frame u1".to_owned(), error(1, -32602, "`tools` is missing")]);
-    bed.open(2, None);
-    assert!(bed.tell(2, "session.tools_changed", params("d")).is_empty());
-    let early = bed.ask(2, "session.tools_changed", params("d"));
+    harness.open(2, None);
+    assert!(harness.tell(2, "session.tools_changed", params("d")).is_empty());
+    let early = harness.ask(2, "session.tools_changed", params("d"));
     assert_eq!(early, [error(2, -32600, "send session.register first")]);
-    assert_eq!(bed.names(), ["c"]);
+    assert_eq!(harness.names(), ["c"]);
 }
 
 #[test]
 fn the_newest_socket_wins() {
-    let mut bed = Bed::new();
-    bed.join(1, "u1", "client", &["find"]);
-    bed.call(1, "find", "{}");
-    let lines = bed.join(2, "u1", "client", &["find"]);
+    let mut harness = Harness::new();
+    harness.join(1, "u1", "client", &["find"]);
+    harness.call(1, "find", "{}");
+    let lines = harness.join(2, "u1", "client", &["find"]);
     let expected = ["event taken_over u1", "close 1 4001 superseded", "event reconnected u1"];
     assert_eq!(lines[..3], expected);
     assert_eq!(lines[3], welcome_back(2));
-    // The old socket is heard only with its answer.
-    assert!(bed.ask(1, "ping", Value::Null).is_empty());
-    assert!(bed.tell(1, "session.bye", Value::Null).is_empty());
-    assert_eq!(bed.reply(1, 1, 1), [format!("answer 1 {OK}")]);
-    assert!(bed.close(1).is_empty());
-    assert_eq!(bed.call(2, "find", "{}"), [sent(2, 2, 2, "find", "{}")]);
-    assert_eq!(bed.reply(2, 2, 2), [format!("answer 2 {OK}")]);
+    // Only answers are accepted from the old socket.
+    assert!(harness.ask(1, "ping", Value::Null).is_empty());
+    assert!(harness.tell(1, "session.bye", Value::Null).is_empty());
+    assert_eq!(harness.reply(1, 1, 1), [format!("answer 1 {OK}")]);
+    assert!(harness.close(1).is_empty());
+    assert_eq!(harness.call(2, "find", "{}"), [sent(2, 2, 2, "find", "{}")]);
+    assert_eq!(harness.reply(2, 2, 2), [format!("answer 2 {OK}")]);
 }
 
 #[test]
@@ -195,15 +201,15 @@ fn only_the_same_program_takes_over() {
     let cases =
         [(Some(2), "client", "trade"), (Some(1), "server", "trade"), (Some(1), "client", "bp")];
     for (token, kind, base) in cases {
-        let mut bed = Bed::new();
-        bed.open(1, Some(1)).ask(1, "session.register", card("u1", "client", "trade", &["a"]));
-        bed.open(2, token);
-        let refused = bed.ask(2, "session.register", card("u1", kind, base, &["b"]));
+        let mut harness = Harness::new();
+        harness.open(1, Some(1)).ask(1, "session.register", card("u1", "client", "trade", &["a"]));
+        harness.open(2, token);
+        let refused = harness.ask(2, "session.register", card("u1", kind, base, &["b"]));
         assert_eq!(refused, ["event takeover_refused u1".to_owned(), error(2, -32010, IN_USE)]);
-        assert_eq!(bed.names(), ["a"]);
-        // Once it has lost its socket, the old session ends as after a goodbye.
-        bed.close(1);
-        let lines = bed.ask(2, "session.register", card("u1", kind, base, &["b"]));
+        assert_eq!(harness.names(), ["a"]);
+        // Once it has lost its socket, the old session ends as after a bye.
+        harness.close(1);
+        let lines = harness.ask(2, "session.register", card("u1", kind, base, &["b"]));
         assert_eq!(lines[..2], ["event ended u1", "event registered u1"]);
         assert!(!lines[2].contains("reconnected"));
     }
@@ -211,40 +217,46 @@ fn only_the_same_program_takes_over() {
 
 #[test]
 fn tokens_have_bounds() {
-    let token =
-        Token { id: Some(1), kinds: only("server"), infobases: only("tr*"), uids: only("s-*") };
+    let token = SocketToken {
+        id: Some(1),
+        kinds: only("server"),
+        infobases: only("tr*"),
+        uids: only("s-*"),
+    };
     let cases = [
         ("s-1", "client", "trade", "`kind`"),
         ("s-1", "server", "bp", "`infobase_name`"),
         ("x", "server", "trade", "`client_uid`"),
     ];
-    let mut bed = Bed::new();
-    bed.open_with(1, token);
+    let mut harness = Harness::new();
+    harness.open_with(1, token);
     for (uid, kind, base, field) in cases {
-        let lines = bed.ask(1, "session.register", card(uid, kind, base, &[]));
+        let lines = harness.ask(1, "session.register", card(uid, kind, base, &[]));
         let message = format!("{field} is outside the bounds of this token");
         assert_eq!(lines, [format!("event outside_bounds {uid}"), error(1, -32602, &message)]);
     }
-    let lines = bed.ask(1, "session.register", card("s-1", "server", "trade", &[]));
+    let lines = harness.ask(1, "session.register", card("s-1", "server", "trade", &[]));
     assert_eq!(lines[0], "event registered s-1");
     assert_eq!(
-        bed.input(Input::Revoke { token: Some(1) }),
+        harness.input(Input::Revoke { token: Some(1) }),
         ["close 1 1008 the token is no longer valid", "event ended s-1"]
     );
 }
 
 #[test]
-fn a_fight_over_one_uid_is_seen() {
-    let mut bed = Bed::new();
+fn a_conflict_over_one_uid_is_reported() {
+    let mut harness = Harness::new();
     for socket in 1..=7 {
-        let lines = bed.join(socket, "u1", "client", &[]);
+        let lines = harness.join(socket, "u1", "client", &[]);
         assert_eq!(lines.contains(&"event conflict u1".to_owned()), socket == 7, "{socket}");
-        bed.pass(secs(5));
+        harness.pass(secs(5));
     }
-    let conflict = |bed: &Bed| bed.gate.operator_list(bed.now)["sessions"][0]["conflict"].clone();
-    assert_eq!(conflict(&bed), json!(["unknown", "unknown"]));
-    bed.pass(secs(60));
-    assert_eq!(conflict(&bed), Value::Null);
+    let conflict = |harness: &Harness| {
+        harness.gate.operator_list(harness.now)["sessions"][0]["conflict"].clone()
+    };
+    assert_eq!(conflict(&harness), json!(["unknown", "unknown"]));
+    harness.pass(secs(60));
+    assert_eq!(conflict(&harness), Value::Null);
 }
 
 #[test]
@@ -257,21 +269,30 @@ fn a_late_answer_binds_an_anonymous_socket_again() {
         (Some(1), false, false),
     ];
     for (token, rebind, bound) in cases {
-        let mut bed = Bed::with(Settings { rebind, ping_interval: None, ..Settings::default() });
-        bed.open(1, Some(1)).ask(1, "session.register", card("u1", "client", "trade", &["find"]));
-        bed.call(1, "find", "{}");
-        bed.close(1);
-        bed.open(2, token);
-        let lines = bed.reply(2, 1, 1);
+        let mut harness = Harness::with(SessionSettings {
+            rebind,
+            ping_interval: None,
+            ..SessionSettings::default()
+        });
+        harness.open(1, Some(1)).ask(
+            1,
+            "session.register",
+            card("u1", "client", "trade", &["find"]),
+        );
+        harness.call(1, "find", "{}");
+        harness.close(1);
+        harness.open(2, token);
+        let lines = harness.reply(2, 1, 1);
         if bound {
             assert_eq!(lines, ["event rebound u1".to_owned(), format!("answer 1 {OK}")]);
-            assert_eq!(bed.call(2, "find", "{}"), [sent(2, 2, 2, "find", "{}")]);
-            // Registering on it later is welcome, once.
-            let lines = bed.ask(2, "session.register", card("u1", "client", "trade", &["find"]));
+            assert_eq!(harness.call(2, "find", "{}"), [sent(2, 2, 2, "find", "{}")]);
+            // It may register later, once.
+            let lines =
+                harness.ask(2, "session.register", card("u1", "client", "trade", &["find"]));
             assert_eq!(lines, ["event reconnected u1".to_owned(), welcome_back(2)]);
         } else {
             assert_eq!(lines, ["event answer_dropped u1"]);
-            let anonymous = &bed.gate.operator_list(bed.now)["anonymous"];
+            let anonymous = &harness.gate.operator_list(harness.now)["anonymous"];
             assert_eq!(anonymous.as_array().unwrap().len(), 1);
         }
     }
@@ -279,44 +300,48 @@ fn a_late_answer_binds_an_anonymous_socket_again() {
 
 #[test]
 fn a_bound_socket_may_turn_out_to_be_another_session() {
-    let mut bed = Bed::new();
-    bed.join(1, "u1", "client", &["find"]);
-    bed.join(2, "u2", "client", &["other"]);
-    bed.call(1, "find", "{}");
-    bed.close(1);
-    bed.open(3, None);
-    bed.reply(3, 1, 1);
-    // Refused, it stays what it was.
-    let refused = bed.ask(3, "session.register", card("u2", "server", "trade", &[]));
+    let mut harness = Harness::new();
+    harness.join(1, "u1", "client", &["find"]);
+    harness.join(2, "u2", "client", &["other"]);
+    harness.call(1, "find", "{}");
+    harness.close(1);
+    harness.open(3, None);
+    harness.reply(3, 1, 1);
+    // After a refusal it is unchanged.
+    let refused = harness.ask(3, "session.register", card("u2", "server", "trade", &[]));
     assert_eq!(refused[0], "event takeover_refused u2");
-    assert_eq!(bed.call(2, "find", "{}"), [sent(3, 2, 2, "find", "{}")]);
-    let lines = bed.ask(3, "session.register", card("u3", "client", "trade", &["find"]));
+    assert_eq!(harness.call(2, "find", "{}"), [sent(3, 2, 2, "find", "{}")]);
+    let lines = harness.ask(3, "session.register", card("u3", "client", "trade", &["find"]));
     assert_eq!(lines[..2], ["event lost u1", "event registered u3"]);
-    // The socket to which its call went may still answer it.
-    assert_eq!(bed.reply(3, 2, 2), [format!("answer 2 {OK}")]);
+    // The socket that its call was sent to may still answer it.
+    assert_eq!(harness.reply(3, 2, 2), [format!("answer 2 {OK}")]);
 }
 
 #[test]
 fn a_live_or_timed_out_session_is_not_bound_again() {
-    let mut bed = Bed::new();
-    bed.join(1, "u1", "client", &["find"]);
-    bed.call(1, "find", "{}");
-    bed.open(2, None);
-    assert_eq!(bed.reply(2, 1, 1), ["event answer_dropped u1"], "its own socket is still there");
-    bed.pass(secs(60));
-    bed.close(1);
-    bed.open(3, None);
-    assert_eq!(bed.reply(3, 1, 1), ["event answer_dropped u1"], "its call has ended");
+    let mut harness = Harness::new();
+    harness.join(1, "u1", "client", &["find"]);
+    harness.call(1, "find", "{}");
+    harness.open(2, None);
+    assert_eq!(
+        harness.reply(2, 1, 1),
+        ["event answer_dropped u1"],
+        "its own socket is still there"
+    );
+    harness.pass(secs(60));
+    harness.close(1);
+    harness.open(3, None);
+    assert_eq!(harness.reply(3, 1, 1), ["event answer_dropped u1"], "its call has ended");
 }
 
 #[test]
-fn sockets_that_do_not_register_or_live_are_closed() {
-    let mut bed = Bed::with(Settings::default());
-    bed.open(1, None);
-    bed.join(2, "u1", "client", &["find"]);
-    assert_eq!(bed.pass(secs(20)), ["ping 1", "ping 2"]);
-    bed.input(Input::Alive { socket: crate::SocketId(1) });
-    let lines = bed.pass(secs(10));
+fn silent_or_unregistered_sockets_are_closed() {
+    let mut harness = Harness::with(SessionSettings::default());
+    harness.open(1, None);
+    harness.join(2, "u1", "client", &["find"]);
+    assert_eq!(harness.pass(secs(20)), ["ping 1", "ping 2"]);
+    harness.input(Input::Alive { socket: crate::SocketId(1) });
+    let lines = harness.pass(secs(10));
     assert_eq!(
         lines,
         [
@@ -326,32 +351,32 @@ fn sockets_that_do_not_register_or_live_are_closed() {
             "event lost u1"
         ]
     );
-    assert_eq!(bed.pass(secs(30)), ["event expired u1"]);
+    assert_eq!(harness.pass(secs(30)), ["event expired u1"]);
 }
 
 #[test]
 fn idle_sessions_hide_or_are_asked_to_end() {
-    let mut settings = Settings {
+    let mut settings = SessionSettings {
         ping_interval: None,
         dead_after: Duration::from_hours(1),
-        ..Settings::default()
+        ..SessionSettings::default()
     };
     settings.common.idle_timeout = Some(secs(60));
-    let mut bed = Bed::with(settings.clone());
-    bed.join(1, "u1", "client", &["find"]);
-    bed.pass(secs(59));
-    assert_eq!(bed.route("find", "{}"), "u1 {}");
-    assert_eq!(bed.pass(secs(1)), ["event idle u1"]);
-    assert_eq!(bed.route("find", "{}"), "no_live_session");
-    // Who knows it by its id can wake it.
-    bed.call(1, "find", r#"{"session_id":"u1"}"#);
-    assert_eq!(bed.route("find", "{}"), "u1 {}");
-    bed.reply(1, 1, 1);
-    assert_eq!(bed.pass(secs(60)), ["event idle u1"]);
+    let mut harness = Harness::with(settings.clone());
+    harness.join(1, "u1", "client", &["find"]);
+    harness.pass(secs(59));
+    assert_eq!(harness.route("find", "{}"), "u1 {}");
+    assert_eq!(harness.pass(secs(1)), ["event idle u1"]);
+    assert_eq!(harness.route("find", "{}"), "no_live_session");
+    // A call by its id wakes it.
+    harness.call(1, "find", r#"{"session_id":"u1"}"#);
+    assert_eq!(harness.route("find", "{}"), "u1 {}");
+    harness.reply(1, 1, 1);
+    assert_eq!(harness.pass(secs(60)), ["event idle u1"]);
     settings.common.idle = crate::Idle::Shutdown;
-    let mut bed = Bed::with(settings);
-    bed.join(1, "u1", "client", &["find"]);
-    let lines = bed.pass(secs(60));
+    let mut harness = Harness::with(settings);
+    harness.join(1, "u1", "client", &["find"]);
+    let lines = harness.pass(secs(60));
     assert_eq!(
         lines[1],
         r#"send 1 {"jsonrpc":"2.0","id":"shutdown-1","method":"session.shutdown","params":{"reason":"idle","grace_ms":5000}}"#
@@ -360,33 +385,33 @@ fn idle_sessions_hide_or_are_asked_to_end() {
 
 #[test]
 fn the_idle_clock_starts_anew_on_reconnect() {
-    let mut settings = Settings {
+    let mut settings = SessionSettings {
         ping_interval: None,
         dead_after: Duration::from_hours(1),
-        ..Settings::default()
+        ..SessionSettings::default()
     };
     settings.common.idle_timeout = Some(secs(60));
-    let mut bed = Bed::with(settings);
-    bed.join(1, "u1", "client", &["find"]);
-    bed.pass(secs(50));
-    bed.close(1);
-    bed.pass(secs(9));
-    bed.join(2, "u1", "client", &["find"]);
-    assert!(bed.pass(secs(59)).is_empty());
-    assert_eq!(bed.pass(secs(1)), ["event idle u1"]);
-    // A hidden one that comes back is seen again.
-    assert_eq!(bed.route("find", "{}"), "no_live_session");
-    bed.join(3, "u1", "client", &["find"]);
-    assert_eq!(bed.route("find", "{}"), "u1 {}");
+    let mut harness = Harness::with(settings);
+    harness.join(1, "u1", "client", &["find"]);
+    harness.pass(secs(50));
+    harness.close(1);
+    harness.pass(secs(9));
+    harness.join(2, "u1", "client", &["find"]);
+    assert!(harness.pass(secs(59)).is_empty());
+    assert_eq!(harness.pass(secs(1)), ["event idle u1"]);
+    // A hidden session that reconnects is visible again.
+    assert_eq!(harness.route("find", "{}"), "no_live_session");
+    harness.join(3, "u1", "client", &["find"]);
+    assert_eq!(harness.route("find", "{}"), "u1 {}");
 }
 
 #[test]
 fn stopping_closes_every_socket() {
-    let mut bed = Bed::new();
-    bed.join(1, "u1", "client", &["find"]);
-    bed.open(2, None);
-    bed.call(1, "find", "{}");
-    let lines = bed.input(Input::Stop);
+    let mut harness = Harness::new();
+    harness.join(1, "u1", "client", &["find"]);
+    harness.open(2, None);
+    harness.call(1, "find", "{}");
+    let lines = harness.input(Input::Stop);
     assert_eq!(
         lines,
         [

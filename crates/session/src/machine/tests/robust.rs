@@ -1,9 +1,9 @@
-//! Whatever a client sends: no panic, no endless depth, and what goes out is JSON.
+//! For any input of a client: no panic, no deep recursion, and all output is JSON.
 
 use serde_json::{Value, json};
 use toolgate_dice::Dice;
 
-use super::{Bed, card};
+use super::{Harness, card};
 
 fn next(dice: &mut Dice) -> usize {
     usize::try_from(dice.roll() >> 33).unwrap()
@@ -46,18 +46,18 @@ fn spoil(dice: &mut Dice, frame: &str) -> String {
 }
 
 #[test]
-fn spoilt_frames_do_no_harm() {
+fn corrupted_frames_are_harmless() {
     let frames = frames();
     for seed in 0..3_000 {
         let mut dice = Dice::new(seed);
-        let mut bed = Bed::new();
-        bed.join(1, "u1", "client", &["find"]);
-        bed.call(1, "find", "{}");
-        bed.open(2, None);
+        let mut harness = Harness::new();
+        harness.join(1, "u1", "client", &["find"]);
+        harness.call(1, "find", "{}");
+        harness.open(2, None);
         for _ in 0..4 {
             let frame = frames[next(&mut dice) % frames.len()].as_str();
             let (socket, text) = (1 + next(&mut dice) as u64 % 2, spoil(&mut dice, frame));
-            for line in bed.say_text(socket, &text) {
+            for line in harness.say_text(socket, &text) {
                 let json = line.splitn(3, ' ').nth(2).filter(|_| line.starts_with("send"));
                 let json =
                     json.or_else(|| line.splitn(4, ' ').nth(3).filter(|_| line.contains(" ok ")));
@@ -69,20 +69,20 @@ fn spoilt_frames_do_no_harm() {
 }
 
 #[test]
-fn depth_does_no_harm() {
+fn deep_nesting_is_harmless() {
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    let mut bed = Bed::new();
-    bed.open(1, None);
+    let mut harness = Harness::new();
+    harness.open(1, None);
     let text = format!(
         r#"{{"jsonrpc":"2.0","id":1,"method":"session.register","params":{{"client_uid":"u1","kind":"k","version":"1","infobase_name":"b","ib_session_number":1,"extras":{deep},"tools":[{{"name":"a","input_schema":{{"x":{deep}}}}}]}}}}"#
     );
-    let lines = bed.say_text(1, &text);
+    let lines = harness.say_text(1, &text);
     assert!(lines[1].contains("`tools[0].input_schema`: recursion limit exceeded"), "{}", lines[1]);
-    bed.ask(1, "session.register", card("u1", "k", "b", &["a"]));
-    bed.call(1, "a", &format!(r#"{{"x":{deep}}}"#));
+    harness.ask(1, "session.register", card("u1", "k", "b", &["a"]));
+    harness.call(1, "a", &format!(r#"{{"x":{deep}}}"#));
     let text = format!(
         r#"{{"jsonrpc":"2.0","id":"mgr-1-{:032x}","result":{{"content":[{{"type":"json","json":{deep}}}]}}}}"#,
         1
     );
-    assert!(bed.say_text(1, &text)[0].starts_with("answer 1 ok"));
+    assert!(harness.say_text(1, &text)[0].starts_with("answer 1 ok"));
 }

@@ -1,13 +1,16 @@
-//! Where calls go, and every reason why one does not.
+//! Targets of calls, and every reason for a refusal.
 
 use serde_json::{Value, json};
 
-use super::{Bed, card, only};
-use crate::{Failure, Reach, Settings};
+use super::{Harness, card, only};
+use crate::{Reach, SessionFailure, SessionSettings};
 
 /// Two clients and a server; `both` is served by all, `own` has arguments named like selectors.
-fn bed() -> Bed {
-    let mut bed = Bed::with(Settings { servers: vec!["files".to_owned()], ..Settings::default() });
+fn harness() -> Harness {
+    let mut harness = Harness::with(SessionSettings {
+        servers: vec!["files".to_owned()],
+        ..SessionSettings::default()
+    });
     for (socket, uid, kind, base) in
         [(1, "c1", "client", "trade"), (2, "c2", "client", "bp"), (3, "s1", "server", "trade")]
     {
@@ -16,9 +19,9 @@ fn bed() -> Bed {
         params["tools"].as_array_mut().unwrap().push(json!({"name": "own", "input_schema": own}));
         let hidden = json!({"name": "secret", "input_schema": {}, "visibility": "internal"});
         params["tools"].as_array_mut().unwrap().push(hidden);
-        bed.open(socket, None).ask(socket, "session.register", params);
+        harness.open(socket, None).ask(socket, "session.register", params);
     }
-    bed
+    harness
 }
 
 #[test]
@@ -62,31 +65,31 @@ fn calls_find_their_session() {
         ("files__x", r#"{"session_id":"c1"}"#, "unknown_tool"),
         ("session__files__x", r#"{"session_id":"c1"}"#, "c1 {}"),
     ];
-    let bed = bed();
+    let harness = harness();
     for (name, arguments, expected) in cases {
-        assert_eq!(bed.route(name, arguments), expected, "{name} {arguments}");
+        assert_eq!(harness.route(name, arguments), expected, "{name} {arguments}");
     }
 }
 
 #[test]
 fn keys_may_be_anything_where_the_operator_says_so() {
-    let mut settings = Settings::default();
+    let mut settings = SessionSettings::default();
     settings.common.identifier_keys = false;
-    let mut bed = Bed::with(settings);
-    bed.join(1, "u1", "client", &["a"]);
-    assert_eq!(bed.route("a", r#"{"bad-key":1}"#), r#"u1 {"bad-key":1}"#);
+    let mut harness = Harness::with(settings);
+    harness.join(1, "u1", "client", &["a"]);
+    assert_eq!(harness.route("a", r#"{"bad-key":1}"#), r#"u1 {"bad-key":1}"#);
 }
 
 #[test]
 fn a_lost_session_is_still_a_candidate() {
-    let mut bed = bed();
-    bed.close(1);
-    bed.close(2);
-    assert_eq!(bed.route("both", "{}"), "session_id_required");
-    assert_eq!(bed.route("both", r#"{"session_id":"c1"}"#), "session_gone");
-    assert_eq!(bed.route("both", r#"{"infobase_name":"bp"}"#), "session_gone");
-    assert_eq!(bed.route("c1", "{}"), "no_live_session");
-    assert_eq!(bed.route("both", r#"{"session_id":"s1"}"#), "s1 {}");
+    let mut harness = harness();
+    harness.close(1);
+    harness.close(2);
+    assert_eq!(harness.route("both", "{}"), "session_id_required");
+    assert_eq!(harness.route("both", r#"{"session_id":"c1"}"#), "session_gone");
+    assert_eq!(harness.route("both", r#"{"infobase_name":"bp"}"#), "session_gone");
+    assert_eq!(harness.route("c1", "{}"), "no_live_session");
+    assert_eq!(harness.route("both", r#"{"session_id":"s1"}"#), "s1 {}");
 }
 
 #[test]
@@ -98,34 +101,39 @@ fn grants_see_only_their_own() {
         (Reach { kind: only("nobody"), ..Reach::default() }, "c1", ""),
     ];
     for (reach, outside, inside) in cases {
-        let mut bed = bed();
-        bed.reach = reach;
+        let mut harness = harness();
+        harness.reach = reach;
         let selector = format!(r#"{{"session_id":"{outside}"}}"#);
         let all: Vec<&str> = inside.split_whitespace().collect();
         let expected = if all.is_empty() { "unknown_tool" } else { "unknown_session" };
-        assert_eq!(bed.route("both", &selector), expected);
-        assert_eq!(bed.route(outside, "{}"), "unknown_tool", "not even that it exists");
-        let list = bed.gate.session_list(&bed.reach, bed.now);
+        assert_eq!(harness.route("both", &selector), expected);
+        assert_eq!(harness.route(outside, "{}"), "unknown_tool", "not even that it exists");
+        let list = harness.gate.session_list(&harness.reach, harness.now);
         let ids =
             list["sessions"].as_array().unwrap().iter().map(|s| s["session_id"].as_str().unwrap());
         assert_eq!(ids.collect::<Vec<_>>(), all);
-        let listed =
-            bed.gate.published(&bed.reach).tools.iter().map(|t| t.json.clone()).collect::<String>();
+        let listed = harness
+            .gate
+            .published(&harness.reach)
+            .tools
+            .iter()
+            .map(|t| t.json.clone())
+            .collect::<String>();
         assert!(!listed.contains(outside), "{listed}");
-        if let Err(failure) = bed.resolve("both", "{}") {
+        if let Err(failure) = harness.resolve("both", "{}") {
             assert!(!failure.result(false).to_string().contains(&format!("\"{outside}\"")));
         }
     }
 }
 
 #[test]
-fn failures_say_what_and_whom() {
-    let mut bed = bed();
-    let failure = bed.resolve("both", "{}").unwrap_err();
+fn failures_name_cause_and_candidates() {
+    let mut harness = harness();
+    let failure = harness.resolve("both", "{}").unwrap_err();
     assert_eq!(
         failure.result(false),
         json!({
-            "content": [{"type": "text", "text": "Several sessions serve `both`: say which one with `session_id`. Those that serve it: `c1` (trade, client), `c2` (bp, client), `s1` (trade, server). Nothing was sent."}],
+            "content": [{"type": "text", "text": "Several sessions serve `both`: select one with `session_id`. Sessions that serve it: `c1` (trade, client), `c2` (bp, client), `s1` (trade, server). Nothing was sent."}],
             "isError": true,
             "structuredContent": {"_meta": {"error_code": "session_id_required"}},
             "_meta": {
@@ -138,8 +146,8 @@ fn failures_say_what_and_whom() {
             },
         })
     );
-    bed.tell(3, "session.bye", Value::Null);
-    let failure = bed.resolve("s1", "{}").unwrap_err();
+    harness.tell(3, "session.bye", Value::Null);
+    let failure = harness.resolve("s1", "{}").unwrap_err();
     assert_eq!(
         failure.result(true),
         json!({
@@ -148,7 +156,7 @@ fn failures_say_what_and_whom() {
             "_meta": {"error_code": "no_live_session", "effect": "not_started", "tool": "s1", "kind": "server", "config_id": "server"},
         })
     );
-    let long = Failure::UnknownSession {
+    let long = SessionFailure::UnknownSession {
         candidates: (0..60)
             .map(|n| crate::Candidate {
                 session_id: format!("u{n}").into(),

@@ -1,13 +1,15 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use toolgate_admission::expects::Expects;
+
 use super::*;
 use crate::channel::{BoxFuture, Channel, Connector, Inbox, SendError};
 use crate::event_buffer::First;
 use crate::link::{Instances, ServerSettings};
 use crate::metrics::Metrics;
 
-/// A server that is never connected to; failures are told in its name.
+/// A server that is never connected to; failures name it.
 fn server() -> Server {
     struct Nowhere;
     impl Connector for Nowhere {
@@ -31,28 +33,25 @@ fn server() -> Server {
 }
 
 /// Lets a request `id` of the agent session `session` wait.
-fn wait(room: &WaitingRoom, session: u64, id: &str) -> (u64, Arc<Outlet>) {
+fn wait(room: &Waiters, session: u64, id: &str) -> (u64, Arc<EventBuffer>) {
     let number = room.number();
-    let outlet = Arc::new(Outlet::expecting(number, 1));
-    let waiting = AgentWaiting {
+    let buffer = Arc::new(EventBuffer::expecting(number, 1));
+    let waiting = AgentWaiter {
         session,
-        outlet: Arc::clone(&outlet),
-        id: id.into(),
+        reply: Reply::new(&buffer, id, Expects::Other),
         token: Some("\"t\"".into()),
-        call_id: None,
-        expects: Expects::Other,
         mapped: false,
-        withheld: false,
+        held: false,
         role: Role::Call,
         list: None,
         hides: None,
         epoch: None,
         cancelled: false,
-        newer: None,
+        bridge: None,
         answered: oneshot::channel().0,
     };
-    room.insert(number, Waiting::Agent(waiting));
-    (number, outlet)
+    room.insert(number, Waiter::Agent(waiting));
+    (number, buffer)
 }
 
 fn lost() -> Failure {
@@ -61,27 +60,27 @@ fn lost() -> Failure {
 
 #[test]
 fn numbers_are_given_once_and_whoever_waits_is_taken_once() {
-    let room = WaitingRoom::new();
+    let room = Waiters::new();
     let (first, _) = wait(&room, 1, "7");
     let (second, _) = wait(&room, 2, "7");
     assert_ne!(first, second);
-    assert!(matches!(room.take(first), Some(Waiting::Agent(agent)) if agent.session == 1));
+    assert!(matches!(room.take(first), Some(Waiter::Agent(agent)) if agent.session == 1));
     assert!(room.take(first).is_none());
     assert_ne!(room.number(), first, "a number that is free again is not given again");
 }
 
 #[test]
 fn a_request_that_was_not_sent_never_is_once_withdrawn() {
-    let room = WaitingRoom::new();
-    let (number, outlet) = wait(&room, 1, "7");
+    let room = Waiters::new();
+    let (number, buffer) = wait(&room, 1, "7");
     assert_eq!(room.withdraw(1, "7"), None);
-    assert!(outlet.ended());
+    assert!(buffer.ended());
     assert!(!room.mark_sent(number, 1));
 }
 
 #[test]
 fn only_the_agent_itself_can_withdraw_and_only_by_its_own_spelling() {
-    let room = WaitingRoom::new();
+    let room = Waiters::new();
     let (number, _) = wait(&room, 1, "7");
     let (others, _) = wait(&room, 2, "7");
     assert!(room.mark_sent(number, 1) && room.mark_sent(others, 1));
@@ -95,30 +94,30 @@ fn only_the_agent_itself_can_withdraw_and_only_by_its_own_spelling() {
 
 #[tokio::test]
 async fn a_lost_channel_fails_what_was_sent_over_it_and_nothing_else() {
-    let (room, server) = (WaitingRoom::new(), server());
-    let (sent, sent_outlet) = wait(&room, 1, "1");
-    let (newer, newer_outlet) = wait(&room, 1, "2");
-    let (_, unsent_outlet) = wait(&room, 1, "3");
+    let (room, server) = (Waiters::new(), server());
+    let (sent, sent_buffer) = wait(&room, 1, "1");
+    let (bridge, newer_buffer) = wait(&room, 1, "2");
+    let (_, unsent_buffer) = wait(&room, 1, "3");
     let (tell, mut handshake) = oneshot::channel();
-    room.insert(room.number(), Waiting::Own(tell, 2));
+    room.insert(room.number(), Waiter::Own(tell, 2));
     room.mark_sent(sent, 1);
-    room.mark_sent(newer, 2);
+    room.mark_sent(bridge, 2);
 
     room.fail_epoch(1, &lost(), &server);
-    let First::Answer(answer, _) = sent_outlet.first().await else { panic!("no answer") };
+    let First::Answer(answer, _) = sent_buffer.first().await else { panic!("no answer") };
     assert!(String::from_utf8_lossy(&answer.into_bytes()).contains("it broke"));
-    assert!(!newer_outlet.ended() && !unsent_outlet.ended());
+    assert!(!newer_buffer.ended() && !unsent_buffer.ended());
     assert!(handshake.try_recv().is_err());
 
     room.fail_all(&lost(), &server);
-    assert!(newer_outlet.ended() && unsent_outlet.ended());
+    assert!(newer_buffer.ended() && unsent_buffer.ended());
     assert_eq!(handshake.try_recv(), Ok(Err(lost())));
     assert!(!room.fail(sent, &lost(), &server), "nobody is told twice");
 }
 
 #[test]
 fn failing_says_whether_the_request_was_sent() {
-    let (room, server) = (WaitingRoom::new(), server());
+    let (room, server) = (Waiters::new(), server());
     let (sent, _) = wait(&room, 1, "1");
     let (unsent, _) = wait(&room, 1, "2");
     room.mark_sent(sent, 1);
@@ -127,27 +126,27 @@ fn failing_says_whether_the_request_was_sent() {
 }
 
 #[test]
-fn outlets_are_found_by_number_and_by_what_runs() {
-    let room = WaitingRoom::new();
-    let number_of = |outlet: Option<Arc<Outlet>>| outlet.map(|outlet| outlet.number());
+fn buffers_are_found_by_number_and_by_what_runs() {
+    let room = Waiters::new();
+    let number_of = |buffer: Option<Arc<EventBuffer>>| buffer.map(|buffer| buffer.number());
     let (first, _) = wait(&room, 1, "1");
     let (second, _) = wait(&room, 1, "2");
     let (unsent, _) = wait(&room, 1, "3");
     let (tell, _heard) = oneshot::channel();
     let handshake = room.number();
-    room.insert(handshake, Waiting::Own(tell, 1));
-    assert_eq!(number_of(room.only_outlet()), None, "nothing runs");
+    room.insert(handshake, Waiter::Own(tell, 1));
+    assert_eq!(number_of(room.only_buffer()), None, "nothing runs");
 
     room.mark_sent(first, 1);
-    assert_eq!(number_of(room.only_outlet()), Some(first));
+    assert_eq!(number_of(room.only_buffer()), Some(first));
     room.mark_sent(second, 1);
-    assert_eq!(number_of(room.only_outlet()), None, "two run");
-    assert_eq!(number_of(room.newest_outlet()), Some(second));
-    assert_eq!(number_of(room.outlet_of(unsent)), Some(unsent));
-    assert_eq!(number_of(room.outlet_of(handshake)), None);
+    assert_eq!(number_of(room.only_buffer()), None, "two run");
+    assert_eq!(number_of(room.newest_buffer()), Some(second));
+    assert_eq!(number_of(room.buffer_of(unsent)), Some(unsent));
+    assert_eq!(number_of(room.buffer_of(handshake)), None);
 
-    let (outlet, token) = room.progress_of(first).unwrap();
-    assert_eq!((outlet.number(), &*token), (first, "\"t\""));
+    let (buffer, token) = room.progress_of(first).unwrap();
+    assert_eq!((buffer.number(), &*token), (first, "\"t\""));
     room.take(first);
     assert!(room.progress_of(first).is_none(), "what is answered makes no more progress");
 }

@@ -1,0 +1,66 @@
+//! Changes of a data folder from which no gateway serves. Each takes the lock of `serve`.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use jiff::Timestamp;
+use toolgate_audit::{Draft, RowKind};
+use toolgate_config::Config;
+use toolgate_session::ShowcaseEntry;
+use toolgate_store::Change;
+
+use super::{random, sessions, store};
+use crate::data::{DataFolder, data_path};
+
+/// Puts entries into the showcase of the data folder that `serve` would use; the folder, how many
+/// were put there, and how many it had no room for. No gateway may serve from it.
+pub(crate) fn take_over(
+    data: Option<&Path>,
+    config: &Config,
+    entries: &[ShowcaseEntry],
+) -> anyhow::Result<(PathBuf, usize, usize)> {
+    let data = DataFolder::open(data_path(data, config)?, &random::token)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let (store, _) = store::open(data.path(), &config.audit)?;
+    let (new, left_out) = runtime.block_on(async {
+        let new = sessions::take_over(&store, entries).await?;
+        store.close(Timestamp::now()).await.context("cannot close the audit")?;
+        anyhow::Ok(new)
+    })?;
+    Ok((data.path().to_owned(), new, left_out))
+}
+
+/// Accepts the current time in a data folder from which no gateway serves.
+pub(crate) fn accept_clock(folder: PathBuf) -> anyhow::Result<()> {
+    anyhow::ensure!(folder.join("toolgate.db").exists(), "`{}` holds no data", folder.display());
+    let data = DataFolder::open(folder, &random::token)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(async {
+        let (store, _) = store::open(data.path(), &Config::default().audit)?;
+        let (before, now) = (store.status().await?.mark, Timestamp::now());
+        let mut row = Draft::new(RowKind::Admin, now);
+        // A user who can write to the folder has the token of this person.
+        row.person = Some("admin".into());
+        let why = if before > now {
+            format!("accepted the clock: {now:.0} is the time, and not {before:.0}")
+        } else {
+            format!("accepted the clock: {now:.0}; it was not behind")
+        };
+        row.message = Some(why.into());
+        if before > now {
+            store.change(Change::AcceptClock, row).await?;
+        } else {
+            // Windows that are over must not come back.
+            store.record(row).await?;
+        }
+        store.close(Timestamp::now()).await.context("cannot close the audit")
+    })
+}

@@ -1,0 +1,192 @@
+//! Access: which token is which grant, with which policy, and what is frozen.
+//!
+//! A revocation in the store takes precedence over a grant of the file. A grant of the file whose
+//! label a stored grant already has is rejected, because rows and limits are kept by label.
+//!
+//! Start at [`access`].
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use toolgate_audit::Hash;
+use toolgate_config::{Config, GrantConfig};
+use toolgate_gateway::{Access, Frozen, Grant};
+use toolgate_store::{self as store, Snapshot};
+
+use crate::policies::{LOCAL, Policies};
+use crate::session_settings::{reach, stored_reach};
+
+/// A grant of the file has the label of a stored grant.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the label `{0}` of a grant in toolgate.yaml is taken by a grant that was created at run time; \
+     choose another, or revoke that one first"
+)]
+pub struct LabelTaken(pub String);
+
+/// The access that file and store give together.
+pub(crate) fn access(
+    config: &Config,
+    snapshot: &Snapshot,
+    policies: &Policies,
+) -> Result<Access, LabelTaken> {
+    let local = policies.local.as_ref().map(|policy| {
+        let policy = Some(Arc::clone(policy));
+        Arc::new(Grant { label: LOCAL.into(), policy, ..Grant::default() })
+    });
+    let is_revoked = |grant: &&store::StoredGrant| grant.revoked.is_some();
+    let revoked = snapshot.grants.iter().filter(is_revoked);
+    let revoked: HashSet<&str> = revoked.map(|grant| &*grant.label).collect();
+    let in_store = || snapshot.grants.iter().filter(|grant| !is_revoked(grant));
+    let in_file = || config.grants.iter();
+    if let Some(taken) = in_store().find(|grant| in_file().any(|it| it.label == *grant.label)) {
+        return Err(LabelTaken(taken.label.to_string()));
+    }
+    let of_file = in_file().filter(|grant| !revoked.contains(&*grant.label));
+    let of_file =
+        of_file.map(|grant| (Hash(*grant.token.as_bytes()), of_file_grant(grant, policies)));
+    let of_store = in_store().map(|grant| (grant.token, of_stored_grant(grant, policies)));
+    let mut access = Access::new(local, of_file.chain(of_store));
+    access.generation = Some(snapshot.generation);
+    access.frozen = frozen(snapshot);
+    Ok(access)
+}
+
+fn frozen(snapshot: &Snapshot) -> Frozen {
+    let mut frozen = Frozen::default();
+    for freeze in &snapshot.freezes {
+        match &freeze.what {
+            store::FreezeTarget::All => frozen.all = true,
+            store::FreezeTarget::Grant(label) => drop(frozen.grants.insert(Arc::clone(label))),
+            store::FreezeTarget::Server(name) => drop(frozen.servers.insert(Arc::clone(name))),
+            store::FreezeTarget::Session(id) => drop(frozen.sessions.insert(Arc::clone(id))),
+        }
+    }
+    frozen
+}
+
+fn of_file_grant(grant: &GrantConfig, policies: &Policies) -> Arc<Grant> {
+    let policy = grant.policy.as_ref().and_then(|name| policies.by_name.get(name)).cloned();
+    Arc::new(Grant {
+        label: grant.label.as_str().into(),
+        identity: grant.identity.as_deref().map(Into::into),
+        groups: grant.groups.clone(),
+        sessions: reach(&grant.sessions),
+        servers: grant.servers.as_ref().map(|servers| servers.iter().cloned().collect()),
+        policy,
+        token: Some(Hash(*grant.token.as_bytes())),
+        expires: grant.expires,
+        ..Grant::default()
+    })
+}
+
+fn of_stored_grant(grant: &store::StoredGrant, policies: &Policies) -> Arc<Grant> {
+    let policy = grant.policy.as_ref().and_then(|name| policies.by_name.get(&**name)).cloned();
+    Arc::new(Grant {
+        id: Some(Arc::clone(&grant.id)),
+        label: Arc::clone(&grant.label),
+        identity: grant.identity.clone(),
+        groups: grant.groups.clone(),
+        servers: grant.servers.as_ref().map(|servers| servers.iter().cloned().collect()),
+        sessions: grant.sessions.as_deref().map(stored_reach).unwrap_or_default(),
+        policy,
+        token: Some(grant.token),
+        expires: grant.expires,
+        ..Grant::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use toolgate_gateway::InForce;
+    use toolgate_policy::Known;
+
+    use super::*;
+    use crate::policy_check::check;
+    use crate::test_config::{config, snapshot_of, stored_grant, token};
+
+    const GRANTS: &str = "policies: { p: { file: p } }\n\
+                          grants: [{ label: a, token: env:A, policy: p }, { label: b, token: env:B }]";
+
+    fn with_policy() -> Policies {
+        let policy = check("p", "version: '1'\ndefault: allow\n", &Known::default()).policy;
+        let active = Arc::new(InForce::of_version(Arc::new(policy.unwrap()), None));
+        Policies { by_name: [("p".to_owned(), active)].into(), ..Policies::default() }
+    }
+
+    fn label_of(access: &Access, token: &str) -> Option<String> {
+        let found = access.caller(Some(token), Timestamp::UNIX_EPOCH)?;
+        Some(found.label.to_string())
+    }
+
+    #[test]
+    fn grants_of_both_sides_are_found_by_their_tokens() {
+        let snapshot = snapshot_of(vec![stored_grant("s", Some("p"), false)]);
+        let access = access(&config(GRANTS), &snapshot, &with_policy()).unwrap();
+        assert_eq!(label_of(&access, &token("A")).as_deref(), Some("a"));
+        assert_eq!(label_of(&access, &token("B")).as_deref(), Some("b"));
+        assert_eq!(label_of(&access, "s").as_deref(), Some("s"));
+        assert_eq!(label_of(&access, "another"), None);
+    }
+
+    #[test]
+    fn a_revocation_takes_precedence_over_the_file() {
+        let snapshot = snapshot_of(vec![stored_grant("a", None, true)]);
+        let access = access(&config(GRANTS), &snapshot, &with_policy()).unwrap();
+        assert_eq!(label_of(&access, &token("A")), None);
+        assert_eq!(label_of(&access, &token("B")).as_deref(), Some("b"));
+    }
+
+    #[test]
+    fn a_revoked_grant_of_the_store_opens_nothing() {
+        let snapshot = snapshot_of(vec![stored_grant("s", Some("p"), true)]);
+        let access = access(&config(""), &snapshot, &with_policy()).unwrap();
+        assert_eq!(label_of(&access, "s"), None);
+    }
+
+    #[test]
+    fn a_label_belongs_to_one_grant() {
+        let snapshot = snapshot_of(vec![stored_grant("b", None, false)]);
+        let taken = access(&config(GRANTS), &snapshot, &with_policy()).unwrap_err();
+        assert_eq!(taken, LabelTaken("b".to_owned()));
+    }
+
+    #[test]
+    fn a_grant_whose_policy_is_not_active_has_none() {
+        let snapshot = snapshot_of(vec![stored_grant("s", Some("broken"), false)]);
+        let access = access(&config(GRANTS), &snapshot, &with_policy()).unwrap();
+        let policy = |token: &str| {
+            access.caller(Some(token), Timestamp::UNIX_EPOCH).unwrap().policy.is_some()
+        };
+        assert!(policy(&token("A")) && !policy(&token("B")) && !policy("s"));
+    }
+
+    #[test]
+    fn calls_without_a_token_need_the_policy_of_local_mode() {
+        let none = access(&config(""), &Snapshot::default(), &with_policy()).unwrap();
+        assert!(none.caller(None, Timestamp::UNIX_EPOCH).is_none());
+        let mut policies = with_policy();
+        policies.local = policies.by_name.get("p").cloned();
+        let local = access(&config(""), &Snapshot::default(), &policies).unwrap();
+        assert_eq!(&*local.caller(None, Timestamp::UNIX_EPOCH).unwrap().label, LOCAL);
+    }
+
+    #[test]
+    fn freezes_are_those_of_the_store() {
+        let freeze = |what| store::Freeze { id: "f".into(), what, created: Timestamp::UNIX_EPOCH };
+        let freezes = vec![
+            freeze(store::FreezeTarget::Grant("a".into())),
+            freeze(store::FreezeTarget::Server("s".into())),
+            freeze(store::FreezeTarget::Session("u".into())),
+        ];
+        let mut snapshot = Snapshot { freezes, generation: 7, ..Snapshot::default() };
+        let some = access(&config(GRANTS), &snapshot, &with_policy()).unwrap();
+        assert_eq!(some.generation, Some(7));
+        let frozen = &some.frozen;
+        assert!(!frozen.all && frozen.grants.contains("a"));
+        assert!(frozen.servers.contains("s") && frozen.sessions.contains("u"));
+        snapshot.freezes = vec![freeze(store::FreezeTarget::All)];
+        assert!(access(&config(GRANTS), &snapshot, &with_policy()).unwrap().frozen.all);
+    }
+}

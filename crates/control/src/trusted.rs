@@ -1,0 +1,243 @@
+//! Files that decide or open something (configuration, policies, tokens, keys, the data folder):
+//! read only if no other user can have written them.
+//!
+//! A file is opened first, without waiting, and judged by its descriptor, so that what was judged is
+//! what is read. It must be a regular file: a pipe could delay the reader, a device has no end. Its
+//! owner must be this process's user or root, and others must not be able to write to it. A group
+//! that can write to it is worth a warning. Links are followed one by one, and only those that this
+//! user or root has created.
+//!
+//! Invariant: nothing is created or replaced through a link.
+//! Invariant: a file is read whole or not at all; one above the limit is an error that names it.
+//!
+//! Start at [`read`].
+
+use std::collections::HashSet;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex, PoisonError};
+
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::Errno;
+
+use crate::visible::visible;
+
+/// The largest file that is read.
+const MAX_READ: u64 = 8 * MIB;
+const MIB: u64 = 1024 * 1024;
+/// How many links may lead to a file, as the system has it.
+const LINKS: usize = 40;
+/// The bit that lets others write.
+const OTHERS: u32 = 0o002;
+/// The bit of a folder that lets others remove only files of their own.
+const STICKY: u32 = 0o1000;
+/// The bit that lets the group write.
+const GROUP: u32 = 0o020;
+
+/// The content of a configuration, policy, secret or data file.
+pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let (file, found) = open(path)?;
+    if found.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
+    }
+    if !found.is_file() {
+        return Err(refused(format!("{} is not a regular file; name one", shown(path))));
+    }
+    if found.len() > MAX_READ {
+        return Err(too_large(path));
+    }
+    bounded(file, path)
+}
+
+/// The same as text.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    text(read(path)?)
+}
+
+/// The text of a file that was named on the command line for one read: it may also be a pipe, such
+/// as a shell's `<(command)`.
+pub fn read_named(path: &Path) -> io::Result<String> {
+    let (file, _) = open(path)?;
+    // The writer of a pipe may take a while.
+    fcntl_setfl(&file, OFlags::empty())?;
+    text(bounded(file, path)?)
+}
+
+fn bounded(file: File, path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = file.take(MAX_READ + 1).read_to_end(&mut bytes)?;
+    // It may have grown since it was judged.
+    let fits = u64::try_from(read).is_ok_and(|read| read <= MAX_READ);
+    if fits { Ok(bytes) } else { Err(too_large(path)) }
+}
+
+fn text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
+}
+
+fn too_large(path: &Path) -> io::Error {
+    let (shown, limit) = (shown(path), MAX_READ / MIB);
+    let why = format!("{shown} is larger than {limit} MiB, the limit for such a file");
+    io::Error::new(io::ErrorKind::FileTooLarge, why)
+}
+
+/// Whether a file or folder may be trusted, without opening it.
+pub fn check(path: &Path) -> io::Result<()> {
+    let path = follow(path)?;
+    judge(&path, &fs::symlink_metadata(&path)?)
+}
+
+/// Opens a file to read it, without waiting for a writer, and judges it. The standard library adds
+/// `O_CLOEXEC`.
+fn open(path: &Path) -> io::Result<(File, Metadata)> {
+    let path = follow(path)?;
+    let mut flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    flags.set(OFlags::NOFOLLOW, !is_the_systems(&path));
+    let file =
+        OpenOptions::new().read(true).custom_flags(flags.bits().cast_signed()).open(&path)?;
+    let found = file.metadata()?;
+    judge(&path, &found)?;
+    Ok((file, found))
+}
+
+/// Makes a file for its owner alone. There must be none of this name, and no link.
+pub fn create(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW.bits().cast_signed();
+    OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(flags).open(path)
+}
+
+/// Puts a file in the place of what is there, whole or not at all; a link there is replaced.
+pub fn put(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut new = path.as_os_str().to_owned();
+    new.push(".new");
+    let new = PathBuf::from(new);
+    // Left behind by a process that ended too early. A link is taken away, not its target.
+    match fs::remove_file(&new) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = create(&new)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    fs::rename(&new, path)
+}
+
+/// Opens a file to append to it, or makes it for its owner alone.
+pub fn append(path: &Path) -> io::Result<File> {
+    let path = match follow(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => path.to_owned(),
+        followed => followed?,
+    };
+    let flags = OFlags::NOFOLLOW.bits().cast_signed();
+    let mut options = OpenOptions::new();
+    options.append(true).mode(0o600).custom_flags(flags);
+    let file = match options.open(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            options.create_new(true).open(&path)?
+        }
+        opened => opened?,
+    };
+    judge(&path, &file.metadata()?)?;
+    Ok(file)
+}
+
+/// Where a path leads: links at its end are followed, if this user or root has made them.
+pub fn follow(path: &Path) -> io::Result<PathBuf> {
+    let mut path = path.to_owned();
+    for _ in 0..LINKS {
+        let before = fs::symlink_metadata(&path)?;
+        if !before.is_symlink() || is_the_systems(&path) {
+            return Ok(path);
+        }
+        let target = fs::read_link(&path)?;
+        let after = fs::symlink_metadata(&path)?;
+        let same = (before.dev(), before.ino()) == (after.dev(), after.ino());
+        if !same || !is_own(&before) || !is_own(&after) {
+            let (shown, uid) = (shown(&path), after.uid());
+            let why = format!(
+                "{shown} is a link that the user {uid} has made and can lead elsewhere; name the \
+                 file itself, or make the link again"
+            );
+            return Err(refused(why));
+        }
+        path = match path.parent() {
+            Some(folder) => folder.join(target),
+            None => target,
+        };
+    }
+    Err(Errno::LOOP.into())
+}
+
+/// Descriptors of this process are links that lead to no path.
+fn is_the_systems(path: &Path) -> bool {
+    let streams = ["/proc", "/dev/fd", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
+    streams.iter().any(|stream| path.starts_with(stream))
+}
+
+fn is_own(found: &Metadata) -> bool {
+    found.uid() == 0 || found.uid() == rustix::process::geteuid().as_raw()
+}
+
+fn judge(path: &Path, found: &Metadata) -> io::Result<()> {
+    let kind = found.file_type();
+    if kind.is_char_device() || kind.is_block_device() || kind.is_socket() {
+        // What is read there is not what somebody has written into a file.
+        return Ok(());
+    }
+    let (shown, uid) = (shown(path), found.uid());
+    if !is_own(found) {
+        let own = rustix::process::geteuid().as_raw();
+        return Err(refused(format!(
+            "{shown} belongs to the user {uid}, who can change it; make sure that its content is \
+             right and type: chown {own} {}",
+            quoted(path)
+        )));
+    }
+    if found.mode() & OTHERS != 0 {
+        return Err(refused(format!(
+            "every user can write to {shown}; make sure that its content is right and type: \
+             chmod o-w {}",
+            quoted(path)
+        )));
+    }
+    if found.mode() & GROUP != 0 {
+        let whose = format!("the group {}", found.gid());
+        warn_once(path, &format!("{whose} can write to {shown}"), "g-w");
+    }
+    // Others cannot put a file of ours there, only take ours away: that is worth a word.
+    let around = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let around = around.unwrap_or(Path::new("."));
+    if fs::metadata(around).is_ok_and(|found| found.mode() & (OTHERS | STICKY) == OTHERS) {
+        let whose = format!("every user can move and remove files in `{}`", around.display());
+        warn_once(around, &visible(&whose), "o-w");
+    }
+    Ok(())
+}
+
+/// The log is told once of each file.
+fn warn_once(path: &Path, what: &str, change: &str) {
+    static TOLD: LazyLock<Mutex<HashSet<PathBuf>>> = LazyLock::new(Mutex::default);
+    if TOLD.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned()) {
+        tracing::warn!("{what}; to end that, type: chmod {change} {}", quoted(path));
+    }
+}
+
+fn refused(why: String) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, why)
+}
+
+fn shown(path: &Path) -> String {
+    format!("`{}`", visible(&path.display().to_string()))
+}
+
+/// A path as a shell reads it back.
+fn quoted(path: &Path) -> String {
+    let text = visible(&path.display().to_string());
+    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+@%".contains(c);
+    if text.chars().all(plain) { text } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! Notifications of an agent, passed on to the servers that they concern.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use toolgate_admission::clearance::Closed;
+use toolgate_json::{peek, quote};
+use toolgate_mcp::{Notification, Refusal, method};
+use toolgate_upstream::link::Link;
+use toolgate_upstream::rewrite::rewrite;
+use toolgate_upstream::tasks;
+
+use super::AgentSession;
+use crate::downstream::size_limits::TooLong;
+
+impl AgentSession {
+    /// Passes on a notification of the agent.
+    pub async fn notify(&self, notification: &Notification<'_>) -> Result<(), Refusal> {
+        self.touch();
+        let name = notification.method.as_ref();
+        if let Some(long) = TooLong::of_message(name, notification.params) {
+            let (grant, via) = (self.grant(), Arc::clone(&self.sender.via));
+            long.record(&self.admission, &grant, &via, name).await;
+            return Err(long.refusal(None));
+        }
+        if let Some(closed) = Closed::notification(name) {
+            self.pass_on_notification(notification, closed).await;
+        }
+        Ok(())
+    }
+
+    async fn pass_on_notification(&self, notification: &Notification<'_>, closed: Closed) {
+        let part =
+            |key: &str| notification.params.and_then(|params| peek(params, &[key]).ok().flatten());
+        if notification.method == method::CANCELLED {
+            return self.cancel(notification, part("requestId"), closed).await;
+        }
+        if notification.method == method::PROGRESS {
+            let asked =
+                part("progressToken").and_then(|token| Some((token, self.token_of(token)?)));
+            if let Some((token, (link, theirs))) = asked
+                && let Ok(body) = rewrite(notification.raw, &[(token, &theirs)])
+            {
+                self.pass_on(link, body, closed).await;
+            }
+            return;
+        }
+        let all = !self.endpoint.is_one();
+        // Where all servers are shown the handshake with each is our own.
+        if all && notification.method != method::ROOTS_LIST_CHANGED {
+            return;
+        }
+        for link in self.links().iter() {
+            let params = notification.params.unwrap_or("{}");
+            let task = tasks::related_if_known(self, link.server().name(), params);
+            let task = task.map(|(part, own)| (part, quote(&own)));
+            let task: Vec<_> = task.iter().map(|(part, own)| (*part, own.as_str())).collect();
+            // What one agent says of itself is not true of all that share the server.
+            if !link.is_shared()
+                && (!all || link.is_up())
+                && let Ok(body) = rewrite(notification.raw, &task)
+            {
+                self.pass_on(Arc::clone(link), body, closed).await;
+            }
+        }
+    }
+
+    /// Passes on that the agent no longer wants its request `id`, wherever that runs.
+    async fn cancel(&self, notification: &Notification<'_>, id: Option<&str>, closed: Closed) {
+        let Some(id) = id else { return };
+        self.running.take_back(id);
+        for link in self.all_links() {
+            if let Some(number) = link.withdraw(self.key, id)
+                && let Ok(body) = rewrite(notification.raw, &[(id, &number.to_string())])
+            {
+                self.pass_on(link, body, closed).await;
+            }
+        }
+    }
+
+    /// Delivers before the agent's next message is read, and also if the agent hangs up meanwhile.
+    pub(super) async fn pass_on(&self, link: Arc<Link>, body: Bytes, closed: Closed) {
+        let delivered = self.tasks.spawn(async move { link.tell(body, closed).await }).await;
+        if delivered.is_err() {
+            tracing::debug!(endpoint = %self.endpoint, "a message was not passed on");
+        }
+    }
+}

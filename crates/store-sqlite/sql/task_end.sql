@@ -1,0 +1,1 @@
+DELETE FROM task WHERE call_id = ?1

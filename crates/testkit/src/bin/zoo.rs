@@ -1,7 +1,0 @@
-//! Runs one animal of the zoo.
-
-use std::process::ExitCode;
-
-fn main() -> ExitCode {
-    toolgate_testkit::zoo::main(std::env::args_os().skip(1))
-}

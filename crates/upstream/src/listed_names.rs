@@ -1,0 +1,172 @@
+//! Names that a server has listed: tools and prompts, and annotations that raise a tool's risk
+//! class.
+//!
+//! Invariant: learned from lists only; a name that was listed once stays known.
+//! Invariant: a server's own annotation raises the class of a tool and never lowers it.
+
+use std::collections::{HashMap, HashSet};
+
+use parking_lot::RwLock;
+use toolgate_admission::list_kind::Kind;
+use toolgate_json::{fold, items, peek, text};
+use toolgate_policy::Class;
+
+use crate::lists::List;
+
+/// How many names of each kind are kept of one server.
+const MAX_NAMES: usize = 100_000;
+
+/// The names of one server.
+#[derive(Debug, Default)]
+pub(crate) struct ListedNames {
+    tools: RwLock<Names>,
+    prompts: RwLock<Names>,
+    classes: RwLock<HashMap<Box<str>, Class>>,
+}
+
+#[derive(Debug, Default)]
+struct Names {
+    /// A list was received, even if empty.
+    any: bool,
+    exact: HashSet<Box<str>>,
+    folded: HashSet<Box<str>>,
+}
+
+impl ListedNames {
+    /// Learns from a page of a list.
+    pub(crate) fn learn(&self, kind: Kind, result: &str) {
+        if self.of(kind).is_none() {
+            return;
+        }
+        let list = peek(result, &[kind.member()]).ok().flatten();
+        let Some(entries) = list.and_then(|list| items(list).ok().flatten()) else { return };
+        for entry in entries {
+            let name = peek(entry, &["name"]).ok().flatten().and_then(text);
+            if let Some(name) = name {
+                self.add(kind, &name, entry);
+            }
+        }
+        self.mark_listed(kind);
+    }
+
+    /// Learns from a complete list.
+    pub(crate) fn learn_list(&self, kind: Kind, list: &List) {
+        for (own, entry) in list.entries() {
+            self.add(kind, own, entry);
+        }
+        self.mark_listed(kind);
+    }
+
+    /// Whether the server has listed this name; `None` if no list was received.
+    pub(crate) fn lists(&self, kind: Kind, name: &str) -> Option<bool> {
+        let names = self.of(kind)?.read();
+        names.any.then(|| names.exact.contains(name))
+    }
+
+    /// Whether the server has listed a name with the same folded form.
+    pub(crate) fn lists_folded(&self, kind: Kind, name: &str) -> bool {
+        self.of(kind).is_some_and(|names| names.read().folded.contains(&*fold(name)))
+    }
+
+    /// Whether `holds` is true of any listed name; `None` if no list was received, or if there are
+    /// more than `most` names.
+    pub(crate) fn any(
+        &self,
+        kind: Kind,
+        most: usize,
+        holds: impl FnMut(&str) -> bool,
+    ) -> Option<bool> {
+        let names: Vec<Box<str>> = {
+            let names = self.of(kind)?.read();
+            if !names.any || names.exact.len() > most {
+                return None;
+            }
+            names.exact.iter().cloned().collect()
+        };
+        Some(names.iter().map(|name| &**name).any(holds))
+    }
+
+    /// The least class that the server's annotations give a tool.
+    pub(crate) fn class(&self, tool: &str) -> Option<Class> {
+        self.classes.read().get(tool).copied()
+    }
+
+    fn of(&self, kind: Kind) -> Option<&RwLock<Names>> {
+        match kind {
+            Kind::Tools => Some(&self.tools),
+            Kind::Prompts => Some(&self.prompts),
+            Kind::Resources | Kind::Templates => None,
+        }
+    }
+
+    fn mark_listed(&self, kind: Kind) {
+        if let Some(names) = self.of(kind) {
+            names.write().any = true;
+        }
+    }
+
+    fn add(&self, kind: Kind, name: &str, entry: &str) {
+        let Some(names) = self.of(kind) else { return };
+        if kind == Kind::Tools {
+            match class_of_definition(entry) {
+                Some(class) => {
+                    let mut classes = self.classes.write();
+                    if classes.len() < MAX_NAMES || classes.contains_key(name) {
+                        classes.insert(name.into(), class);
+                    }
+                }
+                None => drop(self.classes.write().remove(name)),
+            }
+        }
+        if names.read().exact.contains(name) {
+            return;
+        }
+        let mut names = names.write();
+        if names.exact.len() < MAX_NAMES {
+            names.exact.insert(name.into());
+            names.folded.insert(fold(name).into());
+        }
+    }
+}
+
+/// The class that the annotations of a tool imply.
+pub fn class_of_definition(tool: &str) -> Option<Class> {
+    let hint = |name| peek(tool, &["annotations", name]).ok().flatten();
+    if hint("destructiveHint") == Some("true") {
+        return Some(Class::Destructive);
+    }
+    (hint("readOnlyHint") == Some("false")).then_some(Class::Write)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_classes_are_learned_from_lists() {
+        let heard = ListedNames::default();
+        assert_eq!(heard.lists(Kind::Tools, "a"), None);
+        heard.learn(
+            Kind::Tools,
+            r#"{"tools":[{"name":"get_a","annotations":{"destructiveHint":true}},{"name":"Read"},
+                {"name":"get_b","annotations":{"readOnlyHint":false}},
+                {"name":"drop","annotations":{"readOnlyHint":true,"destructiveHint":false}}]}"#,
+        );
+        assert_eq!(heard.lists(Kind::Tools, "get_a"), Some(true));
+        assert_eq!(heard.lists(Kind::Tools, "Get_a"), Some(false));
+        assert_eq!(heard.lists(Kind::Prompts, "get_a"), None);
+        for (name, expected) in
+            [("GET_A ", true), ("read", true), ("ｒead", true), ("other", false)]
+        {
+            assert_eq!(heard.lists_folded(Kind::Tools, name), expected, "{name}");
+        }
+        for (name, expected) in [
+            ("get_a", Some(Class::Destructive)),
+            ("get_b", Some(Class::Write)),
+            ("Read", None),
+            ("drop", None),
+        ] {
+            assert_eq!(heard.class(name), expected, "{name}");
+        }
+    }
+}
