@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use jiff::ToSpan;
 use toolgate_audit::Hash;
-use toolgate_gateway::{Access, Frozen, Grant};
+use toolgate_gateway::{Access, Endpoint, Frozen, Grant};
 use toolgate_json::peek;
 
-use crate::bed::{Agent, Bed, settings, shared};
+use crate::bed::{Agent, Bed, INITIALIZE, request, settings, shared};
 use crate::client::{Client, ask};
 use crate::newer::DISCOVERED;
 use crate::office::policy;
@@ -32,6 +32,14 @@ fn enforce(bed: &Bed, grant: Option<Grant>) -> Option<Arc<Grant>> {
     bed.office.admission.set_access(access);
     bed.gateway.access_changed();
     grant
+}
+
+/// An agent of the server `files`.
+async fn open(bed: &Bed, caller: &Arc<Grant>) -> Agent {
+    let endpoint = Endpoint::Server("files".to_owned());
+    let opened = bed.gateway.open(&endpoint, &request(INITIALIZE), caller).await;
+    let (session, welcome) = opened.unwrap();
+    Agent { session, welcome: String::from_utf8(welcome.to_vec()).unwrap() }
 }
 
 /// What ends the right of a token to read.
@@ -70,8 +78,7 @@ async fn no_stream_delivers_to_a_token_that_is_no_longer_valid() {
         bed.apply([bed.played(settings, &player)]);
         let expires = Some(bed.office.admission.now() + 1.hour());
         let caller = enforce(&bed, Some(Grant { expires, ..grant("first") })).unwrap();
-        let agent = bed.open_as(&caller).await;
-        player.unset("tools/call");
+        let agent = open(&bed, &caller).await;
         let (mut general, mut call) = (agent.listen(), agent.ask(CALL));
         let sent = player.waiting("tools/call").await;
         let number = sent.id().to_owned();
@@ -120,7 +127,6 @@ async fn an_answer_reaches_no_server_that_is_frozen_or_out_of_reach() {
         let (bed, player) = (Bed::new(), Player::over(Kind::Http, &["slow"]));
         bed.apply([bed.played(settings("files"), &player)]);
         let agent: Agent = bed.open_all(OPENING).await;
-        player.unset("tools/call");
         let mut call = agent.ask(CALL_ALL);
         let sent = player.waiting("tools/call").await;
         sent.say(ASKS);
