@@ -17,6 +17,7 @@ use toolgate_config::{Config, Listen};
 use toolgate_control::{FileState, Inputs, PolicyFiles, Summary, unsafe_start, visible};
 use toolgate_edge::listen::Front;
 use toolgate_edge::tls::Tls;
+use toolgate_store::Store;
 
 use crate::args::ServeArgs;
 use crate::config_source::Source;
@@ -185,7 +186,7 @@ async fn serve(
     tokio::select! {
         () = gateway.drain(grace) => {}
         () = signals.stop() => {
-            tracing::warn!("told twice to stop: not waiting any more");
+            tracing::warn!("second stop signal: exiting without waiting");
             // With the runtime its tasks end, and with them all children.
             return Ok(Done::Ok);
         }
@@ -197,18 +198,23 @@ async fn serve(
     children.close();
     let farewell = async { tokio::join!(serving.wait(), children.wait()) };
     if tokio::time::timeout(FAREWELL, farewell).await.is_err() {
-        tracing::warn!("something did not end in time and is left behind");
+        tracing::warn!("connections or child processes did not end in time");
     }
     gateway.admission().strangers().flush();
+    close(&*store).await;
+    tracing::info!("stopped");
+    Ok(Done::Ok)
+}
+
+/// Closes the audit; a failure is logged.
+async fn close(store: &dyn Store) {
     match tokio::time::timeout(FAREWELL, store.close(Timestamp::now())).await {
         Ok(Ok(())) => {}
         Ok(Err(error)) => {
-            tracing::error!(%error, "the audit could not be closed; its last outcomes will be unknown");
+            tracing::error!(%error, "audit not closed; outcomes of the last calls will be recorded as unknown");
         }
-        Err(_) => tracing::error!("the audit is not closed: its disk does not answer"),
+        Err(_) => tracing::error!("audit not closed: the disk did not answer in time"),
     }
-    tracing::info!("stopped");
-    Ok(Done::Ok)
 }
 
 fn door(summary: &Summary, args: &ServeArgs) -> Door {

@@ -89,7 +89,7 @@ fn told_twice_it_waits_for_nobody() {
     gate.signal(Signal::TERM);
     assert_eq!(gate.wait().0, Some(0));
     let said = gate.log.text();
-    assert!(said.contains("told twice to stop"), "{said}");
+    assert!(said.contains("second stop signal"), "{said}");
     assert!(!said.contains("did not end in time"), "it has waited for somebody: {said}");
     drop(call);
     eventually("its child ends", || is_gone(peer.started()[0]).then_some(()));
