@@ -26,7 +26,7 @@ pub struct View {
     pub local: bool,
 }
 
-/// Where something is defined, which decides how it can be changed.
+/// Where something is defined, which decides who may change it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "Place")]

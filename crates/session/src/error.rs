@@ -4,8 +4,10 @@
 
 use thiserror::Error;
 
-use crate::registration::MAX_FIELD;
-use crate::tool::MAX_TOOL;
+/// A longer field is rejected: it would be in every list and row.
+pub(crate) const MAX_FIELD: usize = 512;
+/// The maximum size of a definition, in bytes: every agent receives it.
+pub(crate) const MAX_TOOL: usize = 512 * 1024;
 
 /// Why a frame cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]

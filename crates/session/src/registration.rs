@@ -5,7 +5,7 @@ use std::sync::Arc;
 use toolgate_json::object::{Member, members, value};
 use toolgate_json::text;
 
-use crate::error::ParamsError;
+use crate::error::{MAX_FIELD, ParamsError};
 use crate::pool::{Pool, ReadTools};
 
 /// A parsed registration.
@@ -30,9 +30,6 @@ pub(crate) struct SessionInfo {
     pub(crate) pid: Option<u32>,
     pub(crate) cluster_server: Option<String>,
 }
-
-/// A longer field is rejected: it would be in every list and row.
-pub(crate) const MAX_FIELD: usize = 512;
 
 impl Registration {
     /// Parses raw params.

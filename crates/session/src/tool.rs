@@ -17,7 +17,7 @@ use toolgate_json::{fold, text};
 
 use crate::arguments::SESSION_ID;
 use crate::bounds;
-use crate::error::{ToolError, ValueError};
+use crate::error::{MAX_TOOL, ToolError, ValueError};
 
 /// A tool of a session; equal ones are shared.
 #[derive(Debug)]
@@ -186,8 +186,6 @@ fn shown(
 const MAX_CONCURRENCY: u32 = 1000;
 /// Longer declared timeouts are capped at this; the operator may configure more.
 const MAX_TIMEOUT: Duration = Duration::from_hours(24);
-/// The maximum size of a definition, in bytes: every agent receives it.
-pub(crate) const MAX_TOOL: usize = 512 * 1024;
 
 /// Characters that a name must not contain: they are invisible and make names look equal.
 fn is_invisible(c: char) -> bool {

@@ -84,7 +84,7 @@ impl SessionMachine {
             _ if leaving => {}
             Ok(ClientMessage::Register { id: request, read }) => self.register(id, request, read),
             Ok(ClientMessage::ToolsChanged { id: request, read }) => {
-                self.tools_changed(id, request, read)
+                self.tools_changed(id, request, read);
             }
             Ok(ClientMessage::Bye { id: request }) => self.bye(id, request),
             Ok(ClientMessage::Ping { id: request }) => self.send(id, write::result(request, "{}")),

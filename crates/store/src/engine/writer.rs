@@ -215,7 +215,7 @@ fn answer(job: Job, done: JobResult) -> Option<Closing> {
             drop(reply.send(Ok(AdmitOutcome::Held(verdict))));
         }
         (Job::Admit { reply, .. }, JobResult::NotWaiting) => {
-            drop(reply.send(Ok(AdmitOutcome::NotWaiting)))
+            drop(reply.send(Ok(AdmitOutcome::NotWaiting)));
         }
         (Job::Admit { reply, .. }, JobResult::Stale) => drop(reply.send(Ok(AdmitOutcome::Stale))),
         (Job::Admit { reply, .. }, JobResult::Fault(fault)) => {

@@ -88,15 +88,16 @@ pub fn tasks_outlive_their_process(fixture: &dyn StoreFixture) {
     }
     let store = fixture.open(at(0));
     let agent = TestAgent::new(&store, "a");
-    let mut calls = Vec::new();
-    for (task, until) in [("ends", 10_000), ("expires", 500), ("stays", 10_000)] {
+    let tasks = [("ends", 10_000), ("expires", 500), ("stays", 10_000)];
+    let [ends, expires, stays] = tasks.map(|(task, until)| {
         let admitted = agent.admit("run", "{}", at(1)).unwrap();
-        calls.push(admitted.call_id());
+        let call = admitted.call_id();
         let (permit, ticket) = admitted.split();
         drop(permit);
         ticket.continue_as_task(task, at(until));
         ticket.leave();
-    }
+        call
+    });
     wait(store.close(at(2))).unwrap();
     let store = fixture.open(at(3));
     let agent = TestAgent::new(&store, "a");
@@ -108,13 +109,15 @@ pub fn tasks_outlive_their_process(fixture: &dyn StoreFixture) {
     store.end_task("unknown", Completion::new(Outcome::Ok, Effect::Done, at(4)));
     store.end_task("ends", Completion::new(Outcome::ToolError, Effect::Done, at(4)));
     let one = agent.admit("run", "{}", at(5)).unwrap();
-    assert_eq!((open(), last_outcome(calls[0])), (3, Some(Outcome::ToolError)));
+    assert_eq!((open(), last_outcome(ends)), (3, Some(Outcome::ToolError)));
     end(one, Outcome::Ok, Effect::Done, at(6));
     store.tick(at(501));
     let rest: Vec<_> = (0..3).map_while(|_| agent.admit("run", "{}", at(502)).ok()).collect();
-    assert_eq!((rest.len(), last_outcome(calls[1])), (2, Some(Outcome::Unknown)));
-    assert_eq!(last_outcome(calls[2]), None, "it is still open");
-    rest.into_iter().for_each(|admitted| end(admitted, Outcome::Ok, Effect::Done, at(503)));
+    assert_eq!((rest.len(), last_outcome(expires)), (2, Some(Outcome::Unknown)));
+    assert_eq!(last_outcome(stays), None, "it is still open");
+    for admitted in rest {
+        end(admitted, Outcome::Ok, Effect::Done, at(503));
+    }
     // One that ends in its own process leaves nothing.
     let own = agent.admit("run", "{}", at(504)).unwrap();
     let (permit, ticket) = own.split();
@@ -123,6 +126,6 @@ pub fn tasks_outlive_their_process(fixture: &dyn StoreFixture) {
     store.end_task("stays", Completion::new(Outcome::Ok, Effect::Done, at(505)));
     wait(ticket.finish_written(Completion::new(Outcome::Cancelled, Effect::Unknown, at(506))))
         .unwrap();
-    assert_eq!(last_outcome(calls[2]), Some(Outcome::Ok));
+    assert_eq!(last_outcome(stays), Some(Outcome::Ok));
     assert_whole(&*store);
 }

@@ -154,11 +154,11 @@ fn unanswered_calls_make_a_session_unresponsive() {
     harness.call(4, "a", "{}");
     harness.now = harness.now.after(secs(60));
     let outputs = harness.gate.handle(Input::Wake, harness.now).list;
-    let said = outputs.iter().find_map(|output| match output {
+    let text = outputs.iter().find_map(|output| match output {
         Output::Answer(answer) => answer.result.as_ref().err().map(crate::SessionFailure::text),
         _ => None,
     });
-    assert!(said.unwrap().contains("time out again and again"));
+    assert!(text.unwrap().contains("time out repeatedly"));
     harness.pass(secs(30));
     harness.call(5, "a", "{}");
     harness.reply(1, 5, 5);

@@ -76,7 +76,7 @@ impl Checker {
             }
             SessionFailure::SessionMismatch { .. } => self.count("mismatch queued"),
             SessionFailure::SessionBusy { .. } => {
-                demand!(is_new, "{call:?} was started and then refused")
+                demand!(is_new, "{call:?} was started and then refused");
             }
             other => return Err(format!("{call:?} ended with {other:?}")),
         }
