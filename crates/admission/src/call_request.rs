@@ -111,8 +111,8 @@ impl<'a> CallRequest<'a> {
             | method::RESOURCES_SUBSCRIBE
             | method::RESOURCES_UNSUBSCRIBE => Subject::Resource(word(uri)),
             method::COMPLETION_COMPLETE => Subject::Reference(Reference::read(reference)?),
-            method if method::is_about_task(method) => Subject::Task(word(task)),
             method::LOGGING_SET_LEVEL => Subject::Level(word(level)),
+            other if method::is_about_task(other) => Subject::Task(word(task)),
             _ => Subject::Method,
         };
         Ok(Self {
@@ -195,6 +195,8 @@ mod tests {
             ("resources/read", "resource \"u\""),
             ("resources/unsubscribe", "resource \"u\""),
             ("tasks/result", "task \"t\""),
+            ("tasks/delete", "task \"t\""),
+            ("tasks/list", "method"),
             ("completion/complete", "reference \"p\""),
             ("logging/setLevel", "level -"),
             ("x/y", "method"),

@@ -55,6 +55,10 @@ const FRESH: Duration = Duration::from_secs(30);
 /// How long changes are gathered before the agent is told of them.
 const GATHER: Duration = Duration::from_millis(200);
 
+/// Requests about one task that the protocol defines.
+const TASKS: [&str; 4] =
+    [method::TASKS_GET, method::TASKS_RESULT, method::TASKS_UPDATE, method::TASKS_CANCEL];
+
 /// Serves the agent sessions that see all servers.
 pub(crate) struct All;
 
@@ -107,6 +111,10 @@ fn start(
         Subject::Prompt(name) => by_name(session, request.id, name.as_ref(), Kind::Prompts),
         Subject::Resource(uri) => by_uri(session, request.id, uri.as_ref()),
         Subject::Reference(reference) => by_reference(session, request.id, reference),
+        // Where all servers are shown, a method of one server's own has no meaning.
+        Subject::Task(_) if !TASKS.contains(&request.method) => {
+            return unknown_method(session, &request, buffer);
+        }
         Subject::Task(_) => match by_task(session, &request) {
             Ok(routed) => routed,
             Err(refusal) => return refuse_task(session, "", &request, refusal, buffer),

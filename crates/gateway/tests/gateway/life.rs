@@ -132,7 +132,7 @@ async fn more_requests_than_a_server_may_have_under_way_are_not_sent() {
     let (first, second) = (agent.ask(CALL), agent.ask(ASK));
     let (one, two) = (line.next().await, line.next().await);
     let refused = agent.ask(CALL).answer().await;
-    assert!(refused.contains("2 requests to it are under way"), "{refused}");
+    assert!(refused.contains("2 requests to it are in flight"), "{refused}");
     assert!(refused.contains(r#""error_code":"upstream_unavailable""#), "{refused}");
     assert!(refused.contains("not_started"), "{refused}");
     one.answer("1");
