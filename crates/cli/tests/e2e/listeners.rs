@@ -27,14 +27,14 @@ fn each_path_on_its_own_listener() {
         (&admin, "/healthz", 200, "ok\n"),
         (&admin, "/readyz", 200, "ready\n"),
         (&admin, "/metrics", 200, "# EOF\n"),
-        (&admin, "/mcp/peer", 404, "nothing"),
-        (&admin, "/sessions", 404, "nothing"),
+        (&admin, "/mcp/peer", 404, "not found"),
+        (&admin, "/sessions", 404, "not found"),
         (&metrics, "/metrics", 200, "toolgate_agent_sessions 0"),
-        (&metrics, "/healthz", 404, "nothing"),
-        (&metrics, "/mcp/peer", 404, "nothing"),
+        (&metrics, "/healthz", 404, "not found"),
+        (&metrics, "/mcp/peer", 404, "not found"),
         (&sessions, "/sessions", 426, "WebSocket"),
-        (&sessions, "/mcp/peer", 404, "nothing"),
-        (&sessions, "/metrics", 404, "nothing"),
+        (&sessions, "/mcp/peer", 404, "not found"),
+        (&sessions, "/metrics", 404, "not found"),
     ];
     for (address, path, status, words) in cases {
         let reply = get(address, path);

@@ -47,10 +47,20 @@ fn beside_a_neighbour(gate: &Gate, program: impl Fn(usize) + Sync) {
 
 fn rows_of(home: &Home, uid: &str) -> Vec<Value> {
     let data = ".local/share/toolgate";
-    let output = home.run(&["audit", "list", "-o", "jsonl", "--data", data]);
-    let rows = String::from_utf8(output.stdout).unwrap();
-    let rows = rows.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    rows.filter(|row| row["kind"] == "session" && row["session_id"] == uid).collect()
+    let (mut rows, mut after) = (Vec::new(), 0);
+    loop {
+        let from = after.to_string();
+        let list = ["audit", "list", "-o", "jsonl", "--data", data, "--limit", "1000", "--after"];
+        let output = home.run(&[&list[..], &[&from]].concat());
+        let page = String::from_utf8(output.stdout).unwrap();
+        let page: Vec<Value> =
+            page.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let Some(last) = page.last() else { break };
+        after = last["seq"].as_u64().unwrap();
+        rows.extend(page);
+    }
+    rows.retain(|row| row["kind"] == "session" && row["session_id"] == uid);
+    rows
 }
 
 /// How many events of this kind the rows stand for.
