@@ -242,6 +242,10 @@ impl Channel for RemoteChannel {
         self.endpoint.get().is_none()
     }
 
+    fn ends_server(&self) -> bool {
+        false
+    }
+
     fn listen(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             // HTTP+SSE has only one stream, which is open already.

@@ -230,12 +230,16 @@ impl Gateway {
         self.watch_dial_in();
     }
 
-    /// Ends an agent session. A child or HTTP session of its own is closed behind the scenes: it
-    /// may take its time, and the agent need not wait for it.
+    /// Ends an agent session. A child or HTTP session of its own is closed in the background, so
+    /// that the agent does not wait for it; an HTTP session once its calls have ended. Until then
+    /// they are in flight: an agent must not free their places by leaving.
     pub fn end(&self, session: &Arc<AgentSession>) {
         self.forget(session);
-        let session = Arc::clone(session);
-        self.tasks.spawn(async move { session.leave().await });
+        let (session, draining) = (Arc::clone(session), self.draining.clone());
+        self.tasks.spawn(async move {
+            draining.run_until_cancelled(session.calls_end()).await;
+            session.leave().await;
+        });
     }
 
     /// Ends an agent session whose token is no longer valid, and all its streams.

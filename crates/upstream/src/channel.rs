@@ -49,6 +49,11 @@ pub trait Channel: Send + Sync + 'static {
         false
     }
 
+    /// Whether the server ends with the channel, and all its work with it.
+    fn ends_server(&self) -> bool {
+        true
+    }
+
     /// Keeps the server's own stream open (HTTP GET) until the channel is closed, and reopens it
     /// after an interruption. Returns at once if there is no such stream.
     fn listen(&self) -> BoxFuture<'_, ()>;

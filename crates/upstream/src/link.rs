@@ -313,6 +313,15 @@ impl Link {
         }
     }
 
+    /// Waits until the calls of an agent session that is leaving have ended, if their server can
+    /// continue them without the connection. Each call has its own time limit.
+    pub async fn calls_end(&self) {
+        let outlives = self.up.load().as_ref().is_some_and(|up| !up.channel.ends_server());
+        if outlives && matches!(self.parties, Parties::One(_)) {
+            self.waiting.calls_end().await;
+        }
+    }
+
     /// Whether other agent sessions of a shared link follow a resource that the server may regard
     /// as this one. If so, this session stops following it.
     pub(crate) fn others_follow(&self, session: u64, uri: &str) -> bool {

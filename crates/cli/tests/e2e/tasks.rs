@@ -200,9 +200,10 @@ fn a_task_without_a_usable_id_keeps_its_place() {
     }
 }
 
-/// An agent session that ends while the server still creates the task frees nothing.
+/// An agent session that ends while the server works on its call frees nothing, neither before the
+/// server has created the task nor after.
 #[test]
-fn a_task_whose_agent_has_left_keeps_its_place() {
+fn a_call_whose_agent_has_left_keeps_its_place() {
     let keeper = Keeper::start();
     let gate = gate(&keeper);
     let agent = open(&gate);
@@ -210,15 +211,16 @@ fn a_task_whose_agent_has_left_keeps_its_place() {
     eventually("the call is at the server", || (keeper.ran("slow") == 1).then_some(()));
     assert_eq!(agent.delete_with(agent.authorization()).status, 200);
     drop(left);
+    let again = open(&gate);
+    assert!(is_in_flight(&again, "slow"), "the server works on it");
     keeper.go();
     let answered = r#"toolgate_requests_total{server="keeper",outcome="answered"} 1"#;
     eventually("the answer has arrived", || {
         let metrics = crate::wire::get(&gate.admin(), "/metrics").body;
         metrics.contains(answered).then_some(())
     });
-    let again = open(&gate);
     again.call("side", &json!({}));
-    assert!(is_in_flight(&again, "slow"));
+    assert!(is_in_flight(&again, "slow"), "its task works");
     assert_eq!(keeper.ran("slow"), 1);
 }
 

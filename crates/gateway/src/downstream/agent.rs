@@ -288,6 +288,13 @@ impl AgentSession {
         !busy
     }
 
+    /// Waits until its calls have ended that their servers continue without it.
+    pub(crate) async fn calls_end(&self) {
+        for link in self.all_links() {
+            link.calls_end().await;
+        }
+    }
+
     /// Takes itself off its links, also those from before a reload.
     pub(crate) async fn leave(&self) {
         for link in self.all_links() {

@@ -472,6 +472,10 @@ impl Channel for Handle {
         self.0.kind == Kind::Http
     }
 
+    fn ends_server(&self) -> bool {
+        self.0.kind == Kind::Child
+    }
+
     fn listen(&self) -> BoxFuture<'_, ()> {
         self.0.listens.fetch_add(1, Ordering::SeqCst);
         Box::pin(std::future::ready(()))

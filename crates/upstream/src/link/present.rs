@@ -130,7 +130,7 @@ impl Link {
     fn placed(&self, made: Made, waiting: &AgentWaiter) -> Made {
         let up = self.up.load_full().filter(|up| Some(up.epoch) == waiting.epoch);
         // A process takes its tasks with it; an HTTP server may keep them.
-        let gone = up.and_then(|up| (!up.channel.exchange_per_request()).then(|| up.gone.clone()));
+        let gone = up.and_then(|up| up.channel.ends_server().then(|| up.gone.clone()));
         Made { gone, shortest: self.server.timeout(None), ..made }
     }
 }

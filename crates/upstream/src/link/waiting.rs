@@ -6,13 +6,14 @@
 //! Start at [`Waiters::insert`]. Tested by `link/waiting/tests.rs`.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use jiff::Timestamp;
 use parking_lot::Mutex;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use toolgate_admission::access::Grant;
 use toolgate_admission::ended::Ended;
 use toolgate_admission::list_kind::Kind;
@@ -33,6 +34,8 @@ pub(super) struct Waiters {
     next: AtomicU64,
     /// Numbers grow and few wait at a time, so a tree is faster than hashing.
     all: Mutex<BTreeMap<u64, Waiter>>,
+    /// Notified when one was removed.
+    removed: Notify,
 }
 
 /// A request that waits for an answer of the server.
@@ -100,7 +103,7 @@ impl ListFilter {
 
 impl Waiters {
     pub(super) fn new() -> Self {
-        Self { next: AtomicU64::new(1), all: Mutex::default() }
+        Self { next: AtomicU64::new(1), all: Mutex::default(), removed: Notify::new() }
     }
 
     /// A number that was not used before.
@@ -114,7 +117,25 @@ impl Waiters {
 
     /// Removes the waiter `number`; the caller must answer it.
     pub(super) fn take(&self, number: u64) -> Option<Waiter> {
-        self.all.lock().remove(&number)
+        let waiting = self.all.lock().remove(&number);
+        self.removed.notify_waiters();
+        waiting
+    }
+
+    /// Waits until no admitted request that was sent is left.
+    pub(super) async fn calls_end(&self) {
+        let is_call = |waiting: &Waiter| {
+            matches!(waiting, Waiter::Agent(agent)
+                if agent.epoch.is_some() && agent.reply.call_id().is_some())
+        };
+        loop {
+            let mut removed = pin!(self.removed.notified());
+            removed.as_mut().enable();
+            if !self.all.lock().values().any(is_call) {
+                return;
+            }
+            removed.await;
+        }
     }
 
     /// Returns false if no agent waits for it any more: then it must not be sent.
@@ -289,6 +310,7 @@ impl Waiters {
     fn fail_where(&self, whom: impl Fn(&Waiter) -> bool, failure: &Failure, server: &Server) {
         // Removed first: buffers wake readers, and the lock must not be held meanwhile.
         let failed: Vec<_> = self.all.lock().extract_if(.., |_, waiting| whom(waiting)).collect();
+        self.removed.notify_waiters();
         for (_, waiting) in failed {
             waiting.fail(failure, server);
         }
