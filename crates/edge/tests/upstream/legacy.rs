@@ -17,7 +17,9 @@ const POST: &str = "POST /messages?session_id=1 HTTP/1.1";
 /// A rejection with this status.
 fn refused(number: u16, body: &str) -> SendError {
     let class = match number {
+        307 => StatusClass::Redirect,
         400 => StatusClass::BadRequest,
+        401 => StatusClass::Credentials,
         404 | 405 => StatusClass::NoEndpoint,
         _ => StatusClass::ServerError,
     };

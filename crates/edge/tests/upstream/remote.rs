@@ -92,8 +92,8 @@ async fn successes_without_a_message() {
         (202, json, ANSWER, "sent no answer"),
         (200, html, "<html>", "answered with `text/html`"),
         (200, "", "hello", "answered with `no content type`"),
-        (200, json, "", "something else than the answer"),
-        (200, json, other, "something else than the answer"),
+        (200, json, "", "without the answer"),
+        (200, json, other, "without the answer"),
     ];
     let mut server = Script::start().await;
     let (channel, _) = server.connect().await;
