@@ -50,8 +50,8 @@ fn rows_of(home: &Home, uid: &str) -> Vec<Value> {
     let (mut rows, mut after) = (Vec::new(), 0);
     loop {
         let from = after.to_string();
-        let list = ["audit", "list", "-o", "jsonl", "--data", data, "--limit", "1000", "--after"];
-        let output = home.run(&[&list[..], &[&from]].concat());
+        let verb = ["audit", "list", "-o", "jsonl", "--data", data, "--limit", "1000", "--after"];
+        let output = home.run(&[&verb[..], &[&from]].concat());
         let page = String::from_utf8(output.stdout).unwrap();
         let page: Vec<Value> =
             page.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
