@@ -43,7 +43,7 @@ fn run(scheduler: impl Scheduler + 'static, scenario: fn()) {
 /// Two stores on the same data, as in two processes.
 fn two_on(memory: &MemoryBackend) -> [Arc<dyn Store>; 2] {
     [(); 2].map(|()| {
-        let settings = EngineSettings { signer: Some(signer()), ..Settings::default() };
+        let settings = EngineSettings { signer: Some(signer()), ..EngineSettings::default() };
         let engine = Engine::start(memory.clone(), settings, at(0)).unwrap();
         Arc::new(engine) as Arc<dyn Store>
     })
@@ -94,7 +94,7 @@ fn three_calls(store: &Arc<dyn Store>, agent: &TestAgent) -> Vec<CallFate> {
 }
 
 fn rows(store: &dyn Store) -> Vec<Row> {
-    block_on(store.rows(RowQuery { limit: 1_000, ..Page::default() })).unwrap()
+    block_on(store.rows(RowQuery { limit: 1_000, ..RowQuery::default() })).unwrap()
 }
 
 /// The chain is valid, and every intent has exactly one outcome.
