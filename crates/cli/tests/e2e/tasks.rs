@@ -5,6 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
+use rusqlite::{Connection, OpenFlags};
 use rustix::process::Signal;
 
 use serde_json::{Value, json};
@@ -233,8 +234,15 @@ fn a_task_is_in_flight_over_restarts() {
         let agent = open(&gate);
         let made = agent.call("work", &json!({}));
         let task = made["task"]["taskId"].as_str().unwrap().to_owned();
-        // The store writes in order, so that the task is written when this call is.
-        agent.call("side", &json!({}));
+        // The task is recorded after the agent has its answer; a kill in between would lose it.
+        let database = gate.home.path(".local/share/toolgate").join("toolgate.db");
+        let database =
+            Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+        eventually("the task is recorded", || {
+            let tasks = database.query_row("SELECT count(*) FROM task", [], |row| row.get(0));
+            (tasks == Ok(1)).then_some(())
+        });
+        drop(database);
         gate.signal(signal);
         gate.wait();
         let gate = gate_in(gate.into_home(), &keeper);
