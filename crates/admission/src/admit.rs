@@ -153,7 +153,7 @@ impl Admission {
     /// How to find out what is in force after a change; to be told once.
     pub fn set_refresh(&self, refresh: Box<Refresh>) {
         if self.refresh.set(refresh).is_err() {
-            tracing::error!("what makes access anew was told twice; the first stays");
+            tracing::error!("`set_refresh` called twice; keeping the first");
         }
     }
 

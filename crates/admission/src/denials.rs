@@ -3,7 +3,7 @@
 //!
 //! Invariant: nothing that they have sent is written anywhere; only their address is.
 //! Invariant: strangers decide neither how much memory this takes nor how many rows and lines it
-//! gives (`toolgate_audit::AuthFailureCounter`), and nobody waits for a row.
+//! gives (`toolgate_audit::AuthFailureCounter`), and no request waits for a row.
 
 use std::fmt;
 use std::net::IpAddr;

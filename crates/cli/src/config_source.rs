@@ -46,7 +46,7 @@ impl Source {
         }
     }
 
-    /// What the file says; it may be read where the secrets of `serve` are not.
+    /// Parses the file, also where the secrets of `serve` are missing.
     pub(crate) fn file_state(&self) -> anyhow::Result<FileState> {
         let config = self.load_without_secrets()?;
         let policies = PolicyFiles::read(&config, None, &mut Inputs::default());

@@ -296,7 +296,7 @@ fn unread_answers_of_one_grant_are_bounded() {
     let held: Vec<_> = (0..8)
         .map(|_| {
             let mut connection = greedy.begin(&call);
-            // Whoever has a head has its room, unless the answer comes late, as an event.
+            // A response whose head has arrived holds its memory, unless it arrives late, as an event.
             assert_eq!(connection.head().status, 200);
             connection
         })

@@ -225,7 +225,7 @@ fn a_call_whose_agent_has_left_keeps_its_place() {
     assert_eq!(keeper.ran("slow"), 1);
 }
 
-/// A task that its server goes on with is in flight also after toolgate was stopped or killed.
+/// A task that its server continues stays in flight after toolgate was stopped or killed.
 #[test]
 fn a_task_is_in_flight_over_restarts() {
     for signal in [Signal::TERM, Signal::KILL] {

@@ -65,7 +65,7 @@ impl SessionMachine {
                 let selected = !selectors.is_empty();
                 Ok(Choice { uid, session, selectors, selected })
             }
-            [] if candidates.is_empty() => Err(self.nobody(name, original, reach)),
+            [] if candidates.is_empty() => Err(self.no_live_session(name, original, reach)),
             [] => Err(SessionFailure::UnknownSession { candidates: named(candidates) }),
             several => Err(SessionFailure::SessionIdRequired {
                 tool: name.to_owned(),
@@ -99,12 +99,12 @@ impl SessionMachine {
                 }
                 Ok(Choice { uid, session, selectors, selected: true })
             }
-            None if candidates.is_empty() => Err(self.nobody(name, original, reach)),
+            None if candidates.is_empty() => Err(self.no_live_session(name, original, reach)),
             None => Err(SessionFailure::UnknownSession { candidates: named(candidates) }),
         }
     }
 
-    fn nobody(&self, name: &str, original: &str, reach: &Reach) -> SessionFailure {
+    fn no_live_session(&self, name: &str, original: &str, reach: &Reach) -> SessionFailure {
         let entries = self.showcase.visible(reach);
         let with = entries.filter(|entry| entry.tools.contains_key(original));
         let newest = with.max_by_key(|entry| entry.last_seen);

@@ -55,7 +55,7 @@ impl AgentSession {
             let task = tasks::related_if_known(self, link.server().name(), params);
             let task = task.map(|(part, own)| (part, quote(&own)));
             let task: Vec<_> = task.iter().map(|(part, own)| (*part, own.as_str())).collect();
-            // What one agent says of itself is not true of all that share the server.
+            // One agent must not describe the others that share the server.
             if !link.is_shared()
                 && (!all || link.is_up())
                 && let Ok(body) = rewrite(notification.raw, &task)
